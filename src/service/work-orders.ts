@@ -108,7 +108,34 @@ function describe(plan: BusinessPlan, order: WorkOrder): ServiceFields {
     detailed_invoice: String(random.isTrue(0.8)),
     notification_sent: String(random.isTrue(0.3)),
     ok_to_sync: random.isTrue(0.5) ? 'true' : null,
-    ...(isYearly ? {recurring_ended: 'false'} : {}),
+    ...(isYearly ? describePlan(plan, order) : {}),
+  };
+}
+
+const dayMinutes = 24 * 60;
+
+/**
+ * The plan that a yearly visit belongs to: another visit is to come, in the season that the
+ * customer wants, or this was the last one and the plan ends soon.
+ */
+function describePlan(plan: BusinessPlan, {index, life}: WorkOrder): ServiceFields {
+  const random = plan.random('plan', index);
+  const isLast = random.isTrue(0.35);
+  const [rest, season, more, hasEnd] = [
+    random.integer(60, 200),
+    random.integer(120, 400),
+    random.integer(0, 45),
+    isLast || random.isTrue(0.8),
+  ];
+  const start = startOf(life);
+  const inDays = (days: number) =>
+    start === null ? null : AccountTime.addMinutes(start, days * dayMinutes);
+  return {
+    recurring_ended: 'false',
+    recurring_date: isLast ? null : inDays(season),
+    recurring_end_date: hasEnd ? inDays(isLast ? rest : season + more) : null,
+    recurring_iterator: isLast ? '1' : '0',
+    max_recurring_iterator: hasEnd ? '1' : null,
   };
 }
 

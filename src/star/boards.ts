@@ -56,6 +56,8 @@ export const boards: readonly Board[] = [
       'ask_days_to_money',
       'ask_unbilled',
       'ask_sales_tax',
+      'ask_margin',
+      'ask_discounts',
     ],
   },
   {
@@ -67,6 +69,7 @@ export const boards: readonly Board[] = [
       'ask_largest_customers',
       'ask_retention',
       'ask_lapsed_customers',
+      'ask_plans',
     ],
   },
 ];
@@ -79,7 +82,7 @@ export const subjects: readonly Pick<Board, 'title' | 'questions'>[] = [
       ...(['ask_revenue_by_week', 'ask_revenue_by_month', 'ask_revenue_to_date'] as const),
       ...(['ask_weeks', 'ask_work_mix', 'ask_items', 'ask_invoiced', 'ask_collected'] as const),
       ...(['ask_debtors', 'ask_days_outstanding', 'ask_days_to_money'] as const),
-      ...(['ask_unbilled', 'ask_sales_tax'] as const),
+      ...(['ask_unbilled', 'ask_sales_tax', 'ask_margin', 'ask_discounts'] as const),
     ],
   },
   {
@@ -96,7 +99,7 @@ export const subjects: readonly Pick<Board, 'title' | 'questions'>[] = [
     questions: [
       ...(['ask_new_customers', 'ask_largest_customers', 'ask_retention'] as const),
       ...(['ask_cohorts', 'ask_lapsed_customers', 'ask_estimates'] as const),
-      'ask_open_estimates',
+      ...(['ask_open_estimates', 'ask_plans'] as const),
     ],
   },
   {
@@ -136,6 +139,8 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   ask_week_ahead: {along: 'date', series: {amount: 'bar'}},
   ask_invoiced: {along: 'month', series: {invoiced_before_tax: 'bar', unpaid: 'line'}},
   ask_collected: {along: 'week', series: {collected: 'bar'}},
+  ask_margin: {along: 'month', series: {revenue_known: 'bar', margin: 'line'}},
+  ask_discounts: {along: 'month', series: {discount: 'bar'}},
   ask_days_to_money: {
     along: 'month',
     series: {booked_to_done: 'line', done_to_invoice: 'line', invoice_to_paid: 'line'},

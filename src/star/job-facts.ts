@@ -98,7 +98,11 @@ const amounts: readonly MemberColumn[] = [
     'coalesce(job.total, 0) - coalesce(job.balance_remaining, 0)',
     'What was paid of the total.',
   ],
-  ['expenses', 'job.total_expenses', 'What the job cost the business, as entered at the service.'],
+  [
+    'expenses',
+    'job.total_expenses',
+    'What the job cost the business, as entered at the service; null is not known, and not 0.',
+  ],
   [
     'booked_amount',
     amountWhere(`job.job_state NOT IN ('cancelled', 'lost', 'estimate')`, 'subtotal'),

@@ -49,6 +49,8 @@ const isWon =
   `$.was_estimate AND $.job_state <> 'lost' ` +
   `AND ($.won_date IS NOT NULL OR coalesce($.estimate_type = 'won', false))`;
 const isDecided = `(${isWon} OR ${isLost})`;
+const isCosted = '$.completed_date IS NOT NULL AND $.expenses IS NOT NULL';
+const fullPrice = 'coalesce($.amount, 0) + coalesce($.discount, 0)';
 const isUnbilled = `$.job_state = 'completed' AND $.invoiced_date IS NULL`;
 
 const all = {
@@ -85,6 +87,26 @@ const all = {
     where: 'NOT $.is_first_completed_of_customer',
     comment: 'Subtotals of all other completed jobs.',
     answer: 'new-customers.revenue_repeat',
+  },
+  revenue_of_known_expenses: {
+    ...{...completed, kind: 'sum', value: '$.completed_amount', where: isCosted},
+    comment: 'Subtotals of the completed jobs whose expenses are known.',
+    answer: 'margin.revenue_known',
+  },
+  expenses: {
+    ...{...completed, kind: 'sum', value: '$.expenses', where: isCosted},
+    comment: 'What completed jobs cost the business, as entered at the service.',
+    answer: 'margin.expenses',
+  },
+  margin: {
+    ...{...completed, kind: 'sum', value: '$.completed_amount - $.expenses', where: isCosted},
+    comment: 'Subtotals less expenses of the completed jobs whose expenses are known.',
+    answer: 'margin.margin',
+  },
+  jobs_of_unknown_expenses: {
+    ...{...completed, kind: 'count', value: '$.completed_date', where: '$.expenses IS NULL'},
+    comment: 'Completed jobs without expenses: what they cost is not known.',
+    answer: 'margin.jobs_unknown',
   },
   unbilled_jobs: {
     ...{...completed, kind: 'count', value: '$.job_key', where: isUnbilled},
@@ -214,6 +236,17 @@ const all = {
     comment: 'How much was charged on completed jobs.',
     answer: 'items.quantity',
   },
+  full_price: {
+    ...{fact: 'fct_job_charge', on: 'completed_date', kind: 'sum', value: fullPrice},
+    comment: 'Price of the lines of completed jobs before their discounts, before tax.',
+    answer: 'discounts.full_price',
+  },
+  discounts: {
+    ...{fact: 'fct_job_charge', on: 'completed_date', kind: 'sum'},
+    value: 'coalesce($.discount, 0)',
+    comment: 'Discounts on the lines of completed jobs.',
+    answer: 'discounts.discount',
+  },
   revenue_of_technicians: {
     ...{fact: 'fct_assignment', on: 'completed_date', kind: 'sum', value: '$.amount_share'},
     where: '$.completed_date IS NOT NULL',
@@ -311,6 +344,16 @@ export const ratios: Readonly<Record<string, Ratio>> = {
     ...{of: 'revenue', by: 'jobs_completed'},
     comment: 'Mean subtotal of a completed job.',
     answer: 'revenue-by-month.mean_ticket',
+  },
+  margin_share: {
+    ...{of: 'margin', by: 'revenue_of_known_expenses'},
+    comment: 'Share of the revenue that is left after expenses, where these are known.',
+    answer: 'margin.percent',
+  },
+  discount_share: {
+    ...{of: 'discounts', by: 'full_price'},
+    comment: 'Share of the full price that was taken off.',
+    answer: 'discounts.percent',
   },
   cancelled_share: {
     ...{of: 'jobs_cancelled', by: 'jobs_booked'},

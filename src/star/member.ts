@@ -347,6 +347,17 @@ export const jobColumns = {
 /** Those of them that may name a person, with the key that stands for it. */
 export const jobMasks = {customer: 'job_key', job: 'job_key'} as const;
 
+/** The phone number of a customer of the warehouse: the first, else the mobile, else the second. */
+export function phoneOf(column: (name: string) => string): string {
+  const [first, mobile, second] = ['phone_number', 'mobile', 'alt_phone_number'].map(
+    (name) => `nullif(btrim(${column(name)}), '')`,
+  );
+  return `coalesce(${first}, ${mobile}, ${second})`;
+}
+
+/** What an answer says of it. */
+export const phoneWords = 'Its phone number: the first, else the mobile, else the second.';
+
 /** The settings, the zone and the date of the account of a fact. */
 export function ofAccount(alias: string): string {
   return `JOIN ${accountsSource} ON account.account_key = ${alias}.account_key`;

@@ -1,12 +1,83 @@
 // Questions of money: what was invoiced, what is owed and collected.
 
-import {always, lastDays, mondayOf, ofAccount, type Question, told} from './member.ts';
+import {
+  always,
+  lastDays,
+  mondayOf,
+  ofAccount,
+  phoneOf,
+  phoneWords,
+  type Question,
+  told,
+} from './member.ts';
 
 const owedSince = (days: string) =>
   `coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date ${days}), 0)`;
 
 /** The last day on which an invoice may be paid, by its terms. */
 const dueDate = 'job.invoiced_date + coalesce(job.net_days, 0)';
+
+const marginWords = {
+  jobs: 'Jobs completed.',
+  revenue: 'Their subtotals.',
+  jobs_unknown: 'How many of them have no expenses: what they cost is not known.',
+  jobs_at_0: 'How many of them have expenses of 0.',
+  revenue_known: 'Subtotals of the jobs with expenses, also of 0.',
+  expenses: 'Their expenses; null if no job has any.',
+  margin: 'What is left of these subtotals; null if no job has expenses.',
+  percent: 'Its share of these subtotals, in percent.',
+};
+const marginSums = {
+  money: ['revenue', 'revenue_known', 'expenses', 'margin'],
+  totals: ['jobs', 'revenue', 'jobs_unknown', 'jobs_at_0', 'revenue_known', 'expenses', 'margin'],
+};
+
+/** What is left of completed jobs by some columns; without their names, those that group. */
+function marginBy({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
+  return `FROM (
+      SELECT sums.*, round(100 * sums.margin / nullif(sums.revenue_known, 0), 1) AS percent
+        FROM (
+          SELECT job.account_key, ${columns}, {job.jobs_completed} AS jobs,
+                 {job.revenue} AS revenue, {job.jobs_of_unknown_expenses} AS jobs_unknown,
+                 count(*) FILTER (WHERE job.expenses = 0) AS jobs_at_0,
+                 coalesce({job.revenue_of_known_expenses}, 0.00) AS revenue_known,
+                 {job.expenses} AS expenses, {job.margin} AS margin
+            FROM {mart.fct_job} AS job ${from} ${ofAccount('job')}
+           WHERE job.completed_date BETWEEN {first} AND {last}
+           GROUP BY job.account_key, ${columns.replace(/\s+AS \w+$/, '')}
+        ) AS sums
+    ) AS answer`;
+}
+
+const discountWords = {
+  jobs: 'Completed jobs with lines.',
+  jobs_with_discount: 'How many of them have a discount.',
+  full_price: 'Price of the lines before their discounts, before tax.',
+  discount: 'What was taken off.',
+  free_of_charge: 'What of it was taken off lines that were charged at 0, such as warranty.',
+  percent: 'Share of the full price that was taken off, in percent.',
+};
+const discountSums = {
+  money: ['full_price', 'discount', 'free_of_charge'],
+  totals: ['jobs', 'jobs_with_discount', 'full_price', 'discount', 'free_of_charge'],
+};
+
+/** Discounts on lines by some columns; without their names, those that group. */
+function discountsBy({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
+  return `FROM (
+      SELECT sums.*, round(100 * sums.discount / nullif(sums.full_price, 0), 1) AS percent
+        FROM (
+          SELECT line.account_key, ${columns}, count(DISTINCT line.job_key) AS jobs,
+                 count(DISTINCT line.job_key) FILTER (WHERE line.discount <> 0)
+                   AS jobs_with_discount,
+                 {line.full_price} AS full_price, {line.discounts} AS discount,
+                 coalesce(sum(line.discount) FILTER (WHERE line.amount = 0), 0) AS free_of_charge
+            FROM {mart.fct_job_charge} AS line ${from} ${ofAccount('line')}
+           WHERE line.completed_date BETWEEN {first} AND {last}
+           GROUP BY line.account_key, ${columns.replace(/\s+AS \w+$/, '')}
+        ) AS sums
+    ) AS answer`;
+}
 
 export const money: readonly Question[] = [
   {
@@ -33,7 +104,7 @@ export const money: readonly Question[] = [
         older: 'Invoiced longer ago.',
         overdue: 'What of it is past the days of its terms.',
         days_overdue: 'By how many days, at most.',
-        phone: 'Its phone number: the first, else the mobile, else the second.',
+        phone: phoneWords,
       },
       {
         money: ['owed', 'up_to_30_days', 'up_to_60_days', 'up_to_90_days', 'older', 'overdue'],
@@ -49,9 +120,7 @@ export const money: readonly Question[] = [
              coalesce(sum(job.receivable) FILTER (WHERE ${dueDate} < account.today), 0) AS overdue,
              max(account.today - (${dueDate})) FILTER (WHERE ${dueDate} < account.today)
                AS days_overdue,
-             coalesce(nullif(btrim(min(sent.phone_number)), ''),
-               nullif(btrim(min(sent.mobile)), ''),
-               nullif(btrim(min(sent.alt_phone_number)), '')) AS phone
+             ${phoneOf((name) => `min(sent.${name})`)} AS phone
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key
         LEFT JOIN {customers} AS sent ON sent.row_id = job.customer_key ${ofAccount('job')}
@@ -268,5 +337,114 @@ export const money: readonly Question[] = [
         ) AS sums
         JOIN {mart.dim_item} AS item ON item.item_key = sums.item_key
     ) AS answer`,
+  },
+  {
+    name: 'ask_margin',
+    question: 'What is left before labour, month by month?',
+    definition:
+      'Revenue of completed jobs less their expenses, by month of completion, of the jobs that ' +
+      'have expenses.',
+    caveats:
+      'A job without expenses is left out: what it cost is not known, and is not 0. An amount ' +
+      'of 0 is taken as it is, though it may also mean that nothing was entered: see how many ' +
+      'there are. Labour is in it only if it was entered as an expense.',
+    tieOuts: ['T1', 'T14'],
+    period: always,
+    order: 'month DESC',
+    comment: 'One row for each month with completed jobs: revenue, expenses, and what is left.',
+    key: ['account_key', 'month'],
+    ...told({month: 'The first day of the month.', ...marginWords}, marginSums),
+    from: marginBy({columns: `date_trunc('month', job.completed_date)::date AS month`}),
+    by: {
+      type: {
+        question: 'Which kind of work leaves most before labour?',
+        definition:
+          'Revenue of the jobs completed in the last 365 days less their expenses, by kind of ' +
+          'job, of the jobs that have expenses.',
+        period: lastDays(365),
+        order: 'margin DESC NULLS LAST, job_type_key',
+        key: ['account_key', 'job_type_key'],
+        ...told(
+          {
+            job_type_key: 'The kind of job: dim_job_type.',
+            name: 'Its name.',
+            ...marginWords,
+          },
+          marginSums,
+        ),
+        from: marginBy({
+          columns: 'kind.job_type_key, kind.name',
+          from: 'JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key',
+        }),
+      },
+    },
+  },
+  {
+    name: 'ask_discounts',
+    question: 'How much do we take off our prices?',
+    definition:
+      'Discounts on the lines of completed jobs, by month of completion, with their share of ' +
+      'the full price: what was charged and the discount.',
+    caveats:
+      'A discount is an amount, not a percentage: finding D3 counts the lines of which that ' +
+      'does not hold. A line without one counts as 0. A price that was lowered by hand shows ' +
+      'no discount.',
+    tieOuts: ['T2', 'T18'],
+    period: always,
+    order: 'month DESC',
+    comment: 'One row for each month of completion: full price, and what was taken off.',
+    key: ['account_key', 'month'],
+    ...told({month: 'The first day of the month.', ...discountWords}, discountSums),
+    from: discountsBy({columns: `date_trunc('month', line.completed_date)::date AS month`}),
+    by: {
+      seller: {
+        question: 'Who takes how much off our prices?',
+        definition:
+          'Discounts on the lines of the jobs completed in the last 365 days, by the employee ' +
+          'who booked the job, with their share of the full price.',
+        caveats:
+          'The service names no seller: the employee who booked the job counts as one. A ' +
+          'discount is an amount, not a percentage: finding D3 counts the lines of which that ' +
+          'does not hold.',
+        period: lastDays(365),
+        order: 'discount DESC, employee_key',
+        key: ['account_key', 'employee_key'],
+        ...told(
+          {
+            employee_key: 'Who booked the job: dim_employee; -1 is no employee.',
+            name: 'Their name.',
+            ...discountWords,
+          },
+          {...discountSums, maskedBy: {name: 'employee_key'}},
+        ),
+        from: discountsBy({
+          columns: 'seller.employee_key, seller.name',
+          from: `JOIN {mart.fct_job} AS job ON job.job_key = line.job_key
+            JOIN {mart.dim_employee} AS seller
+              ON seller.employee_key = job.booked_by_employee_key`,
+        }),
+      },
+      type: {
+        question: 'Which kind of work do we discount?',
+        definition:
+          'Discounts on the lines of the jobs completed in the last 365 days, by kind of job, ' +
+          'with their share of the full price.',
+        period: lastDays(365),
+        order: 'discount DESC, job_type_key',
+        key: ['account_key', 'job_type_key'],
+        ...told(
+          {
+            job_type_key: 'The kind of job: dim_job_type.',
+            name: 'Its name.',
+            ...discountWords,
+          },
+          discountSums,
+        ),
+        from: discountsBy({
+          columns: 'kind.job_type_key, kind.name',
+          from: 'JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = line.job_type_key',
+        }),
+      },
+    },
   },
 ];

@@ -1,12 +1,15 @@
-// Questions of work: what is open, and how old.
+// Questions of work: what is open, how old it is, and what is repeated by a plan.
 
 import {openedDate, openSpans} from './day-facts.ts';
 import {
   jobColumns,
   jobMasks,
   lastDays,
+  localDate,
   mondayOf,
   ofAccount,
+  phoneOf,
+  phoneWords,
   type Question,
   told,
 } from './member.ts';
@@ -26,6 +29,64 @@ const ages = {
 
 /** The first Sunday that is not before a date. */
 const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
+
+/**
+ * The plans: jobs with an interval, of those that were repeated from one another the latest. Two
+ * ways in which a repeated job may name another, the first one or the one before, give the same.
+ * How often a year is known of words that can mean one thing alone.
+ */
+const plans = `(
+        WITH repeated AS (
+          SELECT job.account_key, job.job_key, job.job_id, job.job_number, job.booked_at,
+                 job.customer_key, job.name AS job, job.subtotal, sent.recurring_job_id,
+                 btrim(sent.recurring_interval) AS repeated, account.today,
+                 job.subtotal * CASE lower(btrim(sent.recurring_interval))
+                   WHEN 'weekly' THEN 52 WHEN 'monthly' THEN 12 WHEN 'quarterly' THEN 4
+                   WHEN 'yearly' THEN 1 END AS yearly_worth,
+                 ${localDate('sent.recurring_date')} AS next_date,
+                 ${localDate('sent.recurring_end_date')} AS end_date,
+                 coalesce(sent.recurring_ended, false) AS is_ended,
+                 CASE WHEN sent.max_recurring_iterator > 0
+                      THEN greatest(sent.max_recurring_iterator
+                        - coalesce(sent.recurring_iterator, 0), 0) END AS visits_left
+            FROM {mart.fct_job} AS job
+            JOIN {jobs} AS sent ON sent.row_id = job.job_key ${ofAccount('job')}
+           WHERE btrim(sent.recurring_interval) <> ''
+             AND job.job_state NOT IN ('cancelled', 'lost', 'estimate')
+        )
+        SELECT DISTINCT ON (plan.account_key, coalesce(plan.recurring_job_id, plan.job_id))
+               plan.*, customer.name AS customer,
+               ${phoneOf((name) => `client.${name}`)} AS phone
+          FROM repeated AS plan
+          JOIN {mart.dim_customer} AS customer ON customer.customer_key = plan.customer_key
+          LEFT JOIN {customers} AS client ON client.row_id = plan.customer_key
+         WHERE NOT EXISTS (SELECT FROM repeated AS next
+                            WHERE next.account_key = plan.account_key
+                              AND next.recurring_job_id = plan.job_id
+                              AND next.job_key <> plan.job_key)
+         ORDER BY plan.account_key, coalesce(plan.recurring_job_id, plan.job_id),
+                  plan.booked_at DESC NULLS LAST, plan.job_number DESC)`;
+const isRunning = 'NOT plan.is_ended AND (plan.end_date IS NULL OR plan.end_date >= plan.today)';
+
+const planCaveats =
+  'Jobs that were repeated from one another are one plan, shown by the latest; one that is ' +
+  'cancelled, lost or an estimate does not count. How much a plan is worth in a year is known ' +
+  'of weekly, monthly, quarterly and yearly ones alone.';
+const planWords = {
+  ...jobColumns,
+  phone: phoneWords,
+  repeated: 'How often it is repeated, as the service says it.',
+  subtotal: 'The price of a visit before tax: that of the latest.',
+  yearly_worth: 'The same for all visits of a year; null if it is not known how many there are.',
+  next_date: 'When it is repeated next; null if the service gives no date.',
+  visits_left: 'How often it is still to be repeated; null without a limit.',
+  end_date: 'Until when it is repeated; null without an end.',
+};
+const planSums = {
+  money: ['subtotal', 'yearly_worth'],
+  totals: ['subtotal', 'yearly_worth'],
+  maskedBy: {...jobMasks, phone: 'job_key'},
+};
 
 export const backlog: readonly Question[] = [
   {
@@ -234,6 +295,84 @@ export const backlog: readonly Question[] = [
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key ${ofAccount('job')}
        WHERE job.job_state = 'completed' AND job.invoiced_date IS NULL
+    ) AS answer`,
+      },
+    },
+  },
+  {
+    name: 'ask_plans',
+    question: 'Which plans run, and which visit is due next?',
+    definition:
+      'Jobs that are repeated by an interval and have not ended, the next visit first, with ' +
+      'the price of a visit and of a year.',
+    caveats: planCaveats,
+    tieOuts: ['T1'],
+    order: 'next_date NULLS LAST, job_number',
+    comment: 'One row for each plan that runs: its customer, its worth, and what is due.',
+    key: ['job_key'],
+    ...told(
+      {...planWords, days_until_next: 'Days until the next visit; below 0 if it is late.'},
+      planSums,
+    ),
+    from: `FROM (
+      SELECT plan.*, plan.next_date - plan.today AS days_until_next FROM ${plans} AS plan
+       WHERE ${isRunning}
+    ) AS answer`,
+    by: {
+      interval: {
+        question: 'What are our plans worth in a year?',
+        definition:
+          'Jobs that are repeated by an interval and have not ended, by the interval: their ' +
+          'worth in a year, and how many are due and end soon.',
+        order: 'yearly_worth DESC NULLS LAST, repeated',
+        key: ['account_key', 'repeated'],
+        ...told(
+          {
+            repeated: 'How often they are repeated, as the service says it.',
+            plans: 'Plans that run.',
+            yearly_worth: 'Prices of all visits of a year before tax; null if none is known.',
+            worth_unknown: 'Plans of which that is not known.',
+            late: 'Plans whose next visit should have been.',
+            due_in_30_days: 'Plans whose next visit is within 30 days, today included.',
+            ending_in_90_days: 'Plans that end within 90 days, today included.',
+          },
+          {
+            money: ['yearly_worth'],
+            totals: [
+              ...['plans', 'yearly_worth', 'worth_unknown'],
+              ...['late', 'due_in_30_days', 'ending_in_90_days'],
+            ],
+          },
+        ),
+        from: `FROM (
+      SELECT plan.account_key, plan.repeated, count(*) AS plans,
+             sum(plan.yearly_worth) AS yearly_worth,
+             count(*) FILTER (WHERE plan.yearly_worth IS NULL) AS worth_unknown,
+             count(*) FILTER (WHERE plan.next_date < plan.today) AS late,
+             count(*) FILTER (WHERE plan.next_date BETWEEN plan.today AND plan.today + 29)
+               AS due_in_30_days,
+             count(*) FILTER (WHERE plan.end_date BETWEEN plan.today AND plan.today + 89)
+               AS ending_in_90_days
+        FROM ${plans} AS plan WHERE ${isRunning} GROUP BY plan.account_key, plan.repeated
+    ) AS answer`,
+      },
+      renewal: {
+        question: 'Whom should we call to renew a plan?',
+        definition:
+          'Jobs that are repeated by an interval until a day within the next 90 days, the first ' +
+          'to end first.',
+        caveats:
+          planCaveats +
+          ' What was stopped before its end is left out. A plan that ends after ' +
+          'a number of visits has no day.',
+        period: {first: 'account.today', last: 'account.today + 89'},
+        order: 'end_date, job_number',
+        key: ['job_key'],
+        ...told(planWords, planSums),
+        from: `FROM (
+      SELECT plan.* FROM ${plans} AS plan ${ofAccount('plan')}
+       WHERE plan.end_date BETWEEN {first} AND {last}
+         AND NOT (plan.is_ended AND plan.end_date >= plan.today)
     ) AS answer`,
       },
     },

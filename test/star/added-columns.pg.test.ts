@@ -21,7 +21,7 @@ const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 const added = 3;
 
 /** Answers that read the added columns: an earlier version did not have them. */
-const newer = ['ask_items', 'ask_technicians'];
+const newer = ['ask_items', 'ask_technicians', 'ask_discounts'];
 
 /** Brings the star in line with definitions of which some are others. */
 async function apply(change: (member: Member) => Member): Promise<void> {

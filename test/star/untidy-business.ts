@@ -1,6 +1,7 @@
 // An untidy business, row by row: crews of up to three, visits of twenty minutes, prices with five
-// decimals, cancellations, plans, towns with blanks, invoices with and without terms, customers and
-// jobs that were deleted. It is the same at each run, but for its dates, which end today.
+// decimals, cancellations, plans, expenses and discounts that are not known, towns with blanks,
+// invoices with and without terms, customers and jobs that were deleted. It is the same at each
+// run, but for its dates, which end today.
 
 import type pg from 'pg';
 
@@ -78,7 +79,10 @@ export async function fillUntidyBusiness(
       upTo(below(4)).map((line) => ({
         ...{job_number, job_id: id, id: Number(id) * 10 + line, item_id: pick(1, 2, 3, null)},
         ...{description: 'work', quantity: pick(1, 0.3333), price_per_unit: pick(19.99, 7.12345)},
-        total: below(90_000) / 100,
+        ...{
+          total: pick(below(90_000) / 100, 0),
+          discount: pick(below(900) / 100, 0.33333, 0, null),
+        },
       })),
     ),
   );
@@ -115,12 +119,27 @@ function makeJob(number: number, dice: Dice): Row {
     customer_id: pick(500 + 1 + below(customers), 500 + 1 + below(customers), 9999),
     job_type_id: pick(1, 2, 3, null),
     created_by: pick(700 + 1 + below(employees), null),
-    recurring_job_id: number % 11 === 0 ? 77 : null,
+    ...makePlan(number, dice),
+    total_expenses: pick(below(40_000) / 100, below(400_000) / 10_000, 0, null),
     ...{subtotal, tax, total, balance_remaining: pick(total, 0, total === null ? null : total / 4)},
     ...{created_at: at(-ago), updated_at: at(-1), ...life},
     invoice_date: isInvoiced ? at(-ago + 2 + random() * 3) : null,
     invoice_terms: pick('Net 30', ' net 14 ', 'Due on receipt', null),
     _deleted_at: number % 23 === 0 ? at(-4) : null,
+  };
+}
+
+/** Jobs repeated from one that is not there, from the one before, or from the first of them. */
+function makePlan(number: number, {below, pick, at}: Dice): Row {
+  const [before, first] = [1000 + number - 13, 1017];
+  return {
+    recurring_job_id:
+      number % 11 === 0 ? 77 : number % 13 === 0 ? before : number % 17 === 0 ? first : null,
+    recurring_interval: pick('yearly', ' Monthly ', 'every full moon', '', null),
+    recurring_date: pick(at(below(200) - 40), null),
+    recurring_end_date: pick(at(below(400) - 200), null),
+    recurring_ended: pick(true, false, false, null),
+    ...{recurring_iterator: pick(1, 2, null), max_recurring_iterator: pick(0, 2, 5, null)},
   };
 }
 

@@ -72,7 +72,9 @@ async function reckon(
   const date = (instant: string) => `(${instant} AT TIME ZONE '${timeZone}')::date`;
   const dated = select
     .replaceAll('{first}', `DATE '${days.from}'`)
-    .replaceAll('{last}', `DATE '${days.to}'`);
+    .replaceAll('{last}', `DATE '${days.to}'`)
+    .replaceAll('{zone}', timeZone)
+    .replaceAll('{account}', accountId);
   const {rows} = await pool.query(
     `WITH today AS (SELECT ${date('now()')} AS today),
      known AS (
@@ -160,7 +162,140 @@ const ended = `count(*) AS estimates,
     AS sent`;
 const endings = ['estimates', 'won', 'lost', 'amount_won', 'amount_lost', 'percent_won_by_money'];
 
+const left = ['jobs', 'revenue', 'jobs_unknown', 'jobs_at_0', 'revenue_known', 'expenses'].concat([
+  'margin',
+  'percent',
+]);
+/** What is left of the completed jobs; what one cost of which nothing is said is in no sum. */
+const leftOf = (group: string) =>
+  `SELECT ${group}, count(*) AS jobs, sum(price) AS revenue,
+          count(*) - count(cost) AS jobs_unknown, count(*) FILTER (WHERE cost = 0) AS jobs_at_0,
+          coalesce(sum(known), 0) AS revenue_known, sum(cost) AS expenses,
+          sum(known) - sum(cost) AS margin,
+          round(100 * (sum(known) - sum(cost)) / nullif(sum(known), 0), 1) AS percent
+     FROM (SELECT coalesce(subtotal, 0) AS price, total_expenses AS cost, done_on, job_type_id,
+                  CASE WHEN total_expenses IS NOT NULL THEN coalesce(subtotal, 0) END AS known
+             FROM job WHERE completed AND done_on BETWEEN {first} AND {last}) AS done`;
+
+const takenOff = ['jobs', 'jobs_with_discount', 'full_price', 'discount', 'free_of_charge'].concat(
+  'percent',
+);
+/** What was taken off the lines of the completed jobs. */
+const takenOffOf = (group: string) =>
+  `SELECT ${group}, count(DISTINCT job_number) AS jobs,
+          count(DISTINCT CASE WHEN off <> 0 THEN job_number END) AS jobs_with_discount,
+          sum(charged + off) AS full_price, sum(off) AS discount,
+          sum(CASE WHEN charged = 0 THEN off ELSE 0 END) AS free_of_charge,
+          round(100 * sum(off) / nullif(sum(charged + off), 0), 1) AS percent
+     FROM (SELECT job.job_number, done_on, job_type_id, job.created_by, job.account_id,
+                  coalesce(line.total, 0) AS charged, coalesce(line.discount, 0) AS off
+             FROM job JOIN warehouse.job_charges AS line
+               ON line.account_id = job.account_id AND line.job_number = job.job_number
+            WHERE completed AND done_on BETWEEN {first} AND {last}) AS sold`;
+
+const kindOf = (job: string) =>
+  `LEFT JOIN warehouse.job_types AS kind
+     ON kind.id = ${job}.job_type_id AND kind.account_id = {account}`;
+
+/** Each plan by its latest job: one that another was repeated from, or one after it, is none. */
+const planOf = `, repeating AS (
+    SELECT job.*, btrim(recurring_interval) AS repeated, (recurring_date AT TIME ZONE zone)::date
+             AS next_on, (recurring_end_date AT TIME ZONE zone)::date AS until,
+           CASE btrim(recurring_interval) WHEN 'yearly' THEN subtotal
+                WHEN 'Monthly' THEN 12 * subtotal END AS worth,
+           CASE WHEN max_recurring_iterator > 0 THEN
+             CASE WHEN coalesce(recurring_iterator, 0) >= max_recurring_iterator THEN 0
+                  ELSE max_recurring_iterator - coalesce(recurring_iterator, 0) END END AS visits
+      FROM job, (SELECT '{zone}'::text AS zone) AS here
+     WHERE length(btrim(recurring_interval)) > 0 AND NOT cancelled AND NOT lost AND NOT estimate),
+  plan AS (
+    SELECT one.*, coalesce(client.name, 'Unknown') AS customer,
+           CASE WHEN btrim(client.phone_number) <> '' THEN client.phone_number
+                ELSE client.mobile END AS phone
+      FROM repeating AS one LEFT JOIN client ON client.id = one.customer_id
+     WHERE one.id NOT IN (SELECT recurring_job_id FROM repeating
+                           WHERE recurring_job_id IS NOT NULL)
+       AND NOT EXISTS (SELECT FROM repeating AS other
+                        WHERE other.recurring_job_id = one.recurring_job_id
+                          AND other.created_at > one.created_at
+                          AND other.id NOT IN (SELECT recurring_job_id FROM repeating
+                                                WHERE recurring_job_id IS NOT NULL))),
+  running AS (
+    SELECT plan.* FROM plan, today
+     WHERE recurring_ended IS NOT TRUE AND coalesce(until >= today, true))`;
+const planSaid = `job_number, customer, phone, repeated, subtotal, worth AS yearly_worth,
+  next_on::text AS next_date, visits AS visits_left, until::text AS end_date`;
+const planColumns = ['job_number', 'customer', 'phone', 'repeated', 'subtotal'].concat([
+  'yearly_worth',
+  'next_date',
+  'visits_left',
+  'end_date',
+]);
+
 const claims: readonly Claim[] = [
+  {
+    word: 'margin',
+    days: [400, 30],
+    columns: ['month', ...left],
+    sql: `${leftOf(`date_trunc('month', done_on)::date::text AS month`)} GROUP BY 1`,
+  },
+  {
+    word: 'margin',
+    by: 'type',
+    days: [400, 30],
+    columns: ['name', ...left],
+    sql: `${leftOf(`coalesce(kind.name, 'No type') AS name`)}
+      ${kindOf('done')} GROUP BY 1, job_type_id`,
+  },
+  {
+    word: 'discounts',
+    days: [400, 30],
+    columns: ['month', ...takenOff],
+    sql: `${takenOffOf(`date_trunc('month', done_on)::date::text AS month`)} GROUP BY 1`,
+  },
+  {
+    word: 'discounts',
+    by: 'seller',
+    days: [400, 30],
+    columns: ['name', ...takenOff],
+    sql: `${takenOffOf(`coalesce(person.name, 'Nobody') AS name`)}
+      LEFT JOIN person ON person.id = sold.created_by GROUP BY 1`,
+  },
+  {
+    word: 'discounts',
+    by: 'type',
+    days: [400, 30],
+    columns: ['name', ...takenOff],
+    sql: `${takenOffOf(`coalesce(kind.name, 'No type') AS name`)}
+      ${kindOf('sold')} GROUP BY 1, job_type_id`,
+  },
+  {
+    word: 'plans',
+    columns: [...planColumns, 'days_until_next'],
+    sql: `${planOf} SELECT ${planSaid}, next_on - today AS days_until_next FROM running, today`,
+  },
+  {
+    word: 'plans',
+    by: 'interval',
+    columns: ['repeated', 'plans', 'yearly_worth', 'worth_unknown', 'late'].concat([
+      'due_in_30_days',
+      'ending_in_90_days',
+    ]),
+    sql: `${planOf} SELECT repeated, count(*) AS plans, sum(worth) AS yearly_worth,
+                 count(*) - count(worth) AS worth_unknown,
+                 count(CASE WHEN next_on < today THEN 1 END) AS late,
+                 count(CASE WHEN next_on - today BETWEEN 0 AND 29 THEN 1 END) AS due_in_30_days,
+                 count(CASE WHEN until - today BETWEEN 0 AND 89 THEN 1 END) AS ending_in_90_days
+            FROM running, today GROUP BY 1`,
+  },
+  {
+    word: 'plans',
+    by: 'renewal',
+    days: [60, -60],
+    columns: planColumns,
+    sql: `${planOf} SELECT ${planSaid} FROM plan, today WHERE until BETWEEN {first} AND {last}
+            AND (until < today OR recurring_ended IS NOT TRUE)`,
+  },
   {
     word: 'open-estimates',
     columns: ['job_number', 'customer', 'seller', 'sent_date', 'days', 'subtotal'],
@@ -556,7 +691,7 @@ test.each(everything.map(({label, question}) => [label, question] as const))(
   async (label, question) => {
     const {rows} = await ask(here, question, {isMasked: true});
     expect(JSON.stringify(rows)).not.toMatch(/Customer \d|Person \d|Job \d|555-0/);
-    if (['debtors', 'open-estimates', 'unbilled --by job'].includes(label))
+    if (['debtors', 'open-estimates', 'plans', 'unbilled --by job'].includes(label))
       expect(JSON.stringify(rows)).toMatch(/(customer|job) \d/);
   },
 );
