@@ -193,7 +193,8 @@ export const repeatVisit: Member = {
   comment:
     'One row for each completed job that was not repeated by schedule, ' +
     'with the first job of the same customer and kind that was booked soon after it, ' +
-    'and is open or done. What began as an estimate is a sale, and no repeat.',
+    'and is open or done. What began as an estimate is a sale, and no repeat. ' +
+    'A job that was entered after its work was done counts as booked when it was done.',
   columns: [
     ['job_key', 'visit.job_key', 'The completed job: fct_job.'],
     ['account_key', 'visit.account_key', 'The account: dim_account.'],
@@ -204,7 +205,8 @@ export const repeatVisit: Member = {
     ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
   ],
   // Bookings and completions in one order, from the last to the first: a completion has the latest
-  // booking passed. Joined to itself, of a past moment, the fact would be made anew for each job.
+  // booking passed. A job that was entered after its work was done would else follow itself.
+  // Joined to itself, of a past moment, the fact would be made anew for each job.
   from: `FROM (
       SELECT event.job_key, event.account_key, event.completed_date, event.is_completion,
              event.is_mature,
@@ -232,7 +234,8 @@ export const repeatVisit: Member = {
                CROSS JOIN LATERAL (VALUES (CASE job.job_state WHEN 'completed'
                                                 THEN job.completed_at END, true),
                                             (CASE WHEN (job.is_open OR job.job_state = 'completed')
-                                              AND NOT job.was_estimate THEN job.booked_at END,
+                                              AND NOT job.was_estimate
+                                                THEN least(job.booked_at, job.completed_at) END,
                                                 false)) AS moment (at, is_completion)
                WHERE NOT job.is_repeated_by_schedule AND moment.at IS NOT NULL
             ) AS passed

@@ -391,7 +391,7 @@ export const people: readonly Question[] = [
     caveats:
       'An estimate of "not repaired the first time": whether it was the same fault is not ' +
       'known. Visits repeated by schedule do not count, nor does what began as an estimate.',
-    tieOuts: ['T10'],
+    tieOuts: ['T10', 'T19'],
     period: lastDays(395),
     order: 'percent DESC, job_type_key',
     comment:

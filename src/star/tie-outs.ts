@@ -8,7 +8,7 @@ import {members, relationsOf} from './star.ts';
 
 /** A claim about the star that a query can break: each row it returns is a break. */
 interface TieOut {
-  /** T1 to T18. */
+  /** T1 to T19. */
   readonly name: string;
   readonly claim: string;
   readonly sql: string;
@@ -237,6 +237,26 @@ export const tieOuts: readonly TieOut[] = [
              IS DISTINCT FROM (job.customer_key, job.job_type_key, job.completed_date)`,
       )
       .join(' UNION ALL '),
+  },
+  {
+    name: 'T19',
+    claim: 'A repeat visit is the first job of its kind booked by its customer in the days after.',
+    sql: `SELECT visit.job_key FROM mart.fct_repeat_visit AS visit
+            FULL JOIN (SELECT job.* FROM mart.fct_job AS job
+                        WHERE job.job_state = 'completed' AND job.completed_at IS NOT NULL
+                          AND NOT job.is_repeated_by_schedule) AS job USING (job_key)
+            LEFT JOIN mart.dim_account AS account ON account.account_key = job.account_key
+            LEFT JOIN LATERAL (
+                 SELECT later.job_key, later.booked_date FROM mart.fct_job AS later
+                  WHERE later.customer_key = job.customer_key AND later.customer_key <> -1
+                    AND later.job_type_key = job.job_type_key
+                    AND (later.is_open OR later.job_state = 'completed')
+                    AND NOT later.was_estimate AND NOT later.is_repeated_by_schedule
+                    AND least(later.booked_at, later.completed_at) > job.completed_at
+                  ORDER BY later.booked_at, later.job_key LIMIT 1) AS next
+              ON next.booked_date <= job.completed_date + account.repeat_visit_days
+           WHERE visit.account_key IS NULL OR job.account_key IS NULL
+              OR visit.repeat_job_key IS DISTINCT FROM next.job_key`,
   },
 ];
 

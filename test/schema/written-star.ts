@@ -33,6 +33,7 @@ const answers = [
     'days_outstanding',
     'days_to_money',
     'debtors',
+    'discounts',
   ],
   ...[
     'estimates',
@@ -43,6 +44,7 @@ const answers = [
     'largest_customers',
     'late_tasks',
     'load_ahead',
+    'margin',
     'new_customers',
   ],
   ...[
@@ -50,6 +52,7 @@ const answers = [
     'open_jobs',
     'overdue',
     'planned_lengths',
+    'plans',
     'punctuality',
     'repeat_visits',
     'reschedules',

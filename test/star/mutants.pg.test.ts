@@ -106,6 +106,11 @@ test.each([
     replaceColumn('fct_time_entry', 'customer_key', '-1::bigint'),
     'T18',
   ],
+  [
+    'a sale that counts as a repeat visit',
+    replaceIn('fct_repeat_visit', 'AND NOT job.was_estimate ', ''),
+    'T19',
+  ],
 ] as const)('%s is found', async (_, mutate, by) => {
   await define(mutate);
   expect(await findBroken()).toContain(by);

@@ -113,7 +113,10 @@ function makeJob(number: number, dice: Dice): Row {
   const tax = subtotal === null ? null : pick(Math.round(subtotal * 7_000) / 100_000, null);
   const total = subtotal === null ? null : Math.round((subtotal + (tax ?? 0)) * 100_000) / 100_000;
   const life = {...noLife, ...liveOne(ago, dice)};
-  const isInvoiced = life.completed_on !== null && random() < 0.7;
+  const isDone = life.completed_on !== null;
+  const isInvoiced = isDone && random() < 0.7;
+  // The office enters some jobs when their work is done.
+  const entered = isDone && random() < 0.2 ? at(-ago + 2.5) : at(-ago);
   return {
     ...{job_number: number, id: 1000 + number, name: `Job ${number}`, duration: pick(20, 90, null)},
     customer_id: pick(500 + 1 + below(customers), 500 + 1 + below(customers), 9999),
@@ -122,7 +125,7 @@ function makeJob(number: number, dice: Dice): Row {
     ...makePlan(number, dice),
     total_expenses: pick(below(40_000) / 100, below(400_000) / 10_000, 0, null),
     ...{subtotal, tax, total, balance_remaining: pick(total, 0, total === null ? null : total / 4)},
-    ...{created_at: at(-ago), updated_at: at(-1), ...life},
+    ...{created_at: entered, updated_at: at(-1), ...life},
     invoice_date: isInvoiced ? at(-ago + 2 + random() * 3) : null,
     invoice_terms: pick('Net 30', ' net 14 ', 'Due on receipt', null),
     _deleted_at: number % 23 === 0 ? at(-4) : null,

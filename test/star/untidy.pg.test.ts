@@ -432,7 +432,8 @@ const claims: readonly Claim[] = [
                     WHERE next.customer_id = visit.customer_id
                       AND next.job_type_id IS NOT DISTINCT FROM visit.job_type_id
                       AND (next.open OR next.completed) AND NOT next.was_estimate
-                      AND next.recurring_job_id IS NULL AND next.created_at > visit.completed_on
+                      AND next.recurring_job_id IS NULL AND next.job_number <> visit.job_number
+                      AND least(next.created_at, next.completed_on) > visit.completed_on
                       AND next.booked_on <= visit.done_on + 30)) AS repeat_visits
             FROM job AS visit CROSS JOIN today
             LEFT JOIN warehouse.job_types AS kind
