@@ -7,10 +7,11 @@
 -- The change that a row was written for in this transaction, where no record of the service was
 -- read: one that the transaction made, joined, ended or decided; for a number that the service
 -- gave, the create. An edit of a column that the change has nothing of, such as external_key,
--- belongs to none.
+-- belongs to none. One plan serves all calls: made anew for each, it costs more than the look-up.
 -- @param held, next - the row before and after; null where there was none
 CREATE OR REPLACE FUNCTION sync.change_of(of_table text, held jsonb, next jsonb) RETURNS bigint
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+  SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
   told jsonb := coalesce(next, held);
   is_link boolean := of_table = 'job_employees';
