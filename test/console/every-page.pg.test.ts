@@ -57,7 +57,7 @@ function findUnlinked(page: string, path: string): string[] {
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll(/\s+/g, ' ');
   const named =
-    /Quillmark \d+|Cistern \d+|\b(?:customers?|jobs?|change|sweep) [1-9]\d*\b(?! records)/gi;
+    /Quillmark \d+|Cistern \d+|\b(?:customers?|jobs?|change|sweep) [1-9]\d*\b(?!-\d| records)/gi;
   return [...text.matchAll(named)]
     .filter(([name]) => name.toLowerCase() !== `${kind} ${number}`)
     .filter(([name]) => !isOfPage(name, path))
