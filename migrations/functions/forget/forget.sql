@@ -62,9 +62,8 @@ BEGIN
     counts := sync.sum_counts(counts, sync.drop_links(one.name, one.ids, counts_only));
   END LOOP;
   counts := sync.sum_counts(counts, sync.empty_quarantine(of_account, of_customer, counts_only));
-  RETURN sync.sum_counts(counts, CASE WHEN counts_only
-    THEN sync.count_words(of_account, words, of_customer, rows)
-    ELSE sync.forget_words(of_account, words) END);
+  RETURN sync.sum_counts(counts,
+    sync.forget_words(of_account, words, of_customer, rows, counts_only));
 END
 $$;
 COMMENT ON FUNCTION sync.forget_data

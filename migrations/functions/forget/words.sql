@@ -73,8 +73,11 @@ CREATE OR REPLACE FUNCTION sync.patterns_of(forms text[]) RETURNS text[]
 $$;
 COMMENT ON FUNCTION sync.patterns_of IS 'Patterns that find texts within others.';
 
--- Takes words out of the messages of an account. @returns how many rows of each table had one
-CREATE OR REPLACE FUNCTION sync.forget_words(of_account bigint, words text[]) RETURNS jsonb
+-- Takes words out of the messages of an account, or only counts them. What goes or is emptied
+-- before is not counted: the changes of the customer's rows, and its entries in quarantine.
+-- @param rows - those of the customer, by table @returns how many rows of each table had a word
+CREATE OR REPLACE FUNCTION sync.forget_words(of_account bigint, words text[], of_customer bigint,
+  rows jsonb, counts_only boolean) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   forms text[] := sync.spellings_of(words);
@@ -86,41 +89,22 @@ BEGIN
     RETURN counts;
   END IF;
   FOR one IN SELECT * FROM sync.message_tables() LOOP
-    EXECUTE format('UPDATE %s SET %s WHERE %s', one.place, one.emptied, one.named)
-      USING forms, of_account, sync.patterns_of(forms);
-    GET DIAGNOSTICS found = ROW_COUNT;
+    IF counts_only THEN
+      EXECUTE format('SELECT count(*) FROM %s WHERE %s %s', one.place, one.named,
+        CASE one.place
+          WHEN 'sync.changes' THEN 'AND NOT coalesce($5->table_name @> to_jsonb(row_id), false)'
+          WHEN 'sync.quarantine'
+            THEN 'AND quarantine_id NOT IN (SELECT sync.quarantine_of($2, $4))' END)
+        INTO found USING forms, of_account, sync.patterns_of(forms), of_customer, rows;
+    ELSE
+      EXECUTE format('UPDATE %s SET %s WHERE %s', one.place, one.emptied, one.named)
+        USING forms, of_account, sync.patterns_of(forms);
+      GET DIAGNOSTICS found = ROW_COUNT;
+    END IF;
     counts := counts || jsonb_build_object(one.place, found);
   END LOOP;
   RETURN counts;
 END
 $$;
 COMMENT ON FUNCTION sync.forget_words
-  IS 'Takes words out of the messages, the evidence and the audit of an account.';
-
--- How many rows would have one. What goes or is emptied before is left out: the changes of the
--- customer's rows, and its entries in quarantine.
-CREATE OR REPLACE FUNCTION sync.count_words(of_account bigint, words text[], of_customer bigint,
-  rows jsonb) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  forms text[] := sync.spellings_of(words);
-  one record;
-  found bigint;
-  counts jsonb := '{}';
-BEGIN
-  IF forms = '{}' THEN
-    RETURN counts;
-  END IF;
-  FOR one IN SELECT * FROM sync.message_tables() LOOP
-    EXECUTE format('SELECT count(*) FROM %s WHERE %s %s', one.place, one.named,
-      CASE one.place
-        WHEN 'sync.changes' THEN 'AND NOT coalesce($5->table_name @> to_jsonb(row_id), false)'
-        WHEN 'sync.quarantine'
-          THEN 'AND quarantine_id NOT IN (SELECT sync.quarantine_of($2, $4))' END)
-      INTO found USING forms, of_account, sync.patterns_of(forms), of_customer, rows;
-    counts := counts || jsonb_build_object(one.place, found);
-  END LOOP;
-  RETURN counts;
-END
-$$;
-COMMENT ON FUNCTION sync.count_words
-  IS 'Counts the messages, the evidence and the audit of an account that hold words.';
+  IS 'Takes words out of the messages, the evidence and the audit of an account, or counts them.';
