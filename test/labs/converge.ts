@@ -56,6 +56,7 @@ async function runLane(): Promise<void> {
         `${violation}\n  again: npm run torture -- converge --seed ${seed} ` +
           `--runs ${histories} --systems ${systems} --lag ${lag} --lanes 1\n`,
       );
+    for (const line of result.stories) process.stdout.write(`  ${line}\n`);
     process.stdout.write(
       `${sum.histories} of ${runs} histories: ${sum.changes} changes, ` +
         `${sum.conflicts} conflicts (${sum.byPerson} decided by a person), ` +

@@ -5,7 +5,11 @@ import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {openPool} from '../../src/postgres/database.ts';
 import {customerResource, jobResource} from '../../src/service/resource.ts';
+import {Random} from '../../src/service/vocabulary.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
+import {Erp} from '../labs/push/erp.ts';
+import {toEffects} from '../labs/push/final-state.ts';
+import type {Intent} from '../labs/push/history.ts';
 import {loadNow} from '../labs/push/load-now.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
@@ -414,4 +418,55 @@ describe('a cursor', () => {
     const error = {code: 'FM410', hint: expect.stringContaining('Begin again')};
     await expect(set(`${feed}-0`, `fax = '1'`)).rejects.toMatchObject(error);
   });
+});
+
+/** Edits the customer, one field at a time; sometimes to a value that others write as well. */
+class Plain extends Random {
+  isShared = false;
+  override isTrue(probability: number): boolean {
+    return probability === 0.2 && this.isShared;
+  }
+  override integer(from: number): number {
+    return from;
+  }
+  override pick<T>([first]: readonly [T, ...T[]]): T {
+    return first;
+  }
+}
+
+test('who joins an unsent wish that put back what it had read replaces that alone', async () => {
+  const random = new Plain('1', 'plain', 0);
+  const intents: Intent[] = [];
+  const about = {fields: {customers: ['fax'], jobs: ['name']}, lag: 0, intents};
+  const groupOf = (field: string) => [field];
+  const first = new Erp(place.pool, random, {...about, groupOf, name: 'http: erp'});
+  const second = new Erp(place.pool, random, {...about, groupOf, name: 'http: erp 2'});
+  for (const each of [first, second]) await each.begin();
+  random.isShared = true;
+  await first.write(1);
+  await place.rest();
+  for (const each of [first, second]) await each.read();
+  random.isShared = false;
+  await first.write(1);
+  await place.rest();
+  await first.read();
+  random.isShared = true;
+  await first.write(1);
+  random.isShared = false;
+  await second.write(1);
+  await place.rest();
+  expect(intents.map(({fields}) => fields.fax)).toEqual([
+    'fax 1',
+    'fax of http: erp 1',
+    'fax 1',
+    'fax of http: erp 2 1',
+  ]);
+  expect([await states(), await conflicts()]).toEqual([['done', 'done', 'done'], []]);
+  const effects = toEffects(place.service.store.journal);
+  expect(effects.at(-1)).toMatchObject({
+    before: {fax: 'fax of http: erp 1'},
+    fields: {fax: 'fax of http: erp 2 1'},
+  });
+  const outcome = {effects, numberOf: () => '1', conflictsOf: () => []};
+  for (const each of [first, second]) expect(each.findLost(outcome)).toEqual([]);
 });

@@ -12,7 +12,14 @@ import type {PageReader} from '../../../src/sweeps/page-reader.ts';
 import {judge} from './checker.ts';
 import {Erp} from './erp.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
-import {readChanges, readConflicts, readFinalRows, readRecords, toEffects} from './final-state.ts';
+import {
+  readChanges,
+  readConflicts,
+  readFinalRows,
+  readRecords,
+  tellRow,
+  toEffects,
+} from './final-state.ts';
 import type {Effect, FinalChange, FinalConflict, Intent, Value} from './history.ts';
 import {LabWorker} from './lab-worker.ts';
 import {Mischief} from './mischief.ts';
@@ -44,6 +51,8 @@ export interface Convergence {
   readonly byPerson: number;
   readonly requests: number;
   readonly violations: readonly string[];
+  /** All that is known of the rows that an ERP is said to have lost a value of. */
+  readonly stories: readonly string[];
 }
 
 /** Fields that move with a field. */
@@ -294,12 +303,19 @@ async function conclude(
     ...listViolations(verdict, name),
     ...verdict.leftToPerson.map((story) => `${name}: still undecided: ${story}`),
   ];
+  const stories = new Map<string, readonly string[]>();
   for (const erp of erps) {
     const lost = findLostToErp(erp, {changes, conflicts, effects});
     violations.push(
       ...(await erp.findDiverged()).map((story) => `${name}: diverged: ${story}`),
-      ...lost.map((story) => `${name}: lost to an ERP: ${story}`),
+      ...lost.map(({story}) => `${name}: lost to an ERP: ${story}`),
     );
+    for (const {story, ...row} of lost)
+      stories.set(`${row.table} ${row.rowId}`, [
+        ...(await tellRow(pool, row)),
+        ...erps.flatMap((each) => each.tellWrites(row)),
+        ...listOfRow(row, {intents, changes, effects}),
+      ]);
   }
   const ours = effects.filter(({isOurs}) => isOurs).length;
   if (requests !== ours)
@@ -316,7 +332,28 @@ async function conclude(
         .rowCount ?? 0,
     requests,
     violations,
+    stories: [...stories.values()].flat(),
   };
+}
+
+/** What authors wanted of a row, and what happened to its record at the service, in order. */
+function listOfRow(
+  {table, rowId}: Pick<Intent, 'table' | 'rowId'>,
+  {
+    intents,
+    changes,
+    effects,
+  }: {
+    readonly intents: readonly Intent[];
+    readonly changes: readonly FinalChange[];
+    readonly effects: readonly Effect[];
+  },
+): string[] {
+  const number = changes.find((each) => each.table === table && each.rowId === rowId)?.number;
+  return [
+    ...intents.filter((each) => each.table === table && each.rowId === rowId),
+    ...effects.filter((each) => each.table === table && each.number === number),
+  ].map((each) => JSON.stringify(each));
 }
 
 /** Values that the ERP replaced without a trace, though it had not read them. */
@@ -327,7 +364,7 @@ function findLostToErp(
     readonly conflicts: readonly FinalConflict[];
     readonly effects: readonly Effect[];
   },
-): string[] {
+): ReturnType<Erp['findLost']> {
   const nameOf = ({table, rowId}: Pick<Intent, 'table' | 'rowId'>) => `${table} ${rowId}`;
   const changes = new Map(history.changes.map((change) => [change.changeId, change]));
   const ofRow = Map.groupBy(history.conflicts, ({changeId}) => {

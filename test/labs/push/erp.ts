@@ -35,6 +35,14 @@ interface Stale {
   readonly intent: Intent;
   readonly field: string;
   readonly known: ReadonlySet<string>;
+  readonly cursor: string;
+  /** ISO 8601 in UTC. */
+  readonly at: string;
+}
+
+/** A violation, and the row that it is about. */
+interface LostInRow extends Pick<Intent, 'table' | 'rowId'> {
+  readonly story: string;
 }
 
 /** What an ERP edits: the fields of each table, and those that move with each field. */
@@ -137,7 +145,7 @@ export class Erp {
    * Values that it replaced without knowing them, and that no conflict keeps: at the service, and
    * those of other authors in changes that were not sent.
    */
-  findLost({effects, numberOf, conflictsOf}: Outcome): string[] {
+  findLost({effects, numberOf, conflictsOf}: Outcome): LostInRow[] {
     return this.#stale.flatMap(({intent, field, known}) => {
       const value = normal(intent.fields[field]);
       const wishes = this.#intents.filter(
@@ -155,6 +163,13 @@ export class Erp {
       const kept = conflictsOf(intent)
         .filter((each) => each.field === field)
         .flatMap(({serviceValue, warehouseValue}) => [serviceValue, warehouseValue].map(normal));
+      // It may have joined a wish that put back what this ERP had read. Then it replaced that wish,
+      // as #findJoined judges; what the service held meanwhile was replaced by whoever put back,
+      // and had seen it.
+      const putBack = wishes
+        .slice(0, wishes.indexOf(intent))
+        .filter(({changeId}) => changeId === intent.changeId)
+        .map(({saw}) => normal(saw[field]));
       const replaced = effects
         .filter(
           ({isOurs, table, number, fields}) =>
@@ -165,15 +180,31 @@ export class Erp {
             field in fields &&
             normal(fields[field]) === value,
         )
-        .map(({before}) => normal(before[field]));
+        .map(({before}) => normal(before[field]))
+        .filter((lost) => !putBack.includes(lost));
       return [...replaced, ...this.#findJoined(intent, field)]
         .filter((lost) => !known.has(`${field} ${lost}`) && ![...kept, ...own].includes(lost))
-        .map(
-          (lost) =>
+        .map((lost) => ({
+          table: intent.table,
+          rowId: intent.rowId,
+          story:
             `change ${intent.changeId} of ${intent.table} row ${intent.rowId}: ${field} ` +
             `${lost} was replaced by ${value} of ${this.#edited.name}, which had not read it`,
-        );
+        }));
     });
+  }
+
+  /** What it wrote of a row, each with what it knew by then, as lines of JSON. */
+  tellWrites({table, rowId}: Pick<Intent, 'table' | 'rowId'>): string[] {
+    return this.#stale
+      .filter(({intent}) => intent.table === table && intent.rowId === rowId)
+      .map(({intent: {changeId, fields}, field, known, cursor, at}) =>
+        JSON.stringify({
+          wrote: this.#edited.name,
+          ...{changeId, fields, cursor, at},
+          knew: [...known].filter((each) => each.startsWith(`${field} `)),
+        }),
+      );
   }
 
   /** The wish of another author in the same change, which it replaced. */
@@ -261,7 +292,8 @@ export class Erp {
     } as const;
     this.#intents.push(intent);
     note(copy, {[field]: wish});
-    this.#stale.push({intent, field, known: new Set(copy.known)});
+    const at = new Date().toISOString();
+    this.#stale.push({intent, field, known: new Set(copy.known), cursor: this.#cursor, at});
     copy.own.push({[field]: wish});
   }
 

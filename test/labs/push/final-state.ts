@@ -38,6 +38,34 @@ export async function readConflicts(pool: pg.Pool): Promise<FinalConflict[]> {
   return rows;
 }
 
+/** What the warehouse keeps of a row, as lines of JSON: to find the reason of a violation. */
+export async function tellRow(
+  pool: pg.Pool,
+  {table, rowId}: {readonly table: string; readonly rowId: string},
+): Promise<string[]> {
+  const {rows} = await pool.query<{line: string}>(
+    `WITH changes AS (SELECT * FROM sync.changes WHERE table_name = $1 AND row_id = $2),
+          told AS (SELECT * FROM sync.feed_entries WHERE table_name = $1 AND row_id = $2)
+     SELECT line::text FROM (
+       SELECT 1, change_id, jsonb_build_object('change', jsonb_strip_nulls(to_jsonb(held)))
+         FROM changes AS held
+        UNION ALL
+       SELECT 2, attempt_id, jsonb_build_object('attempt', jsonb_strip_nulls(to_jsonb(held)))
+         FROM sync.attempts AS held WHERE change_id IN (SELECT change_id FROM changes)
+        UNION ALL
+       SELECT 3, conflict_id, jsonb_build_object('conflict', jsonb_strip_nulls(to_jsonb(held)))
+         FROM sync.conflicts AS held WHERE change_id IN (SELECT change_id FROM changes)
+        UNION ALL
+       SELECT 4, entry_id, jsonb_build_object('entry', jsonb_strip_nulls(to_jsonb(told)),
+                'was', sync.feed_values(was, became), 'became', sync.feed_values(became, was))
+         FROM told LEFT JOIN sync.feed_versions(ARRAY(SELECT entry_id FROM told)) AS version
+         USING (entry_id)
+     ) AS kept (part, id, line) ORDER BY part, id`,
+    [table, rowId],
+  );
+  return rows.map(({line}) => line);
+}
+
 /** Every row of the tables that authors can write, with the fields that they can. */
 export async function readFinalRows(pool: pg.Pool): Promise<FinalRow[]> {
   const all: FinalRow[] = [];
