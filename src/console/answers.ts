@@ -23,11 +23,12 @@ import {
 } from './render.ts';
 
 const pageRows = 100;
+const justNowMs = 60_000;
 
 /** The filters of a question in an address; the command line has options of the same names. */
 export const askedWords = ['from', 'to', 'by', 'as-of'] as const;
-/** The filters that the page of a question keeps in its links. */
-const kept = [...askedWords, 'sort'] as const;
+/** The filters that the page of a question depends on, and keeps in its links. */
+export const keptWords = [...askedWords, 'sort'] as const;
 
 /** Where a question is answered in full, for the days and as of the moment of the page. */
 export function linkToQuestion(
@@ -39,7 +40,7 @@ export function linkToQuestion(
 }
 
 function filtersOf({query}: Look): FormFields {
-  return Object.fromEntries(kept.map((name) => [name, query[name]]));
+  return Object.fromEntries(keptWords.map((name) => [name, query[name]]));
 }
 
 /** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
@@ -110,7 +111,9 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
           : html`<details><summary>As a list</summary>${rows()}</details>`
     }
     ${shownRows === undefined ? drawPages(answered, look) : ''}
-    <p class="quiet small">${scope}${scope !== '' && hasMore ? '. ' : ''}${
+    <p class="quiet small">${drawCounted(answered, look)}${scope}${
+      scope !== '' && hasMore ? '. ' : ''
+    }${
       !hasMore
         ? ''
         : shownRows !== undefined
@@ -122,6 +125,12 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
     <details class="small"><summary>What is counted</summary>
     <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
     <p>${drawTrust(answered, look)}</p></details>`;
+}
+
+/** When an answer was counted that was not counted just now: `Counted at 14:05. ` */
+export function drawCounted({countedAt}: Answered, look: Look): SafeHtml | string {
+  const ageMs = Date.parse(look.now) - Date.parse(countedAt);
+  return ageMs < justNowMs ? '' : html`Counted at ${drawTime(countedAt, look)}. `;
 }
 
 /** The ways to all rows that were read, a hundred at a time. */

@@ -26,9 +26,11 @@ import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {
   askedWords,
   drawAskedMoment,
+  drawCounted,
   drawDownload,
   drawTold,
   drawWayToCurrency,
+  keptWords,
   lacksCurrency,
   linkToQuestion,
 } from './answers.ts';
@@ -43,6 +45,7 @@ export const businessPage = definePage({
   section: '/business',
   moving: [],
   keptMs: 60_000,
+  words: ['as-of'],
   read: async ({db, accounts, query, masks}) => ({
     boards: boards.map(({name, title, sentence}) => ({name, title, sentence})),
     questions: questions.map((question) => ({name: wordOf(question), question: question.question})),
@@ -87,6 +90,7 @@ export const boardPage = definePage<Story>({
   section: '/business',
   moving: [],
   keptMs: 60_000,
+  words: ['as-of'],
   read: async ({db, accounts, params, query, masks}) => {
     const board = boards.find(({name}) => name === params.board);
     if (board === undefined)
@@ -143,6 +147,7 @@ export const questionPage = definePage<{readonly account: string; readonly told:
   section: '/business',
   moving: [],
   keptMs: 60_000,
+  words: keptWords,
   read: async ({db, accounts, params, query, masks}) => {
     const question = sortQuestion(findQuestion(params.question, query.by), query.sort);
     const {accountId: accountKey, name: account} = chooseOne(accounts);
@@ -214,7 +219,9 @@ function drawHeadlines(weeks: Weeks, look: Look): SafeHtml | string {
   const yearBefore = rows[52];
   const to = linkTo(look, '/business/ask/weeks', {'as-of': look.query['as-of']});
   const {currency} = weeks.fresh;
+  const counted = drawCounted(weeks, look);
   return html`<h2>Last week, from ${String(last.week)}</h2>
+  ${counted === '' ? '' : html`<p class="quiet small">${counted}</p>`}
   <div class="cards tiles">${figureKinds.map(({metric, label, unit}) => {
     const [value, ...others] = [last, before, yearBefore].map((row) => textOf(row?.[metric]));
     const [week = '', year = ''] = others.map((other) => tellChange(value ?? null, other));

@@ -160,8 +160,13 @@ function tell(stream: Stream): void {
 
 interface Reading {
   readonly story: Promise<unknown>;
-  readonly at: number;
+  readonly read: () => Promise<unknown>;
   readonly keptMs: number;
+  /** When it was read, or last found to be as it was read. */
+  at: number;
+  /** What the warehouse was like before it was read. */
+  state: string | null;
+  askedAt: number;
   /** Whether it is being read anew behind the page. */
   isRefreshing: boolean;
 }
@@ -180,6 +185,8 @@ const usualMs = 1_000;
  */
 const staleTimes = 10;
 const mostReadings = 500;
+/** A story that is looked at once a week is still kept up. */
+const longestUnaskedMs = 8 * 86_400_000;
 
 /**
  * Reads a story once for all who look at it, so that fifty open pages cost the database no more
@@ -188,6 +195,7 @@ const mostReadings = 500;
 export class SharedReads {
   readonly #readings = new Map<string, Reading>();
   readonly #now: () => number;
+  #state: string | null = null;
 
   /** @param now - milliseconds of a clock that only goes on */
   constructor(now: () => number = () => performance.now()) {
@@ -204,8 +212,29 @@ export class SharedReads {
     const ageMs = held === undefined ? Number.POSITIVE_INFINITY : this.#now() - held.at;
     if (held === undefined || isFresh || ageMs >= keptMs * (keptMs > usualMs ? staleTimes : 1))
       return (await this.#begin(key, read, keptMs).story) as Story;
-    if (ageMs >= keptMs && !held.isRefreshing) this.#refresh(key, {read, held});
+    held.askedAt = this.#now();
+    if (ageMs >= keptMs && !held.isRefreshing) void this.#refresh(key, held);
     return (await held.story) as Story;
+  }
+
+  /**
+   * Keeps up what is kept long, so that nobody waits for it in the morning: where the warehouse is
+   * as it was, a story stays true without being read; else one that is half as old as it may be
+   * is read anew, one after another. One that nobody asked for in eight days is let go.
+   * @param state - equal where no story can have changed
+   * @param isOver - whether to end before the next one
+   */
+  async keepUp(state: string, isOver: () => boolean = () => false): Promise<void> {
+    this.#state = state;
+    for (const [key, held] of [...this.#readings]) {
+      if (isOver()) return;
+      if (held.keptMs <= usualMs) continue;
+      const now = this.#now();
+      if (now - held.askedAt > longestUnaskedMs) this.#forget(key, held);
+      else if (held.state === state) held.at = now;
+      else if (!held.isRefreshing && now - held.at >= (held.keptMs * staleTimes) / 2)
+        await this.#refresh(key, held);
+    }
   }
 
   /**
@@ -222,8 +251,10 @@ export class SharedReads {
   }
 
   #begin(key: string, read: () => Promise<unknown>, keptMs: number): Reading {
-    const reading = {story: read(), at: this.#now(), keptMs, isRefreshing: false};
-    // The one that was asked for longest ago goes first.
+    const now = this.#now();
+    const times = {at: now, askedAt: now, state: this.#state};
+    const reading = {story: read(), read, keptMs, ...times, isRefreshing: false};
+    // The one that was read longest ago goes first.
     this.#readings.delete(key);
     this.#readings.set(key, reading);
     const [oldest] = this.#readings.keys();
@@ -236,27 +267,56 @@ export class SharedReads {
    * Whoever asks meanwhile gets the story that is held; where it cannot be read anew, the next one
    * asks again.
    */
-  #refresh(
-    key: string,
-    {read, held}: {readonly read: () => Promise<unknown>; readonly held: Reading},
-  ): void {
+  async #refresh(key: string, held: Reading): Promise<void> {
     held.isRefreshing = true;
-    const at = this.#now();
-    read().then(
-      (story) => {
-        if (this.#readings.get(key) === held)
-          this.#readings.set(key, {
-            story: Promise.resolve(story),
-            at,
-            keptMs: held.keptMs,
-            isRefreshing: false,
-          });
-      },
-      () => this.#forget(key, held),
-    );
+    const [at, state] = [this.#now(), this.#state];
+    try {
+      const story = await held.read();
+      if (this.#readings.get(key) === held)
+        this.#readings.set(key, {
+          ...held,
+          ...{story: Promise.resolve(story), at, state, isRefreshing: false},
+        });
+    } catch {
+      this.#forget(key, held);
+    }
   }
 
   #forget(key: string, reading: Reading): void {
     if (this.#readings.get(key) === reading) this.#readings.delete(key);
   }
+}
+
+/** More often than a story grows old enough to be read anew: one that stays true never is. */
+const keepUpMs = 30_000;
+
+/**
+ * Keeps up the stories that are kept long, until it is stopped. Where the warehouse cannot be asked
+ * they grow old: then whoever asks waits for a reading, and is told why there is none.
+ * @param readState - equal where no story can have changed
+ * @returns ends it, after what is being read
+ */
+export function startKeepingUp(
+  readings: SharedReads,
+  readState: () => Promise<string>,
+): () => Promise<void> {
+  let round = Promise.resolve();
+  let isOver = false;
+  const keepUp = async () => {
+    await readings.keepUp(await readState(), () => isOver);
+  };
+  const next = () =>
+    setTimeout(() => {
+      round = keepUp()
+        .catch(() => {})
+        .then(() => {
+          if (!isOver) timer = next();
+        });
+    }, keepUpMs).unref();
+  let timer = next();
+  return async () => {
+    isOver = true;
+    clearTimeout(timer);
+    await round;
+  };
 }

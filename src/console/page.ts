@@ -53,6 +53,8 @@ export interface Page<Story = unknown> {
    * One that is kept longer is read anew behind the page.
    */
   readonly keptMs?: number;
+  /** The filters that the story depends on beside the account; left out: all. */
+  readonly words?: readonly string[];
   /** @throws {Refused} there is nothing at that address */
   read(asked: AskedPage): Promise<Story>;
   title(story: Story): string;

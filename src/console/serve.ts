@@ -90,14 +90,15 @@ async function readStory(
     isFresh,
   }: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
 ): Promise<unknown> {
-  const {seen, seesAll, params, query, masks} = asked;
+  const {seen, seesAll, accounts, params, query, masks} = asked;
+  const {words} = page;
   const key = JSON.stringify([
     page.path,
     params,
-    query,
+    words === undefined ? query : words.map((word) => query[word] ?? null),
     seesAll,
     masks,
-    seen.map(({accountId}) => accountId),
+    [seen, accounts].map((each) => each.map(({accountId}) => accountId)),
   ]);
   const story = await deps.readings.read(key, () => page.read(asked), {
     isFresh,

@@ -14,6 +14,7 @@ import {listKnownNames, nameOfKey} from '../http/keys.ts';
 import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
+import {readDataState} from '../star/refresh-star.ts';
 import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
 import {
   accountsPage,
@@ -39,7 +40,7 @@ import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
 import {health} from './health-page.ts';
 import {addAssets, drawPlain} from './layout.ts';
-import {Live, SharedReads} from './live.ts';
+import {Live, SharedReads, startKeepingUp} from './live.ts';
 import {addMatching, applyMatch, matchPage, undoMatch} from './match-page.ts';
 import {overview} from './overview-page.ts';
 import type {Action, Page} from './page.ts';
@@ -295,7 +296,11 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
       const moving = new Set(of.split(','));
       await live.follow(reply, {moving, drawnAt: Number(since) || 0, token: tokenOf(request)});
     });
-    app.addHook('preClose', async () => live.close());
+    const stopKeepingUp = startKeepingUp(readings, () => readDataState(deps.pools.reads));
+    app.addHook('preClose', async () => {
+      await live.close();
+      await stopKeepingUp();
+    });
   });
 }
 

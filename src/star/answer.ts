@@ -255,6 +255,8 @@ export interface Answered {
   readonly answer: QuestionAnswer;
   readonly broken: readonly string[];
   readonly fresh: Freshness;
+  /** ISO 8601, by the clock of this machine. */
+  readonly countedAt: string;
 }
 
 export async function answerQuestion(
@@ -262,9 +264,11 @@ export async function answerQuestion(
   asked: Asked,
   limit: number,
 ): Promise<Answered> {
+  const countedAt = new Date().toISOString();
   const fresh = await readFreshness(client, asked.accountKey);
   return {
     asked,
+    countedAt,
     answer: await readAnswer(client, asked, limit),
     // While changes wait to be written into the star, it is another moment's than the warehouse.
     broken: fresh.waiting > 0 ? [] : await findBroken(client, asked.question),

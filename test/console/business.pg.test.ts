@@ -2,9 +2,12 @@
 // those who may not.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
+import {drawCounted} from '../../src/console/answers.ts';
+import type {Look} from '../../src/console/page.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {wordOf} from '../../src/star/answer.ts';
 import {subjects} from '../../src/star/boards.ts';
+import {readDataState} from '../../src/star/refresh-star.ts';
 import {questions} from '../../src/star/star.ts';
 import {openPlace, type Place} from './place.ts';
 
@@ -181,6 +184,55 @@ test('who is not to see names gets no order by them', async () => {
 test('appointments by hour and weekday are a table of two directions', async () => {
   const {text} = await (await place.person()).get('/business/ask/rush-hours');
   expect(text).toMatch(/<table class="grid">[\s\S]*<td class="number shade-5">/);
+});
+
+test('an answer is counted once for all filters that it does not depend on, and for no others', async () => {
+  const person = await place.person();
+  const path = '/business/ask/largest-customers?as=json';
+  const countedAt = async (more: string) =>
+    (await person.json(path + more)).told.answered.countedAt as string;
+  const first = await countedAt('');
+  for (const more of ['&page=2', '&n=17']) expect(await countedAt(more), more).toBe(first);
+  for (const more of ['&from=2026-01-01', '&to=2026-01-31', '&sort=name', '&by=place'])
+    expect(await countedAt(more).catch(() => 'refused'), more).not.toBe(first);
+  const another = await place.person({isOfAll: true});
+  const accountOf = async (more: string) =>
+    (await another.json(path + more)).told.answered.asked.accountKey;
+  expect(await accountOf('')).toBe(place.account.accountId);
+  expect(await accountOf('&account=other')).toBe(place.stranger.accountId);
+});
+
+test('an answer that is shown again says when it was counted', async () => {
+  const {told} = await (await place.person()).json('/business/ask/debtors?as=json');
+  const countedAt = '2026-11-20T08:00:00.000Z';
+  const shown = (now: string) =>
+    String(drawCounted({...told.answered, countedAt}, {now, timeZone: 'UTC'} as Look));
+  expect(shown('2026-11-20T08:00:59.000Z')).toBe('');
+  expect(shown('2026-11-20T08:05:00.000Z')).toMatch(/Counted at .*2026-11-20.*08:00.*5 min ago/s);
+});
+
+test('what the data is like moves with each write to it, and with nothing else', async () => {
+  const {accountId} = place.account;
+  const write = async (text: string, values: readonly unknown[]) => {
+    await inSweepTransaction(place.pool, async (client) => {
+      await client.query(text, [...values]);
+      // What a session wrote is counted a second after its end, or at once.
+      await client.query('SELECT pg_stat_force_next_flush()');
+    });
+  };
+  const states = [await readDataState(place.pool)];
+  const job = 'WHERE account_id = $1 AND job_number = 12';
+  for (const text of [
+    `UPDATE warehouse.jobs SET total = total + 1 ${job}`,
+    'INSERT INTO mart.labels (account_key, kind, id, label) VALUES ($1, $2, 7, $3)',
+    'DELETE FROM mart.labels WHERE account_key = $1',
+  ]) {
+    await write(text, text.includes('$2') ? [accountId, 'customer_type', 'Farms'] : [accountId]);
+    states.push(await readDataState(place.pool));
+  }
+  expect(new Set(states).size).toBe(states.length);
+  await write('UPDATE sync.accounts SET api_url = api_url WHERE account_id = $1', [accountId]);
+  expect(await readDataState(place.pool)).toBe(states.at(-1));
 });
 
 describe('with a currency', () => {

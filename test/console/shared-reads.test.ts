@@ -75,3 +75,90 @@ test('what could not be read is no answer for the next one', async () => {
     'here',
   );
 });
+
+const minute = 60_000;
+const day = 86_400_000;
+
+test('what is kept long stays true, and is not read again, while nothing in the warehouse moves', async () => {
+  const {read, pass, readings} = open();
+  await readings.keepUp('as it was');
+  await read(minute);
+  for (let at = 0; at < 100; at++) {
+    pass(minute / 2);
+    await readings.keepUp('as it was');
+  }
+  expect(await read(minute)).toBe(1);
+});
+
+test('once something moved, what is kept long is read anew before anybody waits for it', async () => {
+  const {read, pass, readings} = open();
+  await readings.keepUp('as it was');
+  await read(minute);
+  pass(4.5 * minute);
+  await readings.keepUp('moved');
+  // Half as old as it may be: now it is read, and nobody has asked.
+  pass(minute / 2);
+  await readings.keepUp('moved');
+  pass(minute / 2);
+  expect(await read(minute)).toBe(2);
+  // It is of the warehouse as it was when it was read: nothing has moved since.
+  pass(9 * minute);
+  await readings.keepUp('moved');
+  expect(await read(minute)).toBe(2);
+});
+
+test('a story read while something moved is read anew', async () => {
+  const {read, pass, readings} = open();
+  await readings.keepUp('before');
+  await read(minute);
+  pass(5 * minute);
+  await readings.keepUp('after');
+  pass(1);
+  expect(await read(minute)).toBe(2);
+  pass(5 * minute);
+  await readings.keepUp('later');
+  expect(await read(minute)).toBe(3);
+});
+
+test('where the warehouse cannot be asked, whoever asks waits for a reading', async () => {
+  const {read, pass, readings} = open();
+  await readings.keepUp('as it was');
+  await read(minute);
+  pass(10 * minute);
+  expect(await read(minute)).toBe(2);
+});
+
+test('what nobody asked for in eight days is not kept up', async () => {
+  const {read, pass, readings} = open();
+  await readings.keepUp('as it was');
+  await read(minute);
+  for (let at = 0; at < 9; at++) {
+    pass(day);
+    await readings.keepUp('as it was');
+  }
+  expect(await read(minute)).toBe(2);
+});
+
+test('what cannot be kept up is read by whoever asks next, who is told why', async () => {
+  const {readings, pass} = open();
+  let isAway = false;
+  const read = () =>
+    readings.read('page', async () => (isAway ? Promise.reject(new Error('away')) : 'here'), {
+      isFresh: false,
+      keptMs: minute,
+    });
+  expect(await read()).toBe('here');
+  isAway = true;
+  pass(5 * minute);
+  await readings.keepUp('moved');
+  await expect(read()).rejects.toThrow('away');
+});
+
+test('usual stories are not kept up', async () => {
+  const {read, pass, readings} = open();
+  await readings.keepUp('as it was');
+  await read();
+  pass(1_000);
+  await readings.keepUp('as it was');
+  expect(await read()).toBe(2);
+});
