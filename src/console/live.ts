@@ -187,6 +187,7 @@ const staleTimes = 10;
 const mostReadings = 500;
 /** A story that is looked at once a week is still kept up. */
 const longestUnaskedMs = 8 * 86_400_000;
+const mostKeptUp = 100;
 
 /**
  * Reads a story once for all who look at it, so that fifty open pages cost the database no more
@@ -220,17 +221,20 @@ export class SharedReads {
   /**
    * Keeps up what is kept long, so that nobody waits for it in the morning: where the warehouse is
    * as it was, a story stays true without being read; else one that is half as old as it may be
-   * is read anew, one after another. One that nobody asked for in eight days is let go.
+   * is read anew, one after another. One that nobody asked for in eight days is let go, and
+   * those but the hundred that were asked for last.
    * @param state - equal where no story can have changed
    * @param isOver - whether to end before the next one
    */
   async keepUp(state: string, isOver: () => boolean = () => false): Promise<void> {
     this.#state = state;
-    for (const [key, held] of [...this.#readings]) {
+    const kept = [...this.#readings]
+      .filter(([, {keptMs}]) => keptMs > usualMs)
+      .toSorted(([, one], [, other]) => other.askedAt - one.askedAt);
+    for (const [place, [key, held]] of kept.entries()) {
       if (isOver()) return;
-      if (held.keptMs <= usualMs) continue;
       const now = this.#now();
-      if (now - held.askedAt > longestUnaskedMs) this.#forget(key, held);
+      if (place >= mostKeptUp || now - held.askedAt > longestUnaskedMs) this.#forget(key, held);
       else if (held.state === state) held.at = now;
       else if (!held.isRefreshing && now - held.at >= (held.keptMs * staleTimes) / 2)
         await this.#refresh(key, held);

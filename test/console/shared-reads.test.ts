@@ -139,6 +139,23 @@ test('what nobody asked for in eight days is not kept up', async () => {
   expect(await read(minute)).toBe(2);
 });
 
+test('of what is kept long the hundred that were asked for last are kept up', async () => {
+  const {readings, pass} = open();
+  let count = 0;
+  const read = (key: string) =>
+    readings.read(key, async () => `${key} ${++count}`, {isFresh: false, keptMs: minute});
+  await readings.keepUp('as it was');
+  for (let at = 0; at < 101; at++) {
+    await read(`page ${at}`);
+    pass(1);
+  }
+  await read('page 0');
+  await readings.keepUp('as it was');
+  expect(await read('page 0')).toBe('page 0 1');
+  expect(await read('page 2')).toBe('page 2 3');
+  expect(await read('page 1')).toBe('page 1 102');
+});
+
 test('what cannot be kept up is read by whoever asks next, who is told why', async () => {
   const {readings, pass} = open();
   let isAway = false;
