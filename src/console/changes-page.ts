@@ -342,7 +342,7 @@ function drawChangeFilters(look: Look): SafeHtml {
       ...tables.map((name) => [name, name] as const),
     ])}</label>
     <label>By <input name="by" value="${by}" placeholder="user or application" size="15"></label>
-    <label>Batch <input name="batch" value="${batch}" placeholder="name of a transaction"
+    <label>Batch <input name="batch" value="${batch}" placeholder="its name"
       maxlength="200" size="15"></label>
     <label>Requested ${drawSelect('age', age, [
       ['', 'at any time'],
