@@ -79,7 +79,7 @@ test('what could not be read is no answer for the next one', async () => {
 const minute = 60_000;
 const day = 86_400_000;
 
-test('what is kept long stays true, and is not read again, while nothing in the warehouse moves', async () => {
+test('what is kept long stays true, and is not read again, while nothing moves', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read(minute);
@@ -90,7 +90,7 @@ test('what is kept long stays true, and is not read again, while nothing in the 
   expect(await read(minute)).toBe(1);
 });
 
-test('once something moved, what is kept long is read anew before anybody waits for it', async () => {
+test('once something moved, what is kept long is read anew before anybody waits', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read(minute);

@@ -257,6 +257,28 @@ describe('an author’s own earlier writes since its cursor', () => {
     expect([await states(), await conflicts()]).toEqual([['cancelled', 'done'], []]);
   });
 
+  test('are known to it also where it puts back what it had not sent', async () => {
+    await set(await cursor(), `phone_number = '555-B'`);
+    const between = await cursor();
+    await set(between, `phone_number = '555-0100'`);
+    await set(between, `phone_number = '555-C'`);
+    await place.rest();
+    expect([await states(), await conflicts(), there('phone_number')]).toEqual([
+      ['cancelled', 'done'],
+      [],
+      '555-C',
+    ]);
+  });
+
+  test('that somebody else puts back are news to it', async () => {
+    await set(await cursor(), `phone_number = '555-B'`);
+    const between = await cursor();
+    await set(await cursor(), `phone_number = '555-0100'`, office);
+    await set(between, `phone_number = '555-C'`);
+    await place.rest();
+    expect(await states()).toEqual(['cancelled', 'conflict']);
+  });
+
   test('are what the author had seen of a record that it made itself', async () => {
     const seen = await cursor();
     await write(seen, `INSERT INTO warehouse.customers (name, external_key) VALUES ('Bo', 'K-1')`);

@@ -18,8 +18,9 @@ COMMENT ON FUNCTION sync.seen_position
   'where it does not say.';
 
 -- A row as its author had seen it: as it was at the cursor, with what the author itself has written
--- since. An own write that came to nothing counts for nothing; what the service tidied of one is no
--- news. A row that came after the cursor was not seen: its fields were empty.
+-- since. An own write that came to nothing counts for nothing, unless it is the author who took it
+-- back: then that counts. What the service tidied of an own write is no news. A row that came after
+-- the cursor was not seen: its fields were empty.
 -- @param held - the row as it is now
 -- @returns null where the author says nothing, or has seen the row as it is
 CREATE OR REPLACE FUNCTION sync.seen_row(of_table text, held jsonb) RETURNS jsonb
@@ -51,7 +52,8 @@ BEGIN
         FROM sync.feed_entries AS told
         LEFT JOIN sync.feed_versions(later) AS version USING (entry_id)
         LEFT JOIN sync.changes AS change USING (change_id)
-       CROSS JOIN LATERAL (SELECT sync.is_written_by_me(told, change.state) AS is_own) AS written
+       CROSS JOIN LATERAL (SELECT sync.is_written_by_me(told, CASE WHEN NOT sync.puts_back(change,
+         coalesce(version.became, held)) THEN change.state END) AS is_own) AS written
        WHERE told.entry_id = ANY (later) ORDER BY told.entry_id
     LOOP
       seen := coalesce(seen, entry.was, '{}');
@@ -86,6 +88,16 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.is_written_by_me
   IS 'Whether an entry of the feed is a write of the session itself that has not come to nothing.';
+
+-- Whether a version of a row puts back all that an unsent change had written, which ended it.
+CREATE OR REPLACE FUNCTION sync.puts_back(change sync.changes, became jsonb) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+  SELECT coalesce(change.state = 'cancelled' AND change.base <> '{}', false)
+     AND NOT EXISTS (SELECT FROM jsonb_each_text(change.base)
+                      WHERE value IS DISTINCT FROM became->>key)
+$$;
+COMMENT ON FUNCTION sync.puts_back
+  IS 'Whether a version of a row puts back all that an unsent change had written, which ended it.';
 
 -- Of some fields of a row those that its author had not seen as they are, with the values that the
 -- author had seen, as texts; null where there are none.
