@@ -34,7 +34,7 @@ import {
   lacksCurrency,
   linkToQuestion,
 } from './answers.ts';
-import {definePage, type Look, linkTo} from './page.ts';
+import {definePage, type Look, linkTo, nameOfAccount} from './page.ts';
 import {chooseAccounts, readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
@@ -77,7 +77,7 @@ function drawSubject({title, questions: names}: (typeof subjects)[number], look:
 
 interface Story {
   readonly board: Board;
-  readonly account: string;
+  readonly accountId: string;
   readonly told: readonly Told[];
 }
 
@@ -95,9 +95,9 @@ export const boardPage = definePage<Story>({
     const board = boards.find(({name}) => name === params.board);
     if (board === undefined)
       throw notThere(`page ${JSON.stringify(params.board)}`, boards.map(wayTo));
-    const account: Account = chooseOne(accounts);
+    const {accountId} = chooseOne(accounts);
     const wanted = {
-      accountKey: account.accountId,
+      accountKey: accountId,
       asOf: query['as-of'],
       isMasked: masks,
       limit: questionRows,
@@ -105,11 +105,13 @@ export const boardPage = definePage<Story>({
     const asked = board.questions.flatMap((name) =>
       questions.filter((question) => question.name === name),
     );
-    return {board, account: account.name, told: await readAnswers(db, asked, wanted)};
+    return {board, accountId, told: await readAnswers(db, asked, wanted)};
   },
   title: ({board}) => board.title,
-  draw: ({board, account, told}, look) => html`
-    <p>${board.sentence}${look.seen.length > 1 ? ` Account ${account}.` : ''}</p>
+  draw: ({board, accountId, told}, look) => html`
+    <p>${board.sentence}${
+      look.seen.length > 1 ? ` Account ${nameOfAccount(look, accountId)}.` : ''
+    }</p>
     <nav class="boards" aria-label="Pages of the business">${boards.map(
       ({name, title}) =>
         html`<a href="${linkToBoard(look, name)}"${
@@ -142,26 +144,30 @@ function wayTo({name, title}: Board) {
 }
 
 /** One question, with all its rows. */
-export const questionPage = definePage<{readonly account: string; readonly told: Told}>({
+export const questionPage = definePage<{readonly accountId: string; readonly told: Told}>({
   path: '/business/ask/:question',
   section: '/business',
   moving: [],
   keptMs: 60_000,
   words: keptWords,
+  ages: ({params}) =>
+    questions.some(
+      (question) => wordOf(question) === params.question && question.from.includes('{now}'),
+    ),
   read: async ({db, accounts, params, query, masks}) => {
     const question = sortQuestion(findQuestion(params.question, query.by), query.sort);
-    const {accountId: accountKey, name: account} = chooseOne(accounts);
+    const {accountId} = chooseOne(accounts);
     const wanted = {
-      ...{accountKey, asOf: query['as-of'], isMasked: masks, limit: questionRows},
+      ...{accountKey: accountId, asOf: query['as-of'], isMasked: masks, limit: questionRows},
       ...daysOf(query),
     };
     const [told] = await readAnswers(db, [question], wanted);
     if (told === undefined) throw notThere('answer');
-    return {account, told};
+    return {accountId, told};
   },
   title: ({told}) => told.question.question,
-  draw: ({told, account}, look) => html`
-    ${look.seen.length > 1 ? html`<p>Account ${account}.</p>` : ''}
+  draw: ({told, accountId}, look) => html`
+    ${look.seen.length > 1 ? html`<p>Account ${nameOfAccount(look, accountId)}.</p>` : ''}
     <div class="heading">${drawAskedMoment(look, told.question)}${drawDownload(told, look)}</div>
     ${lacksCurrency(told) ? drawWayToCurrency(look) : ''}
     ${drawTold(told, look)}`,

@@ -164,8 +164,10 @@ interface Reading {
   readonly keptMs: number;
   /** When it was read, or last found to be as it was read. */
   at: number;
-  /** What the warehouse was like before it was read. */
-  state: string | null;
+  /** What the warehouse was like before it was read; null where that is not known. */
+  readonly state: string | null;
+  /** Whether it grows old although nothing moves. */
+  readonly ages: boolean;
   askedAt: number;
   /** Whether it is being read anew behind the page. */
   isRefreshing: boolean;
@@ -176,6 +178,8 @@ interface Keeping {
   readonly isFresh: boolean;
   /** How old a story may be; a second when it is left out. */
   readonly keptMs: number | undefined;
+  /** Whether the story grows old although nothing in the warehouse moves. */
+  readonly ages?: boolean;
 }
 
 const usualMs = 1_000;
@@ -207,12 +211,12 @@ export class SharedReads {
   async read<Story>(
     key: string,
     read: () => Promise<Story>,
-    {isFresh, keptMs = usualMs}: Keeping,
+    {isFresh, keptMs = usualMs, ages = false}: Keeping,
   ): Promise<Story> {
     const held = this.#readings.get(key);
     const ageMs = held === undefined ? Number.POSITIVE_INFINITY : this.#now() - held.at;
     if (held === undefined || isFresh || ageMs >= keptMs * (keptMs > usualMs ? staleTimes : 1))
-      return (await this.#begin(key, read, keptMs).story) as Story;
+      return (await this.#begin(key, read, {keptMs, ages}).story) as Story;
     held.askedAt = this.#now();
     if (ageMs >= keptMs && !held.isRefreshing) void this.#refresh(key, held);
     return (await held.story) as Story;
@@ -228,6 +232,7 @@ export class SharedReads {
    */
   async keepUp(state: string, isOver: () => boolean = () => false): Promise<void> {
     this.#state = state;
+    const lookedAt = this.#now();
     const kept = [...this.#readings]
       .filter(([, {keptMs}]) => keptMs > usualMs)
       .toSorted(([, one], [, other]) => other.askedAt - one.askedAt);
@@ -235,7 +240,7 @@ export class SharedReads {
       if (isOver()) return;
       const now = this.#now();
       if (place >= mostKeptUp || now - held.askedAt > longestUnaskedMs) this.#forget(key, held);
-      else if (held.state === state) held.at = now;
+      else if (held.state === state && !held.ages) held.at = Math.max(held.at, lookedAt);
       else if (!held.isRefreshing && now - held.at >= (held.keptMs * staleTimes) / 2)
         await this.#refresh(key, held);
     }
@@ -254,10 +259,14 @@ export class SharedReads {
     this.#readings.clear();
   }
 
-  #begin(key: string, read: () => Promise<unknown>, keptMs: number): Reading {
+  #begin(
+    key: string,
+    read: () => Promise<unknown>,
+    kept: Pick<Reading, 'keptMs' | 'ages'>,
+  ): Reading {
     const now = this.#now();
     const times = {at: now, askedAt: now, state: this.#state};
-    const reading = {story: read(), read, keptMs, ...times, isRefreshing: false};
+    const reading = {story: read(), read, ...kept, ...times, isRefreshing: false};
     // The one that was read longest ago goes first.
     this.#readings.delete(key);
     this.#readings.set(key, reading);

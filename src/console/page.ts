@@ -55,6 +55,8 @@ export interface Page<Story = unknown> {
   readonly keptMs?: number;
   /** The filters that the story depends on beside the account; left out: all. */
   readonly words?: readonly string[];
+  /** Whether the story grows old although no data moves; left out: it does not. */
+  ages?(asked: Pick<AskedPage, 'params'>): boolean;
   /** @throws {Refused} there is nothing at that address */
   read(asked: AskedPage): Promise<Story>;
   title(story: Story): string;

@@ -103,6 +103,7 @@ async function readStory(
   const story = await deps.readings.read(key, () => page.read(asked), {
     isFresh,
     keptMs: page.keptMs,
+    ages: page.ages?.(asked) ?? false,
   });
   return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
 }

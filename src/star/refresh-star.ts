@@ -89,8 +89,8 @@ export async function isStarStale(pool: pg.Pool): Promise<boolean> {
 /**
  * What the data of the warehouse is like, in a text that is equal where no answer can have changed:
  * how many rows were ever written, as Postgres counts them for autovacuum, and up to ten seconds
- * late; the date of each account; and the proof of its jobs. Where nothing is counted, it is never
- * equal.
+ * late; and what is told of each account, with its date and the proof of its jobs. Where nothing is
+ * counted, it is never equal.
  */
 export async function readDataState(db: Queryable): Promise<string> {
   const {rows} = await db.query<{state: string}>(
@@ -99,8 +99,8 @@ export async function readDataState(db: Queryable): Promise<string> {
               ELSE concat_ws(' ',
                 (SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables
                   WHERE schemaname IN ('warehouse', 'history', 'mart')),
-                (SELECT string_agg(concat_ws(' ', account_key, today, jobs_fresh_as_of), ' '
-                          ORDER BY account_key) FROM mart.dim_account))
+                (SELECT string_agg(account::text, ' ' ORDER BY account_key)
+                   FROM mart.dim_account AS account))
             END AS state`,
   );
   return rows[0]?.state ?? '';

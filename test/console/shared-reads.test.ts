@@ -120,6 +120,21 @@ test('a story read while something moved is read anew', async () => {
   expect(await read(minute)).toBe(3);
 });
 
+test('a story that tells an age is read anew although nothing moves', async () => {
+  const {readings, pass} = open();
+  let count = 0;
+  const read = () =>
+    readings.read('page', async () => ++count, {isFresh: false, keptMs: minute, ages: true});
+  await readings.keepUp('as it was');
+  await read();
+  for (const expected of [1, 2, 2, 3]) {
+    pass(2.5 * minute);
+    await readings.keepUp('as it was');
+    // Asked as it was kept: younger than a minute, or it is read behind the page as well.
+    expect(count).toBe(expected);
+  }
+});
+
 test('where the warehouse cannot be asked, whoever asks waits for a reading', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
