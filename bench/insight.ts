@@ -1,7 +1,8 @@
 // npm run bench:insight [-- --jobs 60000 --rows 1000000 --turns 13]: the star of a business with so
 // many jobs. How much CPU time each answer takes, a refresh after a hundred changed jobs, after
-// none and of everything, and the query that a BI tool writes; what so many rows take as Parquet;
-// what the star adds to a first load and to an unchanged sweep. It reports; it asserts nothing.
+// none and of everything, and the query that a BI tool writes; what so many rows take as Parquet,
+// and a snapshot of all for a delivery; what the star adds to a first load and to an unchanged
+// sweep. It reports; it asserts nothing.
 
 import {fork} from 'node:child_process';
 import {once} from 'node:events';
@@ -16,6 +17,7 @@ import {nodeFlags, startProgram} from '../test/support/command.ts';
 import {clockOf} from '../test/support/cpu.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
+import type {Exported} from './load/export-process.ts';
 import {measureStarCost, type Spread} from './load/star-cost.ts';
 
 const {values} = parseArgs({
@@ -79,24 +81,21 @@ try {
       [head, 'CPU seconds'],
       rows.map(([name, seconds]) => [name, seconds.toFixed(3)]),
     );
-  const parquet = await exportParquet();
+  const parquet = await measureExport(['parquet', values.rows]);
+  const snapshot = await measureExport(['snapshot']);
   const loaded = Math.max(fewestLoaded, Math.round(Number(values.jobs) * loadedShare));
   const {firstLoad, unchanged} = await measureStarCost(postgres, {
     jobs: loaded,
     turns: Number(values.turns),
   });
-  const {written, bytes, peakMb} = parquet;
-  const took =
-    `${parquet.seconds.toFixed(1)} s, with ${parquet.cpuSeconds.toFixed(1)} s of CPU here and ` +
-    `${parquet.postgresSeconds.toFixed(1)} s in Postgres`;
-  const megabytes = `${formatNumber(bytes / 1e6)} MB, at a peak of ${peakMb} MB of memory`;
   const ofLoads = `a first load ${drawSpread(firstLoad)} of the time`;
   const lines = [
     `${formatNumber(Number(values.jobs))} jobs and all that belongs to them`,
     draw('refresh', refreshes),
     draw('answer', answers),
     draw('one fact and its dimensions, LIMIT 6', naive),
-    `${formatNumber(written)} rows of fct_job as Parquet: ${took}; ${megabytes}`,
+    `fct_job as Parquet: ${parquet}`,
+    `a snapshot of the whole star, with its tie-outs: ${snapshot}`,
     `${formatNumber(loaded)} jobs with the star, against without: ${ofLoads}, ` +
       `an unchanged sweep ${drawSpread(unchanged)}`,
   ];
@@ -140,23 +139,23 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
 }
 
 /**
- * In a process of its own, with the flag of the program, whose memory is that of the export alone.
+ * In a process of its own, with the flags of the program, whose memory is that of the export alone.
+ * @returns what it came to, in words
  */
-async function exportParquet(): Promise<
-  Readonly<
-    Record<'written' | 'bytes' | 'peakMb' | 'cpuSeconds' | 'postgresSeconds' | 'seconds', number>
-  >
-> {
+async function measureExport(what: readonly string[]): Promise<string> {
   const startedAt = performance.now();
   const child = fork(
-    join(import.meta.dirname, 'load', 'parquet-process.ts'),
-    [databaseUrl, values.rows],
-    {
-      execArgv: nodeFlags,
-    },
+    join(import.meta.dirname, 'load', 'export-process.ts'),
+    [databaseUrl, ...what],
+    {execArgv: nodeFlags},
   );
-  const [told] = await once(child, 'message');
-  return {...told, seconds: (performance.now() - startedAt) / 1000};
+  const [told] = (await once(child, 'message')) as [Exported];
+  const seconds = (performance.now() - startedAt) / 1000;
+  return (
+    `${formatNumber(told.written)} rows, ${formatNumber(told.bytes / 1e6)} MB, in ` +
+    `${seconds.toFixed(1)} s, with ${told.cpuSeconds.toFixed(1)} s of CPU here and ` +
+    `${told.postgresSeconds.toFixed(1)} s in Postgres, at a peak of ${told.peakMb} MB of memory`
+  );
 }
 
 async function changeJobs(): Promise<void> {
