@@ -29,7 +29,7 @@ beforeEach(async () => {
   await upsertAccount(pool, {...account, apiUrl: mischief.url}, {mayMove: true});
   await sealToken(service.token);
   await allowLargeEdits(pool);
-  accounts = new Accounts({pool, keys, allowHttp: false, transport: {retry: {attempts: 1}}});
+  accounts = new Accounts({pool, keys, allowHttp: false});
   await place.author(
     "INSERT INTO warehouse.customers (name) SELECT 'Customer ' || n " +
       'FROM generate_series(1, 40) AS n',
