@@ -120,15 +120,12 @@ try {
   for (const [name, addressOf] of Object.entries(pages)) {
     const {times, kilobytes} = await measure(server.url, cookie, addressOf);
     const [first = 0, ...later] = times;
-    rows.push([name, first, ...[0.5, 0.95, 1].map((share) => percentile(later, share)), kilobytes]);
+    const figures = [first, ...[0.5, 0.95, 1].map((share) => percentile(later, share)), kilobytes];
+    rows.push([name, ...figures.map((each) => Math.round(each))]);
     all.push(...times);
   }
   const head = ['page', 'first ms', 'then median', '95 %', 'slowest', 'kB'];
-  const table = rows.map(([name, ...figures]) => [
-    name,
-    ...figures.map((each) => Math.round(each)),
-  ]);
-  process.stdout.write(`\n${drawTable(head, table)}\n`);
+  process.stdout.write(`\n${drawTable(head, rows)}\n`);
   const most = Math.round(percentile(all, 0.95));
   process.stdout.write(`all ${all.length} requests, the first ones too: 95 % within ${most} ms\n`);
   process.stdout.write(`${await watch(server.url, cookie)}\n`);

@@ -222,6 +222,11 @@ export class SharedReads {
     return (await held.story) as Story;
   }
 
+  /** Whether it holds a story that is kept longer than usual. */
+  keepsLong(): boolean {
+    return [...this.#readings.values()].some(({keptMs}) => keptMs > usualMs);
+  }
+
   /**
    * Keeps up what is kept long, so that nobody waits for it in the morning: where the warehouse is
    * as it was, a story stays true without being read; else one that is half as old as it may be
@@ -304,8 +309,9 @@ export class SharedReads {
 const keepUpMs = 30_000;
 
 /**
- * Keeps up the stories that are kept long, until it is stopped. Where the warehouse cannot be asked
- * they grow old: then whoever asks waits for a reading, and is told why there is none.
+ * Keeps up the stories that are kept long, until it is stopped; while there are none, nothing is
+ * asked. Where the warehouse cannot be asked they grow old: then whoever wants one waits for a
+ * reading, and is told why there is none.
  * @param readState - equal where no story can have changed
  * @returns ends it, after what is being read
  */
@@ -316,7 +322,7 @@ export function startKeepingUp(
   let round = Promise.resolve();
   let isOver = false;
   const keepUp = async () => {
-    await readings.keepUp(await readState(), () => isOver);
+    if (readings.keepsLong()) await readings.keepUp(await readState(), () => isOver);
   };
   const next = () =>
     setTimeout(() => {

@@ -1,5 +1,5 @@
-import {expect, test} from 'vitest';
-import {SharedReads} from '../../src/console/live.ts';
+import {expect, test, vi} from 'vitest';
+import {SharedReads, startKeepingUp} from '../../src/console/live.ts';
 
 /** Readings by a clock that the test moves, each of which says how often there was one. */
 function open() {
@@ -193,4 +193,24 @@ test('usual stories are not kept up', async () => {
   pass(1_000);
   await readings.keepUp('as it was');
   expect(await read()).toBe(2);
+});
+
+test('the warehouse is asked only while something is kept long, and until the end', async () => {
+  vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
+  try {
+    const {read, readings} = open();
+    let asked = 0;
+    const stop = startKeepingUp(readings, async () => `state ${++asked}`);
+    await read();
+    await vi.advanceTimersByTimeAsync(minute);
+    expect(asked).toBe(0);
+    await readings.read('board', async () => 'board', {isFresh: false, keptMs: minute});
+    await vi.advanceTimersByTimeAsync(minute);
+    expect(asked).toBe(2);
+    await stop();
+    await vi.advanceTimersByTimeAsync(minute);
+    expect(asked).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
 });
