@@ -1,10 +1,10 @@
 // The address that makes changes: one, or several together, or many line by line. Of those that
 // come one a line and are answered one a line, each line is made or refused by itself. They are
-// made in batches, each in a transaction, and a line that is refused takes nothing else of its
-// batch with it. Lines of one kind that follow each other are made in few statements; if those are
-// refused, each half of them is tried, down to the line that is refused alone. The
-// whole request is read before its first line is made: one that was cut off on its way does
-// nothing, and a client that sends all before it reads is not kept waiting.
+// made in batches, each in a transaction, two at a time where they have no record in common; and a
+// line that is refused takes nothing else of its batch with it. Lines of one kind that follow each
+// other are made in few statements; if those are refused, each half of them is tried, down to the
+// line that is refused alone. The whole request is read before its first line is made: one that was
+// cut off on its way does nothing, and a client that sends all before it reads is not kept waiting.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -14,6 +14,7 @@ import {type ApiResult, isKeyInUse} from '../accounts/access.ts';
 import {changeStates} from '../changes/states.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type Result, resultsSchema} from './answers.ts';
+import {splitApart} from './apart.ts';
 import {
   batchName,
   type ChangeRequest,
@@ -117,33 +118,54 @@ async function* writeInLines(
   key: AccountKey,
   {body, batch}: LinesRequest,
 ): AsyncGenerator<WrittenLine[], void, void> {
-  const items = splitLines(body);
-  const totals = {changed: 0, unchanged: 0, refused: 0, left: items.length};
-  const work = async (lines: readonly SentLine[]) => {
+  const sent = splitLines(body);
+  const totals = {changed: 0, unchanged: 0, refused: 0, left: sent.length};
+  const work = async (lines: readonly AskedLine[]) => {
     const written = await writeBatch(pool, key, {lines, batch});
     for (const {state} of written)
       totals[state === null ? 'refused' : state === 'unchanged' ? 'unchanged' : 'changed']++;
     totals.left -= written.length;
     return written;
   };
-  const problem = yield* inBatches(deps, key.apiKeyId, {items, size: batchSize, work});
-  yield [{totals, problem: problem?.body ?? null}];
+  const answers = inBatches(deps, key.apiKeyId, {steps: inSteps(sent), work});
+  let next = await answers.next();
+  for (; next.done !== true; next = await answers.next())
+    yield next.value.toSorted((one, other) => one.line - other.line);
+  yield [{totals, problem: next.value?.body ?? null}];
+}
+
+/** A line as it is read when its turn comes: all of them would take much memory. */
+interface AskedLine {
+  readonly line: number;
+  readonly request: ChangeRequest | HttpProblem;
+}
+
+/** The batches of each step: the first one alone, then two side by side where they are apart. */
+function* inSteps(sent: readonly SentLine[]): Generator<AskedLine[][], void, void> {
+  for (let at = 0; at < sent.length; ) {
+    const most = at === 0 ? batchSize : 2 * batchSize;
+    const asked = sent
+      .slice(at, at + most)
+      .map(({line, bytes}) => ({line, request: readLine(bytes)}));
+    const batches = splitApart(asked, batchSize);
+    yield batches;
+    at += batches.flat().length;
+  }
 }
 
 /** Makes what some lines ask for in one transaction: each of them, or nothing of it. */
 async function writeBatch(
   pool: pg.Pool,
   key: AccountKey,
-  {lines, batch}: {readonly lines: readonly SentLine[]; readonly batch: string | null},
+  {lines, batch}: {readonly lines: readonly AskedLine[]; readonly batch: string | null},
 ): Promise<Written[]> {
-  const asked = lines.map(({line, bytes}) => ({line, request: readLine(bytes)}));
   return await inTransaction(pool, async (client) => {
     if (!(await isKeyInUse(client, key.apiKeyId))) throw new HttpProblem(401, 'unauthorized');
     await writeAs(client, key, batch);
     await client.query('SAVEPOINT line');
     const made: ApiResult[] = [];
     const refused = new Map<number, Written>();
-    for (const some of inRuns(asked)) {
+    for (const some of inRuns(lines)) {
       const results = await writeRun(client, key, some);
       for (const [at, {line}] of some.entries()) {
         const one = results[at];
@@ -154,11 +176,6 @@ async function writeBatch(
     const results = (await readResults(client, key, made)).values();
     return lines.map(({line}) => refused.get(line) ?? tell(line, results.next().value));
   });
-}
-
-interface AskedLine {
-  readonly line: number;
-  readonly request: ChangeRequest | HttpProblem;
 }
 
 /** The lines in their order; those that may be made in few statements together. */

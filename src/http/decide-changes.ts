@@ -32,7 +32,7 @@ import {
   toWanted,
 } from './change-request.ts';
 import {type AccountKey, apiKeyOf, auditKey, decideAs, type Turns, WaitingPlaces} from './keys.ts';
-import {type BatchDeps, inBatches, jsonOrLines, sendLines, wantsLines} from './lines.ts';
+import {type BatchDeps, inBatches, inSizes, jsonOrLines, sendLines, wantsLines} from './lines.ts';
 import {type Explain, HttpProblem, problemSchema} from './problem.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
 
@@ -166,8 +166,7 @@ export async function* decideInBatches(
     return lines;
   };
   const problem = yield* inBatches(deps, apiKeyId, {
-    items: ids,
-    size: batchSize,
+    steps: inSizes(ids, batchSize),
     isPart: true,
     work,
   });

@@ -1,7 +1,7 @@
-// Many items of one request, done batch by batch: each batch in a transaction of its own, and the
-// next one begins when the lines of the one before were taken. So no more is done than is told. And
-// answers of one JSON document a line, sent as they come to be; and changes of one kind, each of
-// another row, that are made in few statements.
+// Many items of one request, done batch by batch: each batch in a transaction of its own, alone or
+// beside another one, and the next ones begin when the lines of those before were taken. So no more
+// is done than is told. And answers of one JSON document a line, sent as they come to be; and
+// changes of one kind, each of another row, that are made in few statements.
 
 import {once} from 'node:events';
 import {PassThrough} from 'node:stream';
@@ -105,36 +105,47 @@ export interface BatchDeps {
 }
 
 interface Batches<Item, Line> {
-  readonly items: readonly Item[];
-  /** Items of one batch: few enough that its rows are locked for a moment alone. */
-  readonly size: number;
+  /**
+   * The batches that come next, and are done side by side. Each has few items, so that its rows are
+   * locked for a moment alone. The first step is of one batch: if that fails, nothing was done.
+   */
+  readonly steps: Iterable<readonly (readonly Item[])[]>;
   /** Whether the request has had a turn before: then the first batch waits, however many do. */
   readonly isPart?: boolean;
   /** Does one batch, in a transaction of its own. @returns its lines */
   readonly work: (batch: readonly Item[]) => Promise<Line[]>;
 }
 
+/** Steps of one batch each. */
+export function* inSizes<Item>(items: readonly Item[], size: number) {
+  for (let at = 0; at < items.length; at += size) yield [items.slice(at, at + size)];
+}
+
 /**
- * Gives the lines of each batch when it is done.
+ * Gives the lines of each step when it is done.
  * @returns the problem of the batch that failed, which ends the work; null where all were done
  * @throws nothing was done: the first batch has failed
  */
 export async function* inBatches<Item, Line>(
   {turns, stop, explain}: BatchDeps,
   apiKeyId: string,
-  {items, size, work, isPart = false}: Batches<Item, Line>,
+  {steps, work, isPart = false}: Batches<Item, Line>,
 ): AsyncGenerator<Line[], HttpProblem | null, void> {
-  for (let at = 0; at < items.length; at += size) {
-    const batch = items.slice(at, at + size);
-    let lines: Line[];
-    try {
-      if (stop.aborted) throw stopped();
-      lines = await turns.take(apiKeyId, () => work(batch), {isPart: isPart || at > 0});
-    } catch (error) {
-      if (at === 0) throw error;
-      return explain(error);
-    }
-    yield lines;
+  let isFirst = true;
+  for (const batches of steps) {
+    const options = {isPart: isPart || !isFirst};
+    const ended = await Promise.allSettled(
+      batches.map(async (batch) => {
+        if (stop.aborted) throw stopped();
+        return await turns.take(apiKeyId, () => work(batch), options);
+      }),
+    );
+    const failed = ended.find((one) => one.status === 'rejected');
+    if (isFirst && failed !== undefined) throw failed.reason;
+    const lines = ended.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    if (lines.length > 0) yield lines;
+    if (failed !== undefined) return explain(failed.reason);
+    isFirst = false;
   }
   return null;
 }

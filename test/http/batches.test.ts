@@ -1,8 +1,8 @@
 // A request that is done batch by batch, and the turns of its key.
 
-import {expect, test} from 'vitest';
+import {describe, expect, test} from 'vitest';
 import {Turns} from '../../src/http/keys.ts';
-import {inBatches} from '../../src/http/lines.ts';
+import {inBatches, inSizes} from '../../src/http/lines.ts';
 import {HttpProblem} from '../../src/http/problem.ts';
 
 /** The lines of a request's batches, by a key of which no request may wait for its turn. */
@@ -14,7 +14,7 @@ async function runAll(isPart: boolean): Promise<number[]> {
   };
   const work = async (batch: readonly number[]) => [...batch];
   const given: number[] = [];
-  const batches = inBatches(deps, 'key', {items: [1, 2, 3], size: 2, work, isPart});
+  const batches = inBatches(deps, 'key', {steps: inSizes([1, 2, 3], 2), work, isPart});
   for await (const lines of batches) given.push(...lines);
   return given;
 }
@@ -25,4 +25,40 @@ test('a request that has had a turn is not refused at its first batch', async ()
 
 test('a request that has had none is refused where too many wait', async () => {
   await expect(runAll(false)).rejects.toMatchObject({body: {status: 429}});
+});
+
+describe('batches side by side', () => {
+  const deps = {
+    turns: new Turns('writes', {atOnce: 4, waiting: 1}),
+    stop: new AbortController().signal,
+    explain: (error: unknown) => new HttpProblem(503, 'unavailable', {detail: String(error)}),
+  };
+
+  test('are both under way before one of them is done', async () => {
+    const begun = Promise.withResolvers<void>();
+    const work = async (batch: readonly number[]) => {
+      if (batch[0] === 2) await begun.promise;
+      if (batch[0] === 3) begun.resolve();
+      return [...batch];
+    };
+    const batches = inBatches(deps, 'key', {steps: [[[1]], [[2], [3]]], work});
+    expect(await Array.fromAsync(batches)).toEqual([[1], [2, 3]]);
+  });
+
+  test.each([
+    [2, [3]],
+    [3, [2]],
+  ])('of which one fails give the lines of the other, then end (%i)', async (bad, lines) => {
+    const work = async (batch: readonly number[]) => {
+      if (batch[0] === bad) throw new Error('locked');
+      return [...batch];
+    };
+    const batches = inBatches(deps, 'key', {steps: [[[1]], [[2], [3]], [[4]]], work});
+    expect(await batches.next()).toEqual({done: false, value: [1]});
+    expect(await batches.next()).toEqual({done: false, value: lines});
+    expect(await batches.next()).toMatchObject({
+      done: true,
+      value: {body: {status: 503, detail: 'Error: locked'}},
+    });
+  });
 });

@@ -189,14 +189,18 @@ describe('random lines', () => {
     return {opened, key: secret?.reveal() ?? '', cursor};
   };
 
+  const few = {many: 150, keys: 12, isKeyed: false};
+  const apart = {many: 250, keys: 40, isKeyed: true};
   test.each([
-    ['default', 1],
-    ['default', 2],
-    ['tryton', 3],
-  ])('of the system %s come to the same together and one by one (%i)', async (system, seed) => {
+    ['default', 1, few],
+    ['default', 2, few],
+    ['tryton', 3, few],
+    ['default', 4, apart],
+    ['tryton', 5, apart],
+  ])('of the system %s come to the same as one by one (%i)', async (system, seed, ways) => {
     const [together, alone] = [await open(system), await open(system)];
     try {
-      const make = (cursor: string) => randomLines(new Random('lines', system, seed), cursor, 150);
+      const make = (cursor: string) => randomLines(new Random('lines', system, seed), cursor, ways);
       const {lines} = await sendAll(together.opened, make(together.cursor), together);
       const one: typeof lines = [];
       for (const line of make(alone.cursor))
@@ -279,8 +283,9 @@ describe('a request with lines is refused as a whole', () => {
 });
 
 describe('lines that are cut off', () => {
+  // The first batch goes alone, and then two side by side: 351 to 400 waits, 401 to 450 is made.
   const asked = upserts(600);
-  asked[329] = {
+  asked[379] = {
     ...{table: 'customers', operation: 'update', external_key: 'none'},
     ...{fields: {name: 'Acme Roofs', phone_number: '1'}},
   };
@@ -293,15 +298,16 @@ describe('lines that are cut off', () => {
 
   const first = 'warehouse.customers WHERE customer_number = 1 AND account_id = 1';
 
-  /** Reads the answers of 300 lines; the batch after them waits for a row. */
+  /** Reads the answers of 350 lines; one of the two batches after them waits for a row. */
   async function begin(signal?: AbortSignal) {
     const answer = await send(place, asked, signal === undefined ? {} : {signal});
     const reader = answer.body?.getReader();
     if (reader === undefined) throw new TypeError('an answer has a body');
-    expect((await readLines(reader, 300)).map(({line}) => line)).toEqual(
-      Array.from({length: 300}, (_, at) => at + 1),
+    expect((await readLines(reader, 350)).map(({line}) => line)).toEqual(
+      Array.from({length: 350}, (_, at) => at + 1),
     );
-    expect(await count(place, 'warehouse.customers', keyed)).toBe(300);
+    const made = () => count(place, 'warehouse.customers', keyed);
+    await expect.poll(made, {timeout: 50_000}).toBe(400);
     return reader;
   }
 
@@ -314,10 +320,10 @@ describe('lines that are cut off', () => {
       expect((await fetch(`${place.url}/livez`)).status).toBe(200);
       await letGo();
       const made = () => count(place, 'warehouse.customers', keyed);
-      await expect.poll(made, {timeout: 50_000}).toBe(349);
+      await expect.poll(made, {timeout: 50_000}).toBe(449);
     });
     const {end} = await sendAll(place, asked);
-    expect(end.totals).toEqual({changed: 250, unchanged: 350, refused: 0, left: 0});
+    expect(end.totals).toEqual({changed: 150, unchanged: 450, refused: 0, left: 0});
     expect(await count(place, 'warehouse.customers', keyed)).toBe(599);
     expect(await count(place, 'sync.changes')).toBe(600);
   });
@@ -340,7 +346,7 @@ describe('lines that are cut off', () => {
       const reader = await begin();
       await revokeApiKey(place.pool, 'erp');
       await letGo();
-      const rest = await readLines(reader, 301);
+      const rest = await readLines(reader, 251);
       expect(rest.at(-1)).toMatchObject({problem: {status: 401}});
       const {changed, left} = rest.at(-1).totals;
       expect(changed + left).toBe(600);
@@ -353,13 +359,13 @@ describe('lines that are cut off', () => {
       const reader = await begin();
       const stopped = place.stop();
       await letGo();
-      const rest = await readLines(reader, 51);
+      const rest = await readLines(reader, 101);
       expect(rest.at(-1)).toMatchObject({
-        totals: {changed: 350, unchanged: 0, refused: 0, left: 250},
+        totals: {changed: 450, unchanged: 0, refused: 0, left: 150},
         problem: {status: 503, type: 'urn:fieldmirror:problem:stopping'},
       });
       await stopped;
-      expect(await count(place, 'sync.changes')).toBe(350);
+      expect(await count(place, 'sync.changes')).toBe(450);
     });
   });
 });

@@ -88,26 +88,52 @@ export async function expectThreeRefused(place: Place, lines: string[]): Promise
   expect(await count(place, 'sync.changes')).toBe(changed);
 }
 
-/** Lines that may be good or bad, of few rows, so that many lines are of the same one. */
-export function randomLines(random: Random, cursor: string, many: number): object[] {
+interface Ways {
+  readonly many: number;
+  /** How many keys there are: the fewer, the more lines are of one row. */
+  readonly keys: number;
+  /** Whether keys alone name rows, and none is deleted: then lines can be known to be apart. */
+  readonly isKeyed: boolean;
+}
+
+/** Lines that may be good or bad, of which several are of one row. */
+export function randomLines(random: Random, cursor: string, ways: Ways): object[] {
   const lines: object[] = [];
-  while (lines.length < many) {
+  while (lines.length < ways.many) {
     const table = random.pick(['customers', 'customers', 'jobs', 'tasks']);
     const hasRead = random.isTrue(0.4);
-    for (let left = random.integer(1, 9); left > 0; left--)
-      lines.push(randomLine(random, cursor, {table, hasRead}));
+    for (let left = random.integer(1, 9); left > 0; left--) {
+      const key = `K-${random.integer(1, ways.keys)}`;
+      const line = randomLine(random, cursor, {table, hasRead, key});
+      lines.push(ways.isKeyed ? nameByKey(line, key) : line);
+    }
   }
-  return lines.slice(0, many);
+  return lines.slice(0, ways.many);
+}
+
+function nameByKey({number: _number, ...line}: RandomLine, key: string): object {
+  return {
+    ...{...line, external_key: key},
+    ...(line.operation === 'delete' ? {operation: 'update', fields: {name: 'd'}} : {}),
+    ...(line.parent === undefined ? {} : {parent: {external_key: key}}),
+  };
+}
+
+interface RandomLine {
+  readonly table: string;
+  readonly operation: string;
+  readonly number?: number;
+  readonly parent?: object;
 }
 
 interface Burst {
   readonly table: string;
+  readonly key: string;
   /** Whether each line says what its author had read of the row. */
   readonly hasRead: boolean;
 }
 
-function randomLine(random: Random, cursor: string, {table, hasRead}: Burst): object {
-  const key = `K-${random.integer(1, 12)}`;
+function randomLine(random: Random, cursor: string, {table, key, hasRead}: Burst): RandomLine {
   const number = {customers: 1, jobs: 11, tasks: 61}[table] ?? 0;
   const named = random.pick<object>([
     {external_key: key},
