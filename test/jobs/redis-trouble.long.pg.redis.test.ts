@@ -34,7 +34,8 @@ describe.skipIf(!isInstalled())(
       for (const args of [['start'], ['start', '--once'], ['doctor']]) {
         const ended = await runCommand(args, {...place.env, REDIS_URL: redis.url});
         expect(ended).toMatchObject({code: 3});
-        expect(ended.stdout + ended.stderr).toMatch(
+        // The doctor's lines are no wider than a terminal.
+        expect((ended.stdout + ended.stderr).replaceAll(/\s+/g, ' ')).toMatch(
           /redis 127\.0\.0\.1:\d+: .*OOM.* it is full: raise its maxmemory/,
         );
       }
@@ -51,7 +52,7 @@ describe.skipIf(!isInstalled())(
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
     });
 
-    test('away and back it is two lines, and nothing is lost', async () => {
+    test('away and back, its beginning and its end are told, and nothing is lost', async () => {
       const {world, told} = await work();
       await allowLargeEdits(world.pool);
       await redis.stop();
@@ -70,7 +71,7 @@ const backAgain = expect.stringMatching(/^the queue and the warehouse are within
 
 /**
  * A mirrored account, and its workers; `told` gives the lines about the queue that an operator
- * reads.
+ * reads, without those of a further reason: Redis may first refuse connections, and then load.
  */
 async function work(): Promise<{world: TestWorld; told: () => string[]}> {
   const service = await openService();
@@ -86,7 +87,9 @@ async function work(): Promise<{world: TestWorld; told: () => string[]}> {
   const workers = await startWorkers({...world, log}, backend, options);
   closers.push(workers.stop);
   const told = () =>
-    lines.map(({msg}) => msg).filter((msg) => !msg.startsWith('the queue has lost'));
+    lines
+      .map(({msg}) => msg)
+      .filter((msg) => !/^the queue has lost|is still out of reach$/.test(msg));
   return {world, told};
 }
 
