@@ -310,8 +310,8 @@ const keepUpMs = 30_000;
 
 /**
  * Keeps up the stories that are kept long, until it is stopped; while there are none, nothing is
- * asked. Where the warehouse cannot be asked they grow old: then whoever wants one waits for a
- * reading, and is told why there is none.
+ * asked. Where the warehouse cannot be asked they grow old: the next person then waits for a
+ * reading, or gets its error.
  * @param readState - equal where no story can have changed
  * @returns ends it, after what is being read
  */

@@ -43,9 +43,7 @@ function groupsOf(lines: readonly Line[]): (readonly number[])[] {
     const joined = {names, places: [...met.flatMap(({places}) => places), place]};
     for (const name of names) groups.set(name, joined);
   }
-  return [...new Set(groups.values())]
-    .map(({places}) => places)
-    .sort((one, other) => Math.min(...one) - Math.min(...other));
+  return [...new Set(groups.values())].map(({places}) => places);
 }
 
 /**
@@ -55,23 +53,23 @@ function groupsOf(lines: readonly Line[]): (readonly number[])[] {
 function listNames(lines: readonly Line[]): string[][] {
   const requests = lines.map(({request}) => (request instanceof HttpProblem ? null : request));
   const named = requests.map((request) => (request === null ? [] : listNamed(request)));
-  const ways = Map.groupBy(new Set(named.flat().map(({table, by}) => `${table} ${by}`)), tableOf);
+  const all = named.flat();
+  const ways = new Map<string, Set<string>>();
+  for (const {table, by} of all) ways.set(table, (ways.get(table) ?? new Set()).add(by));
   // A delete takes with it what hangs on its record, and whose lines do not name it.
   const isApart = ways.size < 2 || requests.every((one) => one?.operation !== 'delete');
   const toName = ({table, value}: Named) => {
     if (!isApart) return '';
     // A record that one line names by its number may be the one that another names by its key.
-    return JSON.stringify(ways.get(table)?.length === 1 ? [table, value] : [table]);
+    return JSON.stringify(ways.get(table)?.size === 1 ? [table, value] : [table]);
   };
-  const written = new Set(named.flat().flatMap((one) => (one.isWritten ? toName(one) : [])));
+  const written = new Set(all.filter(({isWritten}) => isWritten).map(toName));
   return named.map((records, place) => {
     const names = records.map(toName).filter((name) => written.has(name));
-    // What is refused by itself has a name of its own.
+    // A line that cannot be read has no record: it is a group alone.
     return names.length > 0 ? names : [`line ${place}`];
   });
 }
-
-const tableOf = (way: string) => way.split(' ', 1)[0] ?? '';
 
 interface Named {
   readonly table: string;

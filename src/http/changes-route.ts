@@ -142,14 +142,16 @@ interface AskedLine {
 
 /** The batches of each step: the first one alone, then two side by side where they are apart. */
 function* inSteps(sent: readonly SentLine[]): Generator<AskedLine[][], void, void> {
+  let asked: AskedLine[] = [];
   for (let at = 0; at < sent.length; ) {
     const most = at === 0 ? batchSize : 2 * batchSize;
-    const asked = sent
-      .slice(at, at + most)
-      .map(({line, bytes}) => ({line, request: readLine(bytes)}));
+    for (const {line, bytes} of sent.slice(at + asked.length, at + most))
+      asked.push({line, request: readLine(bytes)});
     const batches = splitApart(asked, batchSize);
     yield batches;
-    at += batches.flat().length;
+    const {length} = batches.flat();
+    asked = asked.slice(length);
+    at += length;
   }
 }
 

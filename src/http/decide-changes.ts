@@ -166,7 +166,7 @@ export async function* decideInBatches(
     return lines;
   };
   const problem = yield* inBatches(deps, apiKeyId, {
-    steps: inSizes(ids, batchSize),
+    steps: inSizes(ids, batchSize).map((batch) => [batch]),
     isPart: true,
     work,
   });
@@ -311,8 +311,7 @@ async function* undoInLines(
   const {undone, error} = await work;
   if (undone === null && !isTold) throw error;
   const changes = undone?.changes ?? [];
-  for (let at = 0; at < changes.length; at += linesAtOnce)
-    yield changes.slice(at, at + linesAtOnce);
+  yield* inSizes(changes, linesAtOnce);
   const count = (outcome: string | null) =>
     changes.filter((change) => change.outcome === outcome).length;
   const totals = {cancelled: count('cancelled'), held: count('held'), refused: count(null)};

@@ -1,7 +1,7 @@
 // Many items of one request, done batch by batch: each batch in a transaction of its own, alone or
 // beside another one, and the next ones begin when the lines of those before were taken. So no more
-// is done than is told. And answers of one JSON document a line, sent as they come to be; and
-// changes of one kind, each of another row, that are made in few statements.
+// is done than is told. Also: answers with one JSON document per line, sent as soon as they are
+// there; and changes of one kind, each of another row, that are made in few statements.
 
 import {once} from 'node:events';
 import {PassThrough} from 'node:stream';
@@ -116,9 +116,9 @@ interface Batches<Item, Line> {
   readonly work: (batch: readonly Item[]) => Promise<Line[]>;
 }
 
-/** Steps of one batch each. */
+/** Batches of one size, the last one with what is left. */
 export function* inSizes<Item>(items: readonly Item[], size: number) {
-  for (let at = 0; at < items.length; at += size) yield [items.slice(at, at + size)];
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
 }
 
 /**

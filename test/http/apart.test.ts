@@ -59,7 +59,7 @@ test('a parent and what hangs on it stay together, in their order', () => {
   ]);
 });
 
-test('one that is refused by itself may go anywhere', () => {
+test('a line that cannot be read goes to either part', () => {
   const lines = many(4, () => new HttpProblem(400, 'invalid', {detail: 'no JSON', hint: ''}));
   expect(places(lines, 2)).toEqual([
     [1, 2],

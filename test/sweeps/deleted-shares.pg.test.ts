@@ -1,5 +1,5 @@
-// Short lists and long ones of which a part is gone: more than the breaker lets through is never
-// marked deleted without a person, whatever the share of the list, and whatever share is set.
+// Lists of many lengths, of which some or all records were deleted. A sweep never marks more rows
+// as deleted than its limit allows: then it stops, and lists them for a person.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {writeRowLimit} from '../../src/accounts/settings.ts';
@@ -33,7 +33,7 @@ describe.each([5, 20, 40, 120, 600, 5_000])('of a list of %i', (count) => {
       Math.min(Math.max(50, Math.floor(count * 0.02)), Math.max(3, Math.floor(count * 0.1))),
     ],
     ['where 5 % are set', 5, Math.floor(count * 0.05)],
-  ])('no more is marked than may be, %s', async (_, percent, most) => {
+  ])('no more rows are marked than the limit allows, %s', async (_, percent, most) => {
     place = await openScript(inPages(range(1, count), 100));
     if (percent !== null)
       await writeRowLimit(place.world.pool, 'deletions', {
