@@ -7,7 +7,7 @@ export interface Mutant {
   /** The checker's verdict that it must get. */
   readonly found: RegExp;
   /** Shows itself where many changes follow each other, and nothing else happens. */
-  readonly isForCalm?: boolean;
+  readonly isForHurry?: boolean;
   /** Rewrites a statement of the product. */
   readonly rewrite?: (sql: string) => string;
   /** Done to the database before anything. */
@@ -110,7 +110,7 @@ const ownClock: Mutant = {
 const neverBehind: Mutant = {
   name: 'a reading that is never behind',
   found: /: (misjudged|reverted|lost): /,
-  isForCalm: true,
+  isForHurry: true,
   rewrite: (sql) => sql.replaceAll("interval '60000 milliseconds'", "interval '0'"),
 };
 

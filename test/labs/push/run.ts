@@ -45,6 +45,8 @@ const longSeconds = 100;
  * everything.
  */
 const longStopSeconds = 1_000;
+/** The seconds that may pass between two rounds. */
+const allPauses = [1, 3, 12, 45, 120, 240, longStopSeconds] as const;
 /** The latest step of a round, counted over all changes, at which its outage comes. */
 const latestOutageStep = 150;
 
@@ -59,6 +61,8 @@ interface World {
     readonly runs: number;
   }) => Promise<LabService>;
   readonly weather?: Weather;
+  /** The seconds that may pass between two rounds. */
+  readonly pauses?: readonly [number, ...number[]];
   readonly mutant?: Mutant;
   /** Carries due changes in the first rounds, in place of workers in this process. */
   readonly carry?: (
@@ -155,7 +159,7 @@ class Life {
     await this.#world.mutant?.meddle?.(this.#pool);
     await this.#findReverted();
     await this.#mischief.comeUp();
-    await this.#letTimePass(random.pick([1, 3, 12, 45, 120, 240, longStopSeconds]));
+    await this.#letTimePass(random.pick(this.#world.pauses ?? allPauses));
   }
 
   /** Mends the line, lets no worker die any more, and brings to rest all that can be. */
