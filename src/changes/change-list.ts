@@ -22,7 +22,7 @@ import {
   readCircumstances,
   tellNext,
 } from './next-step.ts';
-import {type OpenState, openStates, type SettledState} from './states.ts';
+import {type OpenState, openStates, type SettledState, settledStates} from './states.ts';
 import {describeChanges} from './words.ts';
 
 type Row = Pick<Change, 'table' | 'rowId'>;
@@ -214,7 +214,14 @@ function toLine(change: Change, circumstances: Circumstances): Omit<ChangeLine, 
 type PlacedChange = Change & {readonly place: string};
 
 /** States that no change has which is over: it is not looked for there, where most changes are. */
-const nowhereSettled = `ARRAY[${['needy', ...openStates].map((state) => `'${state}'`).join(', ')}]`;
+const nowhereSettled = arrayOf(['needy', ...openStates]);
+
+/** States that no change has which is not over. */
+const nowhereOpen = arrayOf(['needy', 'altered', ...settledStates]);
+
+function arrayOf(states: readonly string[]): string {
+  return `ARRAY[${states.map((state) => `'${state}'`).join(', ')}]`;
+}
 
 /** A place: the part of the list, the rank in it, the number of the change. */
 const placePattern = /^([123])\.(\d)\.([1-9]\d{0,17})$/;
@@ -245,10 +252,16 @@ async function browseChanges(
       UNION ALL
      SELECT * FROM (
        SELECT ${changeColumns}, '2.0.' || change_id FROM sync.changes
-        WHERE is_open AND $2 IS DISTINCT FROM 'needy' AND $10 < 3
-          AND change_id > CASE $10 WHEN 2 THEN $12 ELSE 0 END
-          AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted}
-        ORDER BY change_id LIMIT $13) AS open
+        WHERE change_id IN (
+              -- Apart: in the order of their numbers years of settled changes come first.
+              SELECT change_id FROM (
+                SELECT change_id FROM sync.changes
+                 WHERE is_open AND coalesce($2, '') <> ALL (${nowhereOpen}) AND $10 < 3
+                   AND change_id > CASE $10 WHEN 2 THEN $12 ELSE 0 END
+                   AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted}
+                OFFSET 0) AS every
+               ORDER BY change_id LIMIT $13)
+        ORDER BY change_id) AS open
       UNION ALL
      SELECT * FROM (
        SELECT ${changeColumns}, '3.0.' || change_id FROM sync.changes

@@ -10,7 +10,7 @@ import type pg from 'pg';
  */
 export const openStates = ['held', 'pending', 'sending', 'in_doubt', 'conflict'] as const;
 
-const settledStates = ['done', 'rejected', 'cancelled'] as const;
+export const settledStates = ['done', 'rejected', 'cancelled'] as const;
 export const changeStates = [...openStates, ...settledStates] as const;
 
 export type OpenState = (typeof openStates)[number];
