@@ -143,7 +143,10 @@ export const changes = syncSchema.table(
     index('changes_rejected_idx')
       .on(table.account_id, table.settled_at)
       .where(sql`state = 'rejected'`),
-    index('changes_settled_at_idx').on(table.settled_at),
+    // The last day is counted from this index alone.
+    index('changes_settled_idx')
+      .on(table.settled_at, table.account_id, table.state)
+      .where(sql`settled_at IS NOT NULL`),
     index('changes_waits_for_idx').on(table.waits_for).where(sql`waits_for IS NOT NULL`),
     index('changes_row_id_idx').on(table.row_id, table.table_name, table.change_id),
     index('changes_batch_idx').on(table.batch).where(sql`batch IS NOT NULL`),
