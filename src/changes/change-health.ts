@@ -239,7 +239,7 @@ export interface MovingChanges {
   readonly accountId: string;
   /** Pending, being sent, or in doubt. */
   readonly left: number;
-  /** Came to their end within the last minute. */
+  /** Came to their end within the last minute; those that were given up are not among them. */
   readonly settledLastMinute: number;
 }
 
@@ -252,7 +252,8 @@ export async function countMovingChanges(
     `SELECT account_id AS "accountId", count(*)::integer AS "left",
             (SELECT count(*)::integer FROM sync.changes AS settled
               WHERE settled.account_id = moving.account_id
-                AND settled.settled_at > now() - interval '1 minute') AS "settledLastMinute"
+                AND settled.settled_at > now() - interval '1 minute'
+                AND settled.state <> 'cancelled') AS "settledLastMinute"
        FROM sync.changes AS moving
       WHERE account_id = ANY ($1) AND is_open AND state IN ('pending', 'sending', 'in_doubt')
       GROUP BY account_id ORDER BY account_id`,

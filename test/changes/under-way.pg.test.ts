@@ -35,15 +35,17 @@ beforeAll(async () => {
   );
   await client.query(
     `INSERT INTO warehouse.customers (account_id, name) SELECT $1, 'Made up ' || n
-      FROM generate_series(1, 300) AS n`,
+      FROM generate_series(1, 400) AS n`,
     [accountId],
   );
   await client.query(`SET session_replication_role = replica`);
   await client.query(
-    `UPDATE sync.changes SET state = 'done', number = change_id, lease_until = NULL,
+    // The last hundred were given up.
+    `UPDATE sync.changes SET state = CASE WHEN change_id <= 240 THEN 'done' ELSE 'cancelled' END,
+      number = change_id, lease_until = NULL, reason = CASE WHEN change_id > 300 THEN 'by hand' END,
       settled_at = now() - CASE WHEN change_id <= 120 THEN interval '1 hour'
       ELSE interval '10 seconds' END
-      WHERE change_id <= 240`,
+      WHERE change_id NOT BETWEEN 241 AND 300`,
   );
   await client.query(`SET session_replication_role = origin`);
 });
