@@ -243,7 +243,12 @@ async function browseChanges(
 ): Promise<PlacedChange[]> {
   const [, part = '0', rank = '0', changeId = '0'] = placePattern.exec(after ?? '') ?? [];
   const {rows} = await db.query<PlacedChange>(
-    `WITH ${needySql}
+    // What is open is found apart: in the order of numbers years of settled changes come first.
+    `WITH ${needySql}, unsettled AS MATERIALIZED (
+       SELECT change_id FROM sync.changes
+        WHERE is_open AND coalesce($2, '') <> ALL (${nowhereOpen}) AND $10 < 3
+          AND change_id > CASE $10 WHEN 2 THEN $12 ELSE 0 END
+          AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted})
      SELECT * FROM (
        SELECT ${changeColumns}, '1.' || rank || '.' || change_id AS place
          FROM needy JOIN sync.changes USING (change_id)
@@ -252,15 +257,7 @@ async function browseChanges(
       UNION ALL
      SELECT * FROM (
        SELECT ${changeColumns}, '2.0.' || change_id FROM sync.changes
-        WHERE change_id IN (
-              -- Apart: in the order of their numbers years of settled changes come first.
-              SELECT change_id FROM (
-                SELECT change_id FROM sync.changes
-                 WHERE is_open AND coalesce($2, '') <> ALL (${nowhereOpen}) AND $10 < 3
-                   AND change_id > CASE $10 WHEN 2 THEN $12 ELSE 0 END
-                   AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted}
-                OFFSET 0) AS every
-               ORDER BY change_id LIMIT $13)
+        WHERE change_id IN (SELECT change_id FROM unsettled ORDER BY change_id LIMIT $13)
         ORDER BY change_id) AS open
       UNION ALL
      SELECT * FROM (

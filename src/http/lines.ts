@@ -1,7 +1,8 @@
 // Many items of one request, done batch by batch: each batch in a transaction of its own, alone or
-// beside another one, and the next ones begin when the lines of those before were taken. So no more
-// is done than is told. Also: answers with one JSON document per line, sent as soon as they are
-// there; and changes of one kind, each of another row, that are made in few statements.
+// beside another one, and the next ones begin when the lines of those before were taken. So at most
+// one step is done ahead of its answers. Also: answers with one JSON document per line, sent as
+// soon as they are there; and changes of one kind, each of another row, that are made in few
+// statements.
 
 import {once} from 'node:events';
 import {PassThrough} from 'node:stream';

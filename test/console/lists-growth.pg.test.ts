@@ -1,5 +1,5 @@
-// What a search and a list of changes cost grows neither with the rows that would be found nor with
-// the changes that are over.
+// A search reads no more where more rows match, and a list of changes no more where more changes
+// are settled.
 
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
@@ -8,7 +8,12 @@ import {everyChange} from '../../src/changes/change.ts';
 import {readChangeList} from '../../src/changes/change-list.ts';
 import {searchRecords} from '../../src/explain/search-records.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {countPages, openEmptyWarehouse, writePastTriggers} from '../support/many-rows.ts';
+import {
+  countPagesOf,
+  openEmptyWarehouse,
+  sumPages,
+  writePastTriggers,
+} from '../support/many-rows.ts';
 
 const few = 10_000;
 const many = 60_000;
@@ -66,19 +71,6 @@ async function wait(): Promise<void> {
   );
 }
 
-/** The pages that all statements of a reading read. */
-async function countPagesOf(read: (db: pg.Pool) => Promise<unknown>): Promise<number> {
-  let pages = 0;
-  const counting: pg.Pool = Object.assign(Object.create(pool), {
-    query: async (text: string, values?: unknown[]) => {
-      pages += await countPages(pool, text, values);
-      return await pool.query(text, values);
-    },
-  });
-  await read(counting);
-  return pages;
-}
-
 const readings = {
   'every change': (db: pg.Pool) => list(db, null),
   'changes that are done': (db: pg.Pool) => list(db, 'done'),
@@ -95,7 +87,8 @@ async function list(db: pg.Pool, state: 'done' | 'pending' | null): Promise<void
 test('six times the past costs no list and no search more', async () => {
   const all = async () => {
     const pages: Record<string, number> = {};
-    for (const [name, read] of Object.entries(readings)) pages[name] = await countPagesOf(read);
+    for (const [name, read] of Object.entries(readings))
+      pages[name] = sumPages(await countPagesOf(pool, read));
     return pages;
   };
   await fill(0, few);

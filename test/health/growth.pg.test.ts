@@ -4,7 +4,12 @@ import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {readStatusStory} from '../../src/cli/status.ts';
 import {loadConfig} from '../../src/core/config.ts';
-import {countPages, openEmptyWarehouse, writePastTriggers} from '../support/many-rows.ts';
+import {
+  countPagesOf,
+  openEmptyWarehouse,
+  sumPages,
+  writePastTriggers,
+} from '../support/many-rows.ts';
 
 const few = 1_000;
 const many = 20_000;
@@ -46,27 +51,18 @@ async function fill(from: number, to: number): Promise<void> {
 
 /** The pages that each statement of status reads, the most first. */
 async function readPages(): Promise<{text: string; pages: number}[]> {
-  const read: {text: string; pages: number}[] = [];
-  const counting = Object.assign(Object.create(pool), {
-    query: async (text: string, values?: unknown[]) => {
-      read.push({text: text.replaceAll(/\s+/g, ' '), pages: await countPages(pool, text, values)});
-      return await pool.query(text, values);
-    },
+  const read = await countPagesOf(pool, async (counting) => {
+    const place = {
+      pool: counting,
+      direct: pool,
+      databaseUrl: own.url,
+      directUrl: own.url,
+    };
+    const warehouse = {...place, place: 'here', tellWaitsTo: () => {}};
+    const {accounts} = await readStatusStory(warehouse, loadConfig({DATABASE_URL: own.url}));
+    expect(accounts).toHaveLength(1);
   });
-  const place = {
-    pool: counting,
-    direct: pool,
-    databaseUrl: own.url,
-    directUrl: own.url,
-  };
-  const warehouse = {...place, place: 'here', tellWaitsTo: () => {}};
-  const {accounts} = await readStatusStory(warehouse, loadConfig({DATABASE_URL: own.url}));
-  expect(accounts).toHaveLength(1);
   return read.toSorted((one, other) => other.pages - one.pages);
-}
-
-function sum(read: readonly {readonly pages: number}[]): number {
-  return read.reduce((total, {pages}) => total + pages, 0);
 }
 
 test('status reads as many pages of twenty times the rows, sweeps and changes', async () => {
@@ -75,10 +71,12 @@ test('status reads as many pages of twenty times the rows, sweeps and changes', 
   await fill(few, many);
   const after = await readPages();
   expect(after).toHaveLength(before.length);
-  expect(sum(after), JSON.stringify(after.slice(0, 3))).toBeLessThanOrEqual(1.5 * sum(before));
+  expect(sumPages(after), JSON.stringify(after.slice(0, 3))).toBeLessThanOrEqual(
+    1.5 * sumPages(before),
+  );
   const [{size}] = (
     await pool.query(`SELECT relpages AS size FROM pg_class WHERE oid =
     'warehouse.jobs'::regclass`)
   ).rows;
-  expect(sum(after)).toBeLessThan(size);
+  expect(sumPages(after)).toBeLessThan(size);
 }, 180_000);

@@ -33,6 +33,28 @@ export async function countPages(
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }
 
+/** What a reading reads: the pages of each of its statements, in their order. */
+export async function countPagesOf(
+  pool: pg.Pool,
+  read: (db: pg.Pool) => Promise<unknown>,
+): Promise<{text: string; pages: number}[]> {
+  const counted: {text: string; pages: number}[] = [];
+  const counting: pg.Pool = Object.assign(Object.create(pool), {
+    query: async (text: string, values?: unknown[]) => {
+      const pages = await countPages(pool, text, values);
+      counted.push({text: text.replaceAll(/\s+/g, ' '), pages});
+      return await pool.query(text, values);
+    },
+  });
+  await read(counting);
+  return counted;
+}
+
+/** Adds up the pages of all statements. */
+export function sumPages(counted: readonly {readonly pages: number}[]): number {
+  return counted.reduce((total, {pages}) => total + pages, 0);
+}
+
 /** Runs statements on tables whose triggers rest. */
 export async function writePastTriggers(
   db: Pick<pg.Pool, 'query'>,
