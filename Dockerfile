@@ -28,5 +28,5 @@ WORKDIR /app/.fieldmirror
 VOLUME /app/.fieldmirror
 EXPOSE 8086
 HEALTHCHECK --start-period=2m CMD ["node", "-e", "fetch('http://127.0.0.1:8086/readyz').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "--max-semi-space-size=4", "--initial-heap-size=36", "--heap-growing-percent=50", "/app/dist/main.js"]
+ENTRYPOINT ["node", "/app/dist/main.js"]
 CMD ["start", "--host", "0.0.0.0"]

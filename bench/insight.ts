@@ -8,12 +8,13 @@ import {fork} from 'node:child_process';
 import {once} from 'node:events';
 import {join} from 'node:path';
 import {parseArgs} from 'node:util';
+import {allocatorLimits, heapLimits} from '../src/cli/launch.ts';
 import {formatNumber} from '../src/core/format.ts';
 import {drawTable} from '../src/core/table.ts';
 import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
 import {refreshStar} from '../src/star/refresh-star.ts';
 import {members, questions} from '../src/star/star.ts';
-import {nodeFlags, startProgram} from '../test/support/command.ts';
+import {startProgram} from '../test/support/command.ts';
 import {clockOf} from '../test/support/cpu.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
@@ -139,7 +140,7 @@ function naiveQuery({name, columns}: (typeof members)[number]): string {
 }
 
 /**
- * In a process of its own, with the flags of the program, whose memory is that of the export alone.
+ * In a process of its own, with the limits of the verb, whose memory is that of the export alone.
  * @returns what it came to, in words
  */
 async function measureExport(what: readonly string[]): Promise<string> {
@@ -147,7 +148,7 @@ async function measureExport(what: readonly string[]): Promise<string> {
   const child = fork(
     join(import.meta.dirname, 'load', 'export-process.ts'),
     [databaseUrl, ...what],
-    {execArgv: nodeFlags},
+    {execArgv: heapLimits, env: {...process.env, ...allocatorLimits}},
   );
   const [told] = (await once(child, 'message')) as [Exported];
   const seconds = (performance.now() - startedAt) / 1000;

@@ -5,9 +5,8 @@ import {type ChildProcess, fork} from 'node:child_process';
 import {once} from 'node:events';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {allocatorLimits} from '../../src/cli/launch.ts';
+import {allocatorLimits, heapLimits} from '../../src/cli/launch.ts';
 import type {EmbeddedPostgres} from '../../src/postgres/embedded.ts';
-import {nodeFlags} from '../../test/support/command.ts';
 import {migrateWarehouse} from '../../test/support/own-postgres.ts';
 import {withClient} from '../../test/support/with-client.ts';
 
@@ -57,7 +56,7 @@ export async function vacuum(databaseUrl: string): Promise<void> {
 async function sweep(...args: Required<Parameters<typeof sweepTwice>>): Promise<SweepFigures> {
   // As `npm start` runs it.
   const child = fork(join(import.meta.dirname, 'sweep-process.ts'), args, {
-    execArgv: nodeFlags,
+    execArgv: heapLimits,
     env: {
       ...process.env,
       ...allocatorLimits,

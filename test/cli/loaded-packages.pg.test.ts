@@ -1,6 +1,7 @@
 // A short command answers quickly only if its verb loads few packages: loading takes most of its
 // time. The source is run, since a bundle no longer tells which packages are in it.
 
+import {existsSync} from 'node:fs';
 import {mkdtemp, readFile, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -48,7 +49,8 @@ async function notePackagesOf(file: string, ...args: string[]): Promise<string[]
     code: 0,
     stderr: '',
   });
-  return [...new Set((await readFile(noted, 'utf8')).trimEnd().split('\n'))].sort();
+  const names = existsSync(noted) ? (await readFile(noted, 'utf8')).trimEnd().split('\n') : [];
+  return [...new Set(names)].sort();
 }
 
 const readingVerbs = ['status', 'sweeps list', 'quarantine list', 'accounts list', 'keys list'];
@@ -61,12 +63,13 @@ test.each(readingVerbs)(
   },
 );
 
-test.each(['--version', '--help'])(
-  '%s loads the reader of the command line alone',
-  async (option) => {
-    expect(await notePackages(option)).toEqual(['commander']);
-  },
-);
+test('--help loads the reader of the command line alone', async () => {
+  expect(await notePackages('--help')).toEqual(['commander']);
+});
+
+test('--version loads no package', async () => {
+  expect(await notePackages('--version')).toEqual([]);
+});
 
 test('the thread that reads pages loads nothing that speaks to Postgres', async () => {
   const packages = ['fastest-levenshtein', 'saxes', 'temporal-polyfill'];

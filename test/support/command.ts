@@ -24,16 +24,9 @@ const compileCache = join(import.meta.dirname, '..', '..', 'node_modules', '.cac
 /** The built program, to be run by Node. */
 export const main = join(import.meta.dirname, '..', '..', 'dist', 'main.js');
 
-/** The flags with which a user's Node runs it. */
-export const nodeFlags = [
-  '--max-semi-space-size=4',
-  '--initial-heap-size=36',
-  '--heap-growing-percent=50',
-];
-
 /** The command line of the program, as a user's shell has it. */
 export function programLine(...args: string[]): string[] {
-  return [process.execPath, ...nodeFlags, main, ...args];
+  return [process.execPath, main, ...args];
 }
 
 /** @param env - the whole environment of the command, beside PATH */
