@@ -25,12 +25,16 @@ function sameSums(warehouse: string, sums: string, fact: string, factSums: strin
    WHERE (mirrored.*) IS DISTINCT FROM (told.*)`;
 }
 
-/** Both queries give the same rows, as often; each is run once. */
+/**
+ * Both queries give the same rows, as often; each is run once. Rows are compared as they are: as
+ * JSON it takes three to four times as long.
+ */
 function sameRows(one: string, other: string): string {
-  return `SELECT told FROM (SELECT to_jsonb(one) AS told, 1 AS side FROM ${one} AS one
-                             UNION ALL
-                            SELECT to_jsonb(other), -1 FROM ${other} AS other) AS sides
-           GROUP BY told HAVING sum(side) <> 0`;
+  return `SELECT to_jsonb(told) AS told
+            FROM (SELECT one AS told, 1 AS side FROM ${one} AS one
+                   UNION ALL
+                  SELECT other, -1 FROM ${other} AS other) AS sides
+           GROUP BY sides.told HAVING sum(side) <> 0`;
 }
 
 const noKeyTwice = members
