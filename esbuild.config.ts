@@ -1,7 +1,6 @@
 // The built program, in `dist/`: what an installation runs, because Node strips no types inside
-// `node_modules`. Packages of which a program needs a small part go into it, and those that a short
-// verb loads, with their licences beside it; all others stay outside, where npm keeps their
-// licences and their native parts.
+// `node_modules`. Packages go into it, with their licences beside it; those with native parts, and
+// those that read files beside themselves, stay outside.
 
 import {existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {basename, join} from 'node:path';

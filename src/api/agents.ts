@@ -3,17 +3,14 @@
 // connection at a 100. So they are taken out of a connection's bytes before undici reads these; a
 // 101 is none of them, and stays.
 
-import {createRequire} from 'node:module';
 import type {LookupFunction, Socket} from 'node:net';
 import type undici from 'undici';
 import type {buildConnector} from 'undici';
-import {refusingConnector, refusingLookup} from './addresses.ts';
-
 // The whole of undici brings fetch, WebSocket and mocks along: thirty milliseconds of every verb
 // that asks the service.
-const load = createRequire(import.meta.url);
-const Agent: typeof undici.Agent = load('undici/lib/dispatcher/agent.js');
-const makeConnector: typeof undici.buildConnector = load('undici/lib/core/connect.js');
+import makeConnector from 'undici/lib/core/connect.js';
+import Agent from 'undici/lib/dispatcher/agent.js';
+import {refusingConnector, refusingLookup} from './addresses.ts';
 
 export interface AgentOptions {
   /** Certificates to trust, PEM, in place of the system's. */

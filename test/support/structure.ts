@@ -54,7 +54,7 @@ export function listSources(): string[] {
 /** `sweeps` of `src/sweeps/tombstones.ts`; null of a file that is in no module. */
 export function moduleOf(path: string): string | null {
   if (path === 'src/main.ts') return 'main';
-  return /^(?:src\/([\w-]+)|(jobs))\/[\w-]+\.ts$/.exec(path)?.slice(1).find(Boolean) ?? null;
+  return /^(?:src\/([\w-]+)|(jobs))\/[\w.-]+\.ts$/.exec(path)?.slice(1).find(Boolean) ?? null;
 }
 
 /** Static and dynamic imports, of types too, as they are written in a text. */
