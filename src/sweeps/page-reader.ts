@@ -1,14 +1,50 @@
 // Parsing blocks: thirty milliseconds for a megabyte. In a thread of its own it keeps no lease, no
-// request and no answer of Postgres waiting, and has a core to itself.
+// request and no answer of Postgres waiting, and has a core to itself. But to start a thread costs
+// as much CPU as to read some megabytes, which is more than the sample of a usual sweep.
 
 import {once} from 'node:events';
 import {extname} from 'node:path';
+import {setImmediate as immediate} from 'node:timers/promises';
 import {type ResourceLimits, Worker} from 'node:worker_threads';
+import {SeenElements} from '../api/value-types.ts';
+import type {FieldRecord} from '../api/xml-document.ts';
+import {readListInto} from '../api/xml-read.ts';
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {freeBytes, takeBytes} from '../core/own-bytes.ts';
 import {findStream} from '../streams/all.ts';
-import {type PlacedRowSet, unpackRows} from './packed-rows.ts';
-import type {PackedPage, PageAnswer, PageTask} from './page-thread.ts';
+import {readRows} from '../streams/record-rows.ts';
+import {redactXml} from '../streams/secret-values.ts';
+import type {Stream} from '../streams/stream.ts';
+import {listPageFields, type PageFields} from './fields.ts';
+import {type PackedRows, type PlacedRowSet, RowPacker, unpackRows} from './packed-rows.ts';
+import type {QuarantinedRecord} from './quarantine.ts';
+
+/** A page to be read; plain data, because it crosses threads. */
+export interface PageTask {
+  readonly stream: string;
+  readonly timeZone: string;
+  readonly page: number;
+  readonly body: Uint8Array;
+  readonly contentType: string | null;
+  /**
+   * Whether the bytes of each record cut from the page are known; null where the page was not cut.
+   */
+  readonly known: readonly boolean[] | null;
+}
+
+/** A page as it was read, its rows packed. */
+export interface PackedPage {
+  /**
+   * False where the parser saw other records than the cut: then no slice's hash speaks for a
+   * record.
+   */
+  readonly isCutTrue: boolean;
+  /** Of the records whose bytes were not known. */
+  readonly rows: PackedRows;
+  readonly bad: readonly QuarantinedRecord[];
+  /** The fields that the page sent, with their types; fields of known and of bad records too. */
+  readonly fields: readonly PageFields[];
+}
 
 /** A page as it was read. */
 interface PageContent extends Omit<PackedPage, 'rows'> {
@@ -34,20 +70,28 @@ const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 36};
  */
 const mostSent = 3;
 
+/** The bytes of pages that a process reads without a thread, and of one such page. */
+const withoutThread = {all: 8_000_000, one: 1_000_000};
+
 /**
- * A thread that reads pages, for every sweep of this process; started by the first. A page that
- * ends the thread costs only its own sweep an attempt: the next thread reads the pages behind it.
+ * Reads pages, for every sweep of this process; in a thread, once there is one. A page that ends
+ * the thread costs only its own sweep an attempt: the next thread reads the pages behind it.
  */
 export class PageReader {
   readonly #limits: ResourceLimits;
+  #bytesLeft: number;
   #thread: PageThread | null = null;
 
-  /** @param limits - the thread's memory limits */
-  constructor(limits: ResourceLimits = threadLimits) {
+  /**
+   * @param options.limits - the thread's memory limits
+   * @param options.bytes - that are read without a thread
+   */
+  constructor({limits = threadLimits, bytes = withoutThread.all} = {}) {
     this.#limits = limits;
+    this.#bytesLeft = bytes;
   }
 
-  /** Starts the thread, if it is not there: it takes as long as a hundred pages take to come. */
+  /** Starts the thread, if it is not there: before a list that was never read. */
   begin(): void {
     this.#living();
   }
@@ -58,10 +102,22 @@ export class PageReader {
    * @throws {FatalError} the page is larger than any that is taken
    */
   async read(task: PageTask): Promise<PageContent> {
+    if (this.#isReadHere(task)) {
+      // What waits meanwhile has its turn between two pages.
+      await immediate();
+      return unpackPage(task, readPage(task));
+    }
     for (;;) {
       const content = await this.#living().read(task);
       if (content !== null) return content;
     }
+  }
+
+  #isReadHere({body}: PageTask): boolean {
+    if (this.#thread !== null || body.length > Math.min(this.#bytesLeft, withoutThread.one))
+      return false;
+    this.#bytesLeft -= body.length;
+    return true;
   }
 
   async close(): Promise<void> {
@@ -72,6 +128,20 @@ export class PageReader {
     if (this.#thread?.isAlive !== true) this.#thread = new PageThread(this.#limits);
     return this.#thread;
   }
+}
+
+/** The answer of a thread to one task. */
+export interface PageAnswer {
+  readonly id: number;
+  readonly content?: PackedPage;
+  /** An error cannot cross threads with its class: its name and message can. */
+  readonly failure?: {readonly name: string; readonly message: string};
+  /** The copy that the thread was given: its memory comes back to the thread that copies pages. */
+  readonly body: Uint8Array<ArrayBuffer>;
+}
+
+function unpackPage({stream}: PageTask, {rows, ...content}: PackedPage): PageContent {
+  return {...content, records: unpackRows(findStream(stream), rows)};
 }
 
 interface Waiting {
@@ -139,8 +209,7 @@ class PageThread {
       waiting.reject(toError(failure ?? {name: 'Error', message: 'no answer'}));
       return;
     }
-    const {rows, ...rest} = content;
-    waiting.resolve({...rest, records: unpackRows(findStream(waiting.task.stream), rows)});
+    waiting.resolve(unpackPage(waiting.task, content));
   }
 
   #abandon(cause: Error): void {
@@ -168,4 +237,86 @@ function toError({name, message}: {readonly name: string; readonly message: stri
   if (name === 'RetryableError') return new RetryableError(message);
   if (name === 'FatalError') return new FatalError(message, {kind: 'service'});
   return name === 'RecordError' ? new RecordError(message) : new Error(message);
+}
+
+/**
+ * Parses a page strictly, and makes rows of the records that are not known.
+ * @throws {RetryableError} the page is not a whole, well-formed list
+ */
+export function readPage(task: PageTask): PackedPage {
+  const read = readUnknown(task);
+  return read.isCutTrue || task.known === null ? read : readUnknown({...task, known: null});
+}
+
+/** Reads a page as if its cut were true; where it is not, all its records must be read. */
+function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): PackedPage {
+  const stream = findStream(task.stream);
+  const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
+  const seen = new SeenElements();
+  let rows = new RowPacker(stream, page);
+  let refused: QuarantinedRecord[] = [];
+  let count = 0;
+  const take = (record: FieldRecord) => {
+    const at = count++;
+    if (known?.[at] === true) return;
+    try {
+      rows.add(at, readRows(stream, record, {timeZone}));
+    } catch (error) {
+      if (!(error instanceof RecordError)) throw error;
+      refused.push({
+        page,
+        ...describeRefused(stream, record),
+        reason: error.message,
+        expected: error.expected,
+      });
+    }
+  };
+  const restart = () => {
+    rows = new RowPacker(stream, page);
+    refused = [];
+    count = 0;
+  };
+  const thing = `GET ${stream.path}?page=${page}`;
+  const bad = readListInto(body, stream, {take, restart}, {thing, contentType, seen});
+  const unread = bad.map(({reason, xml}) => ({
+    page,
+    number: numberIn(xml, stream),
+    ...{reason, expected: null},
+    xml: redactXml(xml),
+  }));
+  return {
+    isCutTrue: known?.length === count && bad.length === 0,
+    rows: rows.pack(),
+    bad: [...unread, ...refused],
+    fields: listPageFields(stream, seen),
+  };
+}
+
+function describeRefused(
+  stream: Stream,
+  record: FieldRecord,
+): {number: string | null; xml: string} {
+  const number = record.values[record.names.indexOf(stream.key)];
+  return {
+    number: typeof number === 'string' ? number : null,
+    xml: redactXml(writeXml(stream.item, record)),
+  };
+}
+
+/** The number of a record that could not be read, where its XML shows one. */
+function numberIn(xml: string, {key}: Stream): string | null {
+  const name = key.replaceAll('_', '[-_]');
+  return new RegExp(`<${name}[^>]*>(\\d+)</`).exec(xml)?.[1] ?? null;
+}
+
+/** The record as XML again, for the person who looks into the quarantine. */
+function writeXml(name: string, value: FieldRecord | string | null): string {
+  if (value === null) return `<${name} nil="true"/>`;
+  if (typeof value === 'string') return `<${name}>${escapeXml(value)}</${name}>`;
+  const inside = value.names.map((child, at) => writeXml(child, value.values[at] ?? null)).join('');
+  return `<${name}>${inside}</${name}>`;
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -51,9 +51,8 @@ const checkpointMs = 5_000;
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
   const {deps, sweep, stream} = run;
-  // A window may bring nothing to read; a full sweep reads its sample at least.
-  if (sweep.mode === 'full') deps.pageReader.begin();
   const last = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
+  if (sweep.mode === 'full' && last.pages === null) deps.pageReader.begin();
   // Not in a window: what it holds moves with the day.
   const known =
     sweep.mode === 'full' ? new KnownPages(deps.pool, {accountId: sweep.accountId, stream}) : null;

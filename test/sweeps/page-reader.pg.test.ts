@@ -2,8 +2,7 @@
 // same thread.
 
 import {afterEach, expect, test} from 'vitest';
-import {PageReader} from '../../src/sweeps/page-reader.ts';
-import type {PageTask} from '../../src/sweeps/page-thread.ts';
+import {PageReader, type PageTask} from '../../src/sweeps/page-reader.ts';
 import {runSweep} from '../../src/sweeps/run-sweep.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';
@@ -20,7 +19,7 @@ class SmallReader extends PageReader {
   readonly isBusy = this.#given.promise;
 
   constructor() {
-    super({maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4});
+    super({limits: {maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4}, bytes: 0});
     closers.push(() => this.close());
   }
 

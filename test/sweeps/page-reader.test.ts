@@ -11,9 +11,12 @@ afterEach(async () => {
   for (const reader of readers.splice(0)) await reader.close();
 });
 
-/** A thread with next to no memory, which a page of some megabytes ends. */
-function openSmall(): PageReader {
-  const reader = new PageReader({maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4});
+/** A thread with next to no memory, which a page of a megabyte ends. */
+function openSmall({bytes} = {bytes: 0}): PageReader {
+  const reader = new PageReader({
+    limits: {maxOldGenerationSizeMb: 12, maxYoungGenerationSizeMb: 4},
+    bytes,
+  });
   readers.push(reader);
   return reader;
 }
@@ -43,6 +46,17 @@ test('the page that ends the thread fails, and those behind it are read by the n
   for (const content of [await before, ...(await Promise.all(behind))])
     expect(content.records).toHaveLength(1);
   expect((await reader.read(good(6))).records).toHaveLength(1);
+});
+
+test('small pages are read without the thread, until they came to some megabytes', async () => {
+  const heavy = (page: number) =>
+    task(page, list('jobs', [job(page, '<a>1</a><b/>'.repeat(60_000))]));
+  const ofThread = /page \d of jobs: the thread that was reading it ended/;
+  await expect(openSmall().read(heavy(1))).rejects.toThrow(ofThread);
+  const reader = openSmall({bytes: 3_000_000});
+  for (const page of [1, 2, 3]) expect((await reader.read(heavy(page))).bad).toHaveLength(1);
+  await expect(reader.read(large(4))).rejects.toThrow(ofThread);
+  await expect(reader.read(heavy(5))).rejects.toThrow(ofThread);
 });
 
 test('of two such pages each fails for itself', async () => {
