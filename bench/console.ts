@@ -38,7 +38,8 @@ const timesEach = 40;
 const mostMsEach = 20_000;
 const fewestTimes = 3;
 const openPages = 50;
-const watchedMs = 10_000;
+/** The console looks whether its data moved once in such a time. */
+const watchedMs = 30_000;
 
 /** Addresses of a page, each another one. */
 const pages: Readonly<Record<string, (at: number) => string>> = {
