@@ -18,14 +18,12 @@ import {
   Worker,
 } from 'bullmq';
 import pg from 'pg';
-import type {DueAccount} from '../src/changes/claim-changes.ts';
 import {FatalError} from '../src/core/errors.ts';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
 import {takeTurn} from '../src/postgres/migration-turn.ts';
-import type {DueSweep} from '../src/sweeps/sweeps.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
 
 /** The queues, by the reason to wake a worker: a sweep, the changes of an account. */
@@ -34,88 +32,9 @@ export const queueNames = {sweeps: 'sweep', pushes: 'push'} as const;
 /** The part of BullMQ's queue that we use, with either backend. */
 export type WakeQueue = Pick<Queue, 'addBulk' | 'waitUntilReady' | 'close'>;
 
-/**
- * Retries are counted in the rows, so the queue makes none. A job that has ended stays for a day,
- * so that bull-board and BullMQ's own metrics show the runs; BullMQ removes older jobs when a later
- * one ends.
- */
-export const wakeOptions = {
-  attempts: 1,
-  removeOnComplete: {age: 86_400, count: 1_000},
-  removeOnFail: {age: 86_400, count: 1_000},
-} as const;
-
 interface WakeWorker {
   waitUntilReady(): Promise<unknown>;
   close(force?: boolean): Promise<void>;
-}
-
-const wakeSweepAgainMs = 10_000;
-
-/**
- * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue
- * job of a worker that died holding it stays locked for a minute, and must not keep the next one
- * out. A wake-up too many finds nothing due. Windows and single records come before full sweeps,
- * however many of those wait.
- */
-export async function wakeSweeps(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
-  if (due.length === 0) return;
-  const again = Math.floor(Date.now() / wakeSweepAgainMs);
-  await queue.addBulk(
-    due.map((sweep) => ({
-      name: queueNames.sweeps,
-      data: dataOf(sweep),
-      opts: {
-        ...wakeOptions,
-        deduplication: {id: `sweep-${sweep.sweepId}-${sweep.fence}-${again}`},
-        ...(sweep.mode === 'full' ? {priority: 1} : {}),
-      },
-    })),
-  );
-}
-
-/** A worker reads the two ids; the rest is for people who look at the queue. */
-function dataOf({
-  sweepId,
-  accountId,
-  accountName,
-  stream,
-  mode,
-  windowName,
-  recordNumber,
-  failures,
-}: DueSweep) {
-  return {
-    ...{sweepId, accountId, account: accountName, stream, mode, attempt: failures + 1},
-    ...(windowName === null ? {} : {window: windowName}),
-    ...(recordNumber === null ? {} : {record: recordNumber}),
-  };
-}
-
-/**
- * Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still
- * count.
- */
-const wakePushAgainMs = 250;
-
-/**
- * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a
- * running job follows it: a change committed after that job's last look is not left to the poller.
- * A wake-up too many finds nothing due.
- */
-export async function wakePushes(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
-  if (accounts.length === 0) return;
-  const again = Math.floor(Date.now() / wakePushAgainMs);
-  await queue.addBulk(
-    accounts.map(({accountId, name}) => ({
-      name: queueNames.pushes,
-      data: {accountId, account: name},
-      opts: {
-        ...wakeOptions,
-        deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true},
-      },
-    })),
-  );
 }
 
 export const queueSchema = 'bullmq';
@@ -319,33 +238,55 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
   await migrateQueue(connectionString, {tell: (line) => log.warn({event: 'queue.waits'}, line)});
   const outage = new Outage(log);
   const explain = (error: Error) => explainDatabaseError(error, connectionString);
+  const pool = sharePool(connectionString);
   return {
     kind: 'postgres',
     outage,
     makeQueue: (name) => {
-      const connection = openQueuePool(connectionString);
-      const queue = new Queue(name, {connection}, createPostgresBackend);
-      return endWith(listen(queue, outage, explain), () => connection.end());
+      const queue = new Queue(name, {connection: pool.take()}, createPostgresBackend);
+      return endWith(listen(queue, outage, explain), () => pool.giveBack());
     },
     makeWorker: (name, processor, options) => {
-      const connection = openQueuePool(connectionString);
-      const given = {connection, ...workerOptions, ...options};
+      const given = {connection: pool.take(), ...workerOptions, ...options};
       const worker = new PostgresWorker(name, processor, given, createPostgresBackend);
-      return endWith(listen(worker, outage, explain), () => connection.end());
+      return endWith(listen(worker, outage, explain), () => pool.giveBack());
+    },
+  };
+}
+
+/** Each of the two workers keeps one connection to listen; all parts share the others. */
+const queueConnections = 6;
+
+/** The connections that all parts of the queue share; they end with the last part. */
+function sharePool(connectionString: string) {
+  let pool: PgPool | null = null;
+  let users = 0;
+  return {
+    take: (): PgPool => {
+      pool ??= openQueuePool(connectionString);
+      users++;
+      return pool;
+    },
+    giveBack: async () => {
+      users--;
+      if (users > 0) return;
+      const left = pool;
+      pool = null;
+      await left?.end();
     },
   };
 }
 
 /**
- * Connections for one part of the queue, which keeps one of them to listen. BullMQ takes some out
- * without a listener for errors: a connection that broke just then would end the process.
+ * BullMQ takes connections out without a listener for errors: one that broke just then would end
+ * the process.
  */
 function openQueuePool(connectionString: string): PgPool {
   const pool = new pg.Pool({
     connectionString,
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
-    max: 5,
+    max: queueConnections,
     // Not at the start of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {
       await client.query(`SELECT set_config('search_path', '${searchPathOf(queueSchema)}', false)`);

@@ -29,15 +29,8 @@ import {
   OverdueSchedules,
   ServedAccounts,
 } from './background.ts';
-import {
-  type Outage,
-  type QueueBackend,
-  queueNames,
-  type WakeQueue,
-  wakePushes,
-  wakeSweeps,
-} from './queue.ts';
-import {makeStarRounds, runPushJob, runSweepJob} from './queue-jobs.ts';
+import {type Outage, type QueueBackend, queueNames, type WakeQueue} from './queue.ts';
+import {makeStarRounds, runPushJob, runSweepJob, wakePushes, wakeSweeps} from './queue-jobs.ts';
 
 /** Workers of this process, on every queue. */
 export interface Workers {

@@ -5,7 +5,8 @@
 import {createPostgresBackend, isPgPool, Queue} from 'bullmq';
 import {Redis} from 'ioredis';
 import {expect, test} from 'vitest';
-import {openQueueBackend, queueNames, queueSchema, wakeOptions} from '../../jobs/queue.ts';
+import {openQueueBackend, queueNames, queueSchema} from '../../jobs/queue.ts';
+import {wakeOptions} from '../../jobs/queue-jobs.ts';
 import {prefix} from '../../jobs/redis.ts';
 import {emptyRedis} from '../support/redis.ts';
 import {openPlainPool} from '../support/with-client.ts';

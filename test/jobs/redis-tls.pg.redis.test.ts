@@ -4,7 +4,8 @@
 import {readFileSync} from 'node:fs';
 import {getCACertificates, setDefaultCACertificates} from 'node:tls';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {openQueueBackend, queueNames, wakePushes} from '../../jobs/queue.ts';
+import {openQueueBackend, queueNames} from '../../jobs/queue.ts';
+import {wakePushes} from '../../jobs/queue-jobs.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {freePorts} from '../support/free-ports.ts';
 import {createDatabase} from '../support/postgres.ts';

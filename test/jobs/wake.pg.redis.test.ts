@@ -2,7 +2,8 @@
 // poller.
 
 import {afterEach, beforeEach, expect, inject, test, vi} from 'vitest';
-import {openQueueBackend, queueNames, wakePushes} from '../../jobs/queue.ts';
+import {openQueueBackend, queueNames} from '../../jobs/queue.ts';
+import {wakePushes} from '../../jobs/queue-jobs.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {emptyRedis} from '../support/redis.ts';
