@@ -33,7 +33,7 @@ export interface PageTask {
 }
 
 /** A page as it was read, its rows packed. */
-export interface PackedPage {
+interface PackedPage {
   /**
    * False where the parser saw other records than the cut: then no slice's hash speaks for a
    * record.
