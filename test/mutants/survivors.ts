@@ -12,6 +12,13 @@ export interface Survivor {
 
 export const survivors: readonly Survivor[] = [
   {
+    source: 'src/rows/change-values.ts',
+    line: "return kind === 'ids' ? value : meaningOf(kind, value);",
+    before: "kind === 'ids'",
+    after: 'false',
+    reason: 'for the compiler alone: what is no type of a column is left as it is',
+  },
+  {
     source: 'src/push/compare.ts',
     line: "const isApart = (name: string) => rules.get(name)?.kind === 'ids';",
     before: '===',

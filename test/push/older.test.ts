@@ -103,6 +103,7 @@ describe('a change that comes after another one of its record', () => {
   const first = wrote({fields: {name: 'Bob'}, base: {name: 'Bo'}});
   const second = wrote({fields: {name: 'Ada'}, base: {name: 'Bob'}});
   const back = wrote({fields: {name: 'Bo'}, base: {name: 'Bob'}});
+  const other = wrote({fields: {fax: '555-0100'}, base: {fax: '555-0199'}});
   const changed = wrote({made: {name: {sent: 'Ada', got: 'Bo'}}});
 
   test.each([
@@ -126,6 +127,7 @@ describe('a change that comes after another one of its record', () => {
     ['what that one wrote', [wrote()], named('Ada')],
     ['a third value', [wrote()], named('Cem')],
     ['an old value that was written back', [first, back], named('Bo')],
+    ['one that was written back before another field', [first, back, other], named('Bo')],
     ['an old value that the service chose to keep', [changed], named('Bo')],
     ['nothing of its field', [wrote()], withFax('555-0100')],
     ['a record that it created', [wrote({operation: 'create', base: {}})], named('Cem')],
