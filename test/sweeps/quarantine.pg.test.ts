@@ -132,3 +132,16 @@ test('what has no number leaves it when every record of the list was read', asyn
   expect(await world.sweep('jobs')).toMatchObject({state: 'certified'});
   expect(await readOpen(world)).toEqual([]);
 });
+
+test('what has no number stays where another record could not be read', async () => {
+  const records = new Map([
+    [1, job(1)],
+    [9, job(9).replace('>9<', '>nine<')],
+  ]);
+  const {world} = await open('jobs', records);
+  await world.sweep('jobs');
+  records.delete(9);
+  records.set(5, badJob(5));
+  expect(await world.sweep('jobs')).toMatchObject({state: 'uncertified'});
+  expect(await readOpen(world)).toEqual(['5', null]);
+});
