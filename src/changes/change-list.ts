@@ -243,7 +243,7 @@ async function browseChanges(
 ): Promise<PlacedChange[]> {
   const [, part = '0', rank = '0', changeId = '0'] = placePattern.exec(after ?? '') ?? [];
   const {rows} = await db.query<PlacedChange>(
-    // What is open is found apart: in the order of numbers years of settled changes come first.
+    // Open changes are found apart: in the order of numbers, years of settled ones come first.
     `WITH ${needySql}, unsettled AS MATERIALIZED (
        SELECT change_id FROM sync.changes
         WHERE is_open AND coalesce($2, '') <> ALL (${nowhereOpen}) AND $10 < 3

@@ -41,7 +41,12 @@ export const heapLimits = [
 
 /** Verbs that carry many rows, or whose processes live for weeks. */
 const limited: ReadonlySet<string | undefined> = new Set([
-  ...['start', 'sync', 'http', 'service', 'export', 'deliver'],
+  'start',
+  'sync',
+  'http',
+  'service',
+  'export',
+  'deliver',
 ]);
 
 /**

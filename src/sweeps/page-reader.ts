@@ -103,7 +103,7 @@ export class PageReader {
    */
   async read(task: PageTask): Promise<PageContent> {
     if (this.#isReadHere(task)) {
-      // What waits meanwhile has its turn between two pages.
+      // Other work gets a turn between two pages.
       await immediate();
       return unpackPage(task, readPage(task));
     }

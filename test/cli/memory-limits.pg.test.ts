@@ -1,7 +1,6 @@
 // A process that lives for weeks gives large buffers back to the system at once, and collects its
 // heap early, however it is started. A short verb begins once.
 
-import {spawn} from 'node:child_process';
 import {readFile} from 'node:fs/promises';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {main, programLine, startProgram} from '../support/command.ts';
@@ -21,7 +20,7 @@ const heapFlags = [
   '--heap-growing-percent=50',
 ];
 
-/** Starts the reference service, tells its process' environment, and stops it. */
+/** Starts the reference service, reads limits and command line of its process, and stops it. */
 async function readProcess(
   env: Readonly<Record<string, string>>,
   [program = '', ...words] = programLine(),
@@ -74,8 +73,6 @@ test('a short verb has no limits, so that Node takes its own code as it was comp
   const [node = '', ...words] = programLine('status', '--help');
   const seen = `process.on('exit', () => process.stderr.write(JSON.stringify(process.execArgv)))`;
   const hook = `data:text/javascript,${encodeURIComponent(seen)}`;
-  const child = spawn(node, ['--import', hook, ...words], {stdio: ['ignore', 'ignore', 'pipe']});
-  expect(await Array.fromAsync(child.stderr.setEncoding('utf8'))).toEqual([
-    JSON.stringify(['--import', hook]),
-  ]);
+  const {stderr} = await startProgram([node, '--import', hook, ...words], {}).ended;
+  expect(JSON.parse(stderr)).toEqual(['--import', hook]);
 });

@@ -49,12 +49,10 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/sweeps/full-sweep.ts',
     [
       'test/sweeps/breaker.test.ts',
-      ...['false-deletes-employees', 'endless-lists', 'quarantine', 'sub-customers'].map(
-        (test) => `test/sweeps/${test}.pg.test.ts`,
-      ),
-      ...['capped-lists', 'approval', 'drift', 'false-deletes'].map(
-        (test) => `test/sweeps/${test}.pg.test.ts`,
-      ),
+      ...[
+        ...['false-deletes-employees', 'endless-lists', 'quarantine', 'sub-customers'],
+        ...['capped-lists', 'approval', 'drift', 'false-deletes'],
+      ].map((test) => `test/sweeps/${test}.pg.test.ts`),
     ],
   ],
 ]);

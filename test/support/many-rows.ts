@@ -33,7 +33,7 @@ export async function countPages(
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }
 
-/** What a reading reads: the pages of each of its statements, in their order. */
+/** Counts the pages that each statement of a reading reads, in their order. */
 export async function countPagesOf(
   pool: pg.Pool,
   read: (db: pg.Pool) => Promise<unknown>,
