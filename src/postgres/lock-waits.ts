@@ -3,6 +3,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
+import {RetryableError} from '../core/errors.ts';
 
 type Db = pg.Pool | pg.ClientBase;
 
@@ -451,4 +452,25 @@ class LockWatch {
  */
 export function processIdOf(client: pg.ClientBase): number {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : 0;
+}
+
+/**
+ * Locks some rows, and waits for none. Whoever has locked one row and waits for another can meet in
+ * a deadlock somebody who locks them in another order, and Postgres may end either of the two.
+ * @param table - with its schema
+ * @param key - its column with the `ids`
+ * @throws {RetryableError} another transaction has locked one of them, or one is not there
+ */
+export async function lockAtOnce(
+  client: pg.ClientBase,
+  {table, key, ids}: {readonly table: string; readonly key: string; readonly ids: string[]},
+): Promise<void> {
+  const {rowCount} = await client.query(
+    `SELECT FROM ${table} WHERE ${key} = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`,
+    [ids],
+  );
+  if (rowCount !== new Set(ids).size)
+    throw new RetryableError(
+      `${table}: another transaction holds a row; the same may succeed soon`,
+    );
 }

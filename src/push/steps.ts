@@ -3,7 +3,8 @@
 // to be sent beside each other are noted in one transaction.
 // At last the decision is written. Each end is one transaction: the change, the service's result,
 // the rows that show it. Changes that are done beside each other end in one transaction together: a
-// commit, and a statement a table, for all.
+// commit, and a statement a table, for all. Several changes together wait for no lock, only one by
+// itself does: a statement of an author that writes many rows never meets them in a deadlock.
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
@@ -38,8 +39,10 @@ import {composeRequest, type Subject} from '../changes/request.ts';
 import {RetryableError} from '../core/errors.ts';
 import {inSweepTransaction, inTransaction, type Queryable} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
+import {lockAtOnce} from '../postgres/lock-waits.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import {lockRows} from '../rows/load.ts';
+import {nameTable} from '../rows/table-sql.ts';
 import {numberOf} from '../streams/record-rows.ts';
 import {ownedTablesOf} from '../streams/stream.ts';
 import type {SendOutcome} from './decide.ts';
@@ -137,6 +140,9 @@ export function beginBatch(pool: pg.Pool): Beginnings {
   return new Batcher(async (items) => {
     try {
       return await inTransaction(pool, async (client) => {
+        const ids = items.map(({sending}) => sending.claim.changeId);
+        if (ids.length > 1)
+          await lockAtOnce(client, {table: 'sync.changes', key: 'change_id', ids});
         const begun = await beginSending(
           client,
           items.map(({sending}) => sending),
@@ -319,12 +325,11 @@ async function writeEndings(
   const byTable = [...Map.groupBy(endings, ({run}) => run.writes.table)].sort(([one], [other]) =>
     one.name < other.name ? -1 : 1,
   );
-  for (const [table, ofTable] of byTable)
-    await lockRows(
-      client,
-      table,
-      ofTable.map(({run}) => run.change.rowId),
-    );
+  for (const [table, ofTable] of byTable) {
+    const ids = ofTable.map(({run}) => run.change.rowId);
+    if (endings.length > 1) await lockAtOnce(client, {table: nameTable(table), key: 'row_id', ids});
+    else await lockRows(client, table, ids);
+  }
   await finishChanges(client, endings.map(claimOf));
   const stopped = await keepAlterations(client, endings.flatMap(alterationsOf));
   for (const ending of endings) await writeOwn(client, ending);
