@@ -22,6 +22,7 @@ export const options = {
   bundle: true,
   // A verb's code is a file that is loaded when the verb is called, as in source.
   splitting: true,
+  // As `findParts` expects.
   chunkNames: 'part-[hash]',
   format: 'esm',
   platform: 'node',

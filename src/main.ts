@@ -4,13 +4,14 @@
 // gets a quick answer.
 
 import {enableCompileCache} from 'node:module';
-import {describeMissingPackage, limitMemory, tellVersion} from './cli/launch.ts';
+import {describeMissingPackage, findParts, limitMemory, tellVersion} from './cli/launch.ts';
 
 const args = process.argv.slice(2);
 limitMemory(args);
 enableCompileCache();
 try {
   if (!tellVersion(args)) {
+    findParts();
     const {runProgram} = await import('./cli/program.ts');
     await runProgram();
   }

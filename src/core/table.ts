@@ -1,9 +1,7 @@
 // A table for a person, in a terminal or a mail.
 
-import Table from 'cli-table3';
 import {formatNumber} from './format.ts';
 import {countColumns, foldWords} from './text.ts';
-import {paint, unpaint} from './tone.ts';
 
 /** How a table is laid out. */
 interface TableLayout {
@@ -26,33 +24,23 @@ export function drawTable(
   rows: readonly (readonly (string | number)[])[],
   {numbers = [], width = null}: TableLayout = {},
 ): string {
-  const isNumber = (column: number) =>
-    numbers.includes(column) ||
-    (rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
   const cells = rows.map((row) =>
     row.map((cell) => (typeof cell === 'number' ? formatNumber(cell) : cell)),
   );
-  const columns = head.map((title, column) => {
+  const columns = head.map((title, column): Column => {
+    const isNumber =
+      numbers.includes(column) ||
+      (rows.length > 0 && rows.every((row) => typeof row[column] === 'number'));
     const texts = [title, ...cells.map((row) => row[column] ?? '')];
-    const width = texts.reduce((most, text) => Math.max(most, widest(text)), 0);
-    return {width, least: isNumber(column) ? width : leastWidth(texts)};
+    const width = widestOf(texts);
+    return {isNumber, width, least: isNumber ? width : leastWidth(texts)};
   });
-  const widths =
-    width === null ? columns.map((column) => column.width) : fitColumns(columns, width);
-  if (widths === null) return drawLists(head, cells, width ?? 0);
-  const foldRow = (row: readonly string[]) =>
-    row.map((cell, column) => foldCell(cell, widths[column] ?? 0));
-  const table = new Table({
-    head: foldRow(head),
-    style: {head: [], border: [], compact: true},
-    colAligns: head.map((_, column) => (isNumber(column) ? 'right' : 'left')),
-  });
-  // The library gives a mark room, and a colour none.
-  for (const row of cells) table.push(foldRow(row).map(paint));
-  return unpaint(table.toString());
+  const fitted = width === null ? columns : fitColumns(columns, width);
+  return fitted === null ? drawLists(head, cells, width ?? 0) : drawGrid([head, ...cells], fitted);
 }
 
 interface Column {
+  readonly isNumber: boolean;
   readonly width: number;
   /** The width below which it would break a word, or a number. */
   readonly least: number;
@@ -63,16 +51,55 @@ function leastWidth(texts: readonly string[]): number {
   return words.reduce((most, word) => Math.max(most, Math.min(countColumns(word), longestWord)), 1);
 }
 
-/** The width of each column, as wide as there is room for; null where there is too little. */
-function fitColumns(columns: readonly Column[], width: number): number[] | null {
+/** @param rows - the first one is the head */
+function drawGrid(rows: readonly (readonly string[])[], columns: readonly Column[]): string {
+  const folded = rows.map((row) =>
+    columns.map(({width}, column) => foldCell(row[column] ?? '', width)),
+  );
+  // What was folded may leave room.
+  const tight = columns.map(({isNumber}, column) => ({
+    isNumber,
+    width: widestOf(folded.map((row) => row[column] ?? '')),
+  }));
+  const rule = (left: string, joint: string, right: string) =>
+    left + tight.map(({width}) => '─'.repeat(width + 2)).join(joint) + right;
+  const [head = [], ...body] = folded.map((row) => drawRow(row, tight));
+  const middle = body.length === 0 ? [] : [rule('├', '┼', '┤'), ...body.flat()];
+  return [rule('┌', '┬', '┐'), ...head, ...middle, rule('└', '┴', '┘')].join('\n');
+}
+
+/** The lines of a row, as many as its longest cell has. */
+function drawRow(
+  row: readonly string[],
+  columns: readonly Pick<Column, 'isNumber' | 'width'>[],
+): string[] {
+  const cells = row.map((cell) => cell.split('\n'));
+  const height = Math.max(...cells.map(({length}) => length));
+  return Array.from({length: height}, (_, line) => {
+    const texts = columns.map(({isNumber, width}, column) => {
+      const text = cells[column]?.[line] ?? '';
+      const blanks = ' '.repeat(width - countColumns(text));
+      return isNumber ? blanks + text : text + blanks;
+    });
+    return `│ ${texts.join(' │ ')} │`;
+  });
+}
+
+/** The columns as wide as there is room for; null where there is too little. */
+function fitColumns(columns: readonly Column[], width: number): Column[] | null {
   const room = width - 1 - 3 * columns.length;
-  const widthsAt = (most: number) =>
-    columns.map((column) => Math.max(column.least, Math.min(column.width, most)));
-  const sum = (widths: readonly number[]) => widths.reduce((total, each) => total + each, 0);
+  const widthAt = (most: number) => (column: Column) =>
+    Math.max(column.least, Math.min(column.width, most));
+  const sumAt = (most: number) =>
+    columns.map(widthAt(most)).reduce((total, each) => total + each, 0);
   let most = Math.max(1, ...columns.map((column) => column.width));
-  while (most > 1 && sum(widthsAt(most)) > room) most -= 1;
-  const widths = widthsAt(most);
-  return sum(widths) > room ? null : widths;
+  while (most > 1 && sumAt(most) > room) most -= 1;
+  if (sumAt(most) > room) return null;
+  return columns.map((column) => ({...column, width: widthAt(most)(column)}));
+}
+
+function widestOf(texts: readonly string[]): number {
+  return texts.reduce((most, text) => Math.max(most, widest(text)), 0);
 }
 
 function widest(text: string): number {

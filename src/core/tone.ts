@@ -75,13 +75,6 @@ export function paint(text: string): string {
   return dropMarks(painted);
 }
 
-/** The text that was painted, with marks in place of its colours. */
-export function unpaint(painted: string): string {
-  let text = painted.replaceAll(colourEnd, '');
-  for (const {mark, code} of palette) text = text.replaceAll(code, mark);
-  return text;
-}
-
 export function dropMarks(text: string): string {
   return text.replaceAll(/[\ufdd0-\ufdd2]/g, '');
 }
