@@ -64,7 +64,7 @@ export function isOutdated(applied: AppliedSource | null, source: Source): boole
 }
 
 function compareVersions(one: string, other: string): number {
-  return one.localeCompare(other, 'en', {numeric: true});
+  return one === other ? 0 : one.localeCompare(other, 'en', {numeric: true});
 }
 
 /**
