@@ -12,8 +12,8 @@ import {tellPruned} from '../retention/retention.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {listSweeps, quarantineCause, readSweepStory, type SweepStory} from '../sweeps/story.ts';
-import {letThrough, readSweep, type Sweep, tellLetThrough} from '../sweeps/sweeps.ts';
-import type {Tombstone} from '../sweeps/tombstones.ts';
+import {readSweep, type Sweep} from '../sweeps/sweeps.ts';
+import {letThrough, type Tombstone, tellLetThrough} from '../sweeps/tombstones.ts';
 import {
   describeTarget,
   describeTombstone,

@@ -14,14 +14,13 @@ import {
   tookMs,
 } from '../sweeps/story.ts';
 import {
-  letThrough,
   readSweep,
   requestSweep,
   type Sweep,
   type SweepCounts,
   type SweepState,
-  tellLetThrough,
 } from '../sweeps/sweeps.ts';
+import {letThrough, tellLetThrough} from '../sweeps/tombstones.ts';
 import {
   describeTarget,
   describeTombstone,

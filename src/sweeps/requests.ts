@@ -15,11 +15,6 @@ import {numberOf, toNumber} from '../streams/record-rows.ts';
 import {readWindow, type Stream, type Window} from '../streams/stream.ts';
 import type {SweepTarget} from './sweeps.ts';
 
-// A record that was asked for by its number may lack elements that lists embed. Such an element has
-// other places: a path of its own below the record, and the list that holds the record. An element
-// found there is put into the record, as if it had been embedded; an element found nowhere stays
-// unknown.
-
 /** The query that asks for the related data of a stream. */
 function includeOf(stream: Stream): Record<string, string> {
   return stream.include.length > 0 ? {include: stream.include.join(',')} : {};

@@ -2,7 +2,7 @@
 // sweeps on: asked for, claimed, saved, ended, approved.
 
 import type pg from 'pg';
-import {RetryableError, UsageError} from '../core/errors.ts';
+import {RetryableError} from '../core/errors.ts';
 import {markThisProcess, nameThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
@@ -420,25 +420,6 @@ export async function readLastPass(
 }
 
 /**
- * Lets the tombstones of a stopped sweep through: it is due again, and will ask for each of them
- * once more.
- * @returns null when there is no such sweep, it is not stopped, or a later full sweep of the stream
- *   has come to an end
- */
-export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
-  const {rows} = await db.query<Sweep>(
-    `UPDATE sync.sweeps
-        SET state = 'due', stage = 'approved', approved_at = now(),
-            approved_by = sync.decider(), due_at = now(), ended_at = NULL, reasons = '{}'
-      WHERE sweep_id = $1 AND state = 'stopped'
-        AND ${isLatestOpinion('sweeps')}
-  RETURNING ${sweepColumns}`,
-    [sweepId],
-  );
-  return rows[0] ?? null;
-}
-
-/**
  * Ends as failed the sweeps that are no longer taken up because their account is not active: those
  * that are due, and those that a dead worker still holds.
  */
@@ -482,25 +463,4 @@ function lost({sweepId, fence}: Claim): RetryableError {
     `sweep ${sweepId}: expected fence ${fence}, ` +
       'but another worker has taken it over or it has ended',
   );
-}
-
-/**
- * Lets the tombstones of a stopped sweep through.
- * @throws {UsageError} it is not stopped, or a later full sweep has come to its end
- */
-export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep): Promise<Sweep> {
-  if (state !== 'stopped')
-    throw new UsageError(`sweep ${sweepId} is ${state}: only a stopped one waits for approval`);
-  const approved = await approveSweep(db, sweepId);
-  if (approved !== null) return approved;
-  throw new UsageError(
-    `sweep ${sweepId}: a later full sweep of ${stream} has come to its end: ` +
-      `look at that one (fieldmirror sweeps list ${stream})`,
-  );
-}
-
-/** What happens next. */
-export function tellLetThrough({sweepId}: Sweep): string {
-  const next = 'it asks for each record once more, and marks deleted what is gone';
-  return `sweep ${sweepId} is due again: ${next}`;
 }

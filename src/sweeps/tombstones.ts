@@ -2,11 +2,13 @@
 // A number that no list showed and that the service does not have is remembered as absent.
 
 import pg from 'pg';
+import {UsageError} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type ReadRow, readByCursor, selectColumns} from '../postgres/sql.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
+import {isLatestOpinion, type Sweep, sweepColumns} from './sweeps.ts';
 import type {tombstones} from './tables.ts';
 
 /** A number for which the service said that it has no record. */
@@ -254,4 +256,44 @@ export async function readAbsent(pool: pg.Pool, {accountId, stream}: Scope): Pro
     }
     return absent;
   });
+}
+
+/**
+ * Lets the tombstones of a stopped sweep through: it is due again, and will ask for each of them
+ * once more.
+ * @returns null when there is no such sweep, it is not stopped, or a later full sweep of the stream
+ *   has come to an end
+ */
+export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
+  const {rows} = await db.query<Sweep>(
+    `UPDATE sync.sweeps
+        SET state = 'due', stage = 'approved', approved_at = now(),
+            approved_by = sync.decider(), due_at = now(), ended_at = NULL, reasons = '{}'
+      WHERE sweep_id = $1 AND state = 'stopped'
+        AND ${isLatestOpinion('sweeps')}
+  RETURNING ${sweepColumns}`,
+    [sweepId],
+  );
+  return rows[0] ?? null;
+}
+
+/**
+ * Lets the tombstones of a stopped sweep through.
+ * @throws {UsageError} it is not stopped, or a later full sweep has come to its end
+ */
+export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep): Promise<Sweep> {
+  if (state !== 'stopped')
+    throw new UsageError(`sweep ${sweepId} is ${state}: only a stopped one waits for approval`);
+  const approved = await approveSweep(db, sweepId);
+  if (approved !== null) return approved;
+  throw new UsageError(
+    `sweep ${sweepId}: a later full sweep of ${stream} has come to its end: ` +
+      `look at that one (fieldmirror sweeps list ${stream})`,
+  );
+}
+
+/** What happens next. */
+export function tellLetThrough({sweepId}: Sweep): string {
+  const next = 'it asks for each record once more, and marks deleted what is gone';
+  return `sweep ${sweepId} is due again: ${next}`;
 }

@@ -1,7 +1,7 @@
 // A stopped sweep, and the effect of a person's approval.
 
 import {afterEach, expect, test} from 'vitest';
-import {approveSweep} from '../../src/sweeps/sweeps.ts';
+import {approveSweep} from '../../src/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 
 let place: ScriptPlace;

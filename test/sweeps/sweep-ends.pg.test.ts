@@ -3,7 +3,8 @@ import {RetryableError} from '../../src/core/errors.ts';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {countRows, listLatestSweeps, readStreamNotes} from '../../src/sweeps/story.ts';
-import {approveSweep, endSweep, postponeSweep, readSweep} from '../../src/sweeps/sweeps.ts';
+import {endSweep, postponeSweep, readSweep} from '../../src/sweeps/sweeps.ts';
+import {approveSweep} from '../../src/sweeps/tombstones.ts';
 import {machines, rowOf} from '../support/sample.ts';
 import {
   checkpoint,
