@@ -3,7 +3,6 @@
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {isCalendarDay, showSecond} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
 import {
   type DrawnAnswer,
@@ -18,6 +17,7 @@ import {
   type AnswerPeriod,
   type Days,
   daysBefore,
+  findAsOf,
   findPeriod,
   type TypedDays,
   tellPeriod,
@@ -375,66 +375,6 @@ export async function readFreshness(client: pg.ClientBase, accountKey: string): 
   );
   return (
     rows[0] ?? {currency: null, freshAsOf: null, knownSince: null, waiting: 0, waitingSince: null}
-  );
-}
-
-/**
- * The moment that a person means: the end of a day of the account, or an instant.
- * @returns null for the present
- * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to
- *   come
- */
-export async function findAsOf(
-  client: pg.ClientBase,
-  accountKey: string,
-  typed: string | undefined,
-): Promise<string | null> {
-  if (typed === undefined) return null;
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed);
-  if (!isMoment(typed, isDay))
-    throw new UsageError(
-      '--as-of: expected a day such as 2026-10-31, or an instant with its offset such as ' +
-        `2026-10-31T17:00:00Z, got "${typed}"`,
-    );
-  // A day ends a microsecond before the next one begins: its own date is the one that ages are
-  // counted to.
-  const lastOfDay = `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'`;
-  const {rows} = await client.query<{
-    moment: string;
-    knownSince: string | null;
-    isKnown: boolean | null;
-    isToCome: boolean;
-  }>(
-    `SELECT moment, known_since AS "knownSince", moment >= known_since AS "isKnown",
-            moment > now() AS "isToCome"
-       FROM (SELECT known_since,
-                    ${isDay ? lastOfDay : '$2::timestamptz'} AS moment
-               FROM mart.dim_account WHERE account_key = $1) AS asked`,
-    [accountKey, typed],
-  );
-  const [asked] = rows;
-  if (asked === undefined) return null;
-  if (asked.isToCome) throw new UsageError(`--as-of ${typed}: expected a moment that has passed`);
-  if (asked.isKnown !== true)
-    throw new UsageError(
-      asked.knownSince === null
-        ? `--as-of ${typed}: the mirror knows nothing yet: jobs, customers and employees were ` +
-            'never all proven complete; run fieldmirror sync'
-        : `--as-of ${typed}: the mirror knows the account since ` +
-            `${showSecond(asked.knownSince)}; ask for that moment or a later one`,
-    );
-  return asked.moment;
-}
-
-/**
- * Postgres has neither the year 0 nor the days that JavaScript moves into the next month, such as
- * February 30.
- */
-function isMoment(typed: string, isDay: boolean): boolean {
-  if (!/^(?!0000)\d{4}-\d{2}-\d{2}(?:$|[T ])/.test(typed)) return false;
-  if (!isCalendarDay(typed.slice(0, 10))) return false;
-  return (
-    isDay || (/(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$/.test(typed) && !Number.isNaN(Date.parse(typed)))
   );
 }
 

@@ -1,9 +1,9 @@
-// The days that an answer is about: those of its question, or those that somebody asked for, and
-// the days before them that it is compared with.
+// The days and the moment that an answer is about: those of its question, or those that somebody
+// asked for; and the days before them that it is compared with.
 
 import type pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {isCalendarDay} from '../core/format.ts';
+import {isCalendarDay, showSecond} from '../core/format.ts';
 import type {Question} from './member.ts';
 
 /** Days such as `2026-10-31`. */
@@ -105,4 +105,64 @@ const addDays = (date: Date, days: number) => new Date(date.getTime() + days * d
 export function tellPeriod({from, to}: Pick<AnswerPeriod, 'from' | 'to'>): string {
   if (from === null) return to === null ? 'all dates' : `up to ${to}`;
   return to === null ? `from ${from}` : `${from} to ${to}`;
+}
+
+/**
+ * The moment that a person means: the end of a day of the account, or an instant.
+ * @returns null for the present
+ * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to
+ *   come
+ */
+export async function findAsOf(
+  client: pg.ClientBase,
+  accountKey: string,
+  typed: string | undefined,
+): Promise<string | null> {
+  if (typed === undefined) return null;
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed);
+  if (!isMoment(typed, isDay))
+    throw new UsageError(
+      '--as-of: expected a day such as 2026-10-31, or an instant with its offset such as ' +
+        `2026-10-31T17:00:00Z, got "${typed}"`,
+    );
+  // A day ends a microsecond before the next one begins: its own date is the one that ages are
+  // counted to.
+  const lastOfDay = `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'`;
+  const {rows} = await client.query<{
+    moment: string;
+    knownSince: string | null;
+    isKnown: boolean | null;
+    isToCome: boolean;
+  }>(
+    `SELECT moment, known_since AS "knownSince", moment >= known_since AS "isKnown",
+            moment > now() AS "isToCome"
+       FROM (SELECT known_since,
+                    ${isDay ? lastOfDay : '$2::timestamptz'} AS moment
+               FROM mart.dim_account WHERE account_key = $1) AS asked`,
+    [accountKey, typed],
+  );
+  const [asked] = rows;
+  if (asked === undefined) return null;
+  if (asked.isToCome) throw new UsageError(`--as-of ${typed}: expected a moment that has passed`);
+  if (asked.isKnown !== true)
+    throw new UsageError(
+      asked.knownSince === null
+        ? `--as-of ${typed}: the mirror knows nothing yet: jobs, customers and employees were ` +
+            'never all proven complete; run fieldmirror sync'
+        : `--as-of ${typed}: the mirror knows the account since ` +
+            `${showSecond(asked.knownSince)}; ask for that moment or a later one`,
+    );
+  return asked.moment;
+}
+
+/**
+ * Postgres has neither the year 0 nor the days that JavaScript moves into the next month, such as
+ * February 30.
+ */
+function isMoment(typed: string, isDay: boolean): boolean {
+  if (!/^(?!0000)\d{4}-\d{2}-\d{2}(?:$|[T ])/.test(typed)) return false;
+  if (!isCalendarDay(typed.slice(0, 10))) return false;
+  return (
+    isDay || (/(Z|[+-](?:0\d|1[0-4]):?[0-5]\d)$/.test(typed) && !Number.isNaN(Date.parse(typed)))
+  );
 }

@@ -148,6 +148,13 @@ export const survivors: readonly Survivor[] = [
   },
   {
     source: 'src/console/sign-in.ts',
+    line: 'if (viewer === undefined) throw new AccessRefused(401, signedOut);',
+    before: '401',
+    after: '402',
+    reason: 'the hook has refused a request without a viewer before',
+  },
+  {
+    source: 'src/console/sign-in.ts',
     line: "const session = token === '' ? null : await sessions.read(token);",
     before: "token === ''",
     after: 'false',

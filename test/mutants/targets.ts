@@ -40,7 +40,12 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
       ...['own-keys', 'load', 'streamed-changes'].map((test) => `test/http/${test}.pg.test.ts`),
     ],
   ],
-  ['src/console/sign-in.ts', ['test/console/access.test.ts', 'test/console/sign-in.pg.test.ts']],
+  [
+    'src/console/sign-in.ts',
+    ['access', 'sign-in.pg', 'session-reads.pg', 'documents.pg'].map(
+      (test) => `test/console/${test}.test.ts`,
+    ),
+  ],
   [
     'src/sweeps/tombstones.ts',
     ['tombstones', 'false-deletes', 'approval'].map((test) => `test/sweeps/${test}.pg.test.ts`),
