@@ -54,6 +54,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/sweeps/full-sweep.ts',
     [
       'test/sweeps/breaker.test.ts',
+      'test/star/fields.pg.test.ts',
       ...[
         ...['false-deletes-employees', 'endless-lists', 'quarantine', 'sub-customers'],
         ...['capped-lists', 'approval', 'drift', 'false-deletes'],

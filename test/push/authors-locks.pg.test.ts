@@ -51,7 +51,7 @@ async function pushBesideAuthor(
     WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   await expect
     .poll(async () => (await place.pool.query(waiting)).rowCount, {timeout: 30_000})
-    .toBe(1);
+    .toBeGreaterThan(0);
   await whileItWaits().finally(() => author.query('COMMIT'));
   expect(await pushed).toMatchObject({rejected: 0, conflict: 0, inDoubt: 0});
 }
