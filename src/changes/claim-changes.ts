@@ -167,22 +167,35 @@ export async function listAccountsWithDueChanges(
   return rows;
 }
 
-/** Keeps changes ours for longer. @returns for each claim whether it still holds */
+/**
+ * Keeps changes ours for longer. An author whose transaction is open may hold the row of one of
+ * them for long: the others do not wait for it, and it keeps the lease that it has.
+ * @returns for each claim whether it still holds; null where another transaction has the change
+ */
 export async function renewClaims(
   db: Queryable,
   claims: readonly ChangeClaim[],
   leaseMs: number,
-): Promise<boolean[]> {
-  const {rows} = await db.query<ChangeClaim>(
-    `UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
-       FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
-      WHERE held.change_id = claim.change_id AND held.fence = claim.fence
-        AND held.lease_until IS NOT NULL
-  RETURNING held.change_id AS "changeId", held.fence`,
+): Promise<(boolean | null)[]> {
+  const {rows} = await db.query<{changeId: string; renewed: number | null}>(
+    `WITH free AS (
+       SELECT change_id FROM sync.changes WHERE change_id = ANY ($1::bigint[])
+          FOR UPDATE SKIP LOCKED
+     ), renewed AS (
+       UPDATE sync.changes AS held SET lease_until = now() + $3 * interval '1 millisecond'
+         FROM unnest($1::bigint[], $2::integer[]) AS claim (change_id, fence)
+         JOIN free USING (change_id)
+        WHERE held.change_id = claim.change_id AND held.fence = claim.fence
+          AND held.lease_until IS NOT NULL
+    RETURNING held.change_id, held.fence)
+     SELECT change_id AS "changeId", fence AS renewed FROM free LEFT JOIN renewed USING (change_id)`,
     [claims.map(({changeId}) => changeId), claims.map(({fence}) => fence), leaseMs],
   );
-  const renewed = new Map(rows.map(({changeId, fence}) => [changeId, fence]));
-  return claims.map(({changeId, fence}) => renewed.get(changeId) === fence);
+  const fences = new Map(rows.map(({changeId, renewed}) => [changeId, renewed]));
+  return claims.map(({changeId, fence}) => {
+    const renewed = fences.get(changeId);
+    return renewed === undefined ? null : renewed === fence;
+  });
 }
 
 /**

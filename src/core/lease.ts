@@ -79,8 +79,11 @@ const everySoOften: Every = (ms, work) => {
 interface LeaseTerms<T> {
   readonly leaseMs: number;
   readonly clocks: Clocks;
-  /** Asks the database to keep things ours for longer. @returns whether each was still ours */
-  readonly renew: (things: readonly T[]) => Promise<readonly boolean[]>;
+  /**
+   * Asks the database to keep things ours for longer.
+   * @returns whether each was still ours; null where the database cannot tell now
+   */
+  readonly renew: (things: readonly T[]) => Promise<readonly (boolean | null)[]>;
   /** The error that ends the work on a thing when its lease is lost. */
   readonly toLoss: (thing: T) => Error;
   /** A timer, unless a test has its own. */
@@ -130,10 +133,10 @@ export class Leases<T> {
     if (this.#held.size === 0) return;
     const since = clocks();
     const held = [...this.#held];
-    const kept = await renew(held.map(([thing]) => thing)).catch(() => null);
+    const kept = await renew(held.map(([thing]) => thing)).catch(() => []);
     for (const [at, [thing, lease]] of held.entries())
-      if (kept?.[at] === true) lease.renew(since);
-      else if (kept !== null) lease.lose(toLoss(thing));
+      if (kept[at] === true) lease.renew(since);
+      else if (kept[at] === false) lease.lose(toLoss(thing));
   }
 }
 

@@ -87,7 +87,7 @@ describe('a lease', () => {
 
 describe('leases that are renewed together', () => {
   /** A question to the database, with an answer that the test gives. */
-  interface Asked extends PromiseWithResolvers<readonly boolean[]> {
+  interface Asked extends PromiseWithResolvers<readonly (boolean | null)[]> {
     readonly things: readonly string[];
   }
   let asked: Asked[];
@@ -111,7 +111,7 @@ describe('leases that are renewed together', () => {
       clocks,
       every,
       renew: async (things) => {
-        const question = {things, ...Promise.withResolvers<readonly boolean[]>()};
+        const question = {things, ...Promise.withResolvers<readonly (boolean | null)[]>()};
         asked.push(question);
         return await question.promise;
       },
@@ -121,7 +121,7 @@ describe('leases that are renewed together', () => {
   afterEach(() => leases.close());
 
   /** Lets a renewal be requested, and its answer be taken in. */
-  async function renew(answer: readonly boolean[] | Error): Promise<void> {
+  async function renew(answer: readonly (boolean | null)[] | Error): Promise<void> {
     tick?.();
     const question = asked.at(-1);
     if (answer instanceof Error) question?.reject(answer);
@@ -161,6 +161,14 @@ describe('leases that are renewed together', () => {
     expect([lease.isHeld(), lease.lost.aborted]).toEqual([false, false]);
     await renew([true]);
     expect([lease.isHeld(), lease.lost.aborted]).toEqual([true, false]);
+  });
+
+  test('are no longer, and not lost, where the database cannot tell now', async () => {
+    const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
+    pass(20_000);
+    await renew([null, true]);
+    pass(10_000);
+    expect([one?.isHeld(), one?.lost.aborted, other?.isHeld()]).toEqual([false, false, true]);
   });
 
   test('end the work of those alone that the database has given to somebody else', async () => {

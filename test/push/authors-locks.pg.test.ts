@@ -1,8 +1,10 @@
-// An author's statement that writes many rows locks them in an order of its own. A push that locked
-// some of them together, and waited for one more, could make it the loser of a deadlock.
+// An author's statement that writes many rows locks them in an order of its own, and an author may
+// leave a transaction open. A push that locked some rows together, and waited for one more, could
+// make the author the loser of a deadlock, or stand still.
 
 import pg from 'pg';
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {claimChanges, renewClaims} from '../../src/changes/claim-changes.ts';
 import type {PushStep} from '../../src/push/run.ts';
 import {customerResource} from '../../src/service/resource.ts';
 import {allowLargeEdits} from '../support/large-edits.ts';
@@ -94,4 +96,20 @@ test('changes that end together hold no row while they wait for one', async () =
     },
   });
   expect(await faxes()).toEqual({'555-0101': many - 1, '555-0102': 1});
+});
+
+test('an author who holds a row delays the lease of its change alone', async () => {
+  await place.author("UPDATE warehouse.customers SET fax = '555-0101'");
+  const terms = {limit: 3, leaseMs: 60_000};
+  const claimed = await claimChanges(place.pool, place.accountId, terms);
+  const [first, second, third] = claimed.map(({changeId}) => changeId);
+  await hold(String(second));
+  const renewed = await renewClaims(place.pool, claimed, 120_000);
+  await author.query('ROLLBACK');
+  expect(renewed).toEqual([true, null, true]);
+  const {rows} = await place.pool.query(
+    `SELECT change_id AS "changeId" FROM sync.changes
+      WHERE lease_until > now() + interval '1 minute' ORDER BY change_id`,
+  );
+  expect(rows).toEqual([{changeId: first}, {changeId: third}]);
 });
