@@ -3,7 +3,6 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
-import {RetryableError} from '../core/errors.ts';
 
 type Db = pg.Pool | pg.ClientBase;
 
@@ -455,22 +454,20 @@ export function processIdOf(client: pg.ClientBase): number {
 }
 
 /**
- * Locks some rows, and waits for none. Whoever has locked one row and waits for another can meet in
- * a deadlock somebody who locks them in another order, and Postgres may end either of the two.
+ * Locks those of some rows that no other transaction has locked. Whoever has locked one row and
+ * waits for another can meet in a deadlock somebody who locks them in another order, and Postgres
+ * may end either of the two.
  * @param table - with its schema
  * @param key - its column with the `ids`
- * @throws {RetryableError} another transaction has locked one of them, or one is not there
+ * @returns the ids of the rows that are locked now
  */
-export async function lockAtOnce(
+export async function lockFree(
   client: pg.ClientBase,
   {table, key, ids}: {readonly table: string; readonly key: string; readonly ids: string[]},
-): Promise<void> {
-  const {rowCount} = await client.query(
-    `SELECT FROM ${table} WHERE ${key} = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`,
+): Promise<ReadonlySet<string>> {
+  const {rows} = await client.query<{id: string}>(
+    `SELECT ${key} AS id FROM ${table} WHERE ${key} = ANY ($1::bigint[]) FOR UPDATE SKIP LOCKED`,
     [ids],
   );
-  if (rowCount !== new Set(ids).size)
-    throw new RetryableError(
-      `${table}: another transaction holds a row; the same may succeed soon`,
-    );
+  return new Set(rows.map(({id}) => id));
 }

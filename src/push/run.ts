@@ -23,21 +23,27 @@ interface Waiting<T, R> {
 }
 
 /**
+ * Does some items, all of them or none.
+ * @param mayWait - for a lock that another transaction has
+ * @returns the result of each, in order; null for one that was left out, for it would have to wait
+ */
+type BatchWork<T, R> = (items: readonly T[], mayWait: boolean) => Promise<readonly (R | null)[]>;
+
+/**
  * Does items together that are asked for beside each other: those that come while one batch is
  * under way make the next. A batch that fails is done one by one, so that each item fails for
- * itself.
+ * itself. No batch waits for an item whose lock another transaction has: it is done by itself.
  */
-export class Batcher<T, R> {
-  readonly #work: (items: readonly T[]) => Promise<readonly R[]>;
+export class Batcher<T, R extends NonNullable<unknown>> {
+  readonly #work: BatchWork<T, R>;
   #waiting: Waiting<T, R>[] = [];
   #isAtWork = false;
+  /** Ends when all items are done that are done by themselves; one at a time. */
+  #alone: Promise<void> = Promise.resolve();
   /** By the clock of this process. */
   #notBefore = 0;
 
-  /**
-   * @param work - does some items and returns the result of each, in order; all of them, or none
-   */
-  constructor(work: (items: readonly T[]) => Promise<readonly R[]>) {
+  constructor(work: BatchWork<T, R>) {
     this.#work = work;
   }
 
@@ -60,14 +66,15 @@ export class Batcher<T, R> {
     this.#isAtWork = false;
   }
 
-  async #doBatch(batch: readonly Waiting<T, R>[]): Promise<void> {
+  async #doBatch(batch: readonly Waiting<T, R>[], mayWait = false): Promise<void> {
     try {
-      const results = await this.#work(batch.map(({item}) => item));
-      for (const [at, {done}] of batch.entries()) {
-        const result = results[at];
-        if (result === undefined)
-          done.reject(new TypeError('a batch returns something for each of its items'));
-        else done.resolve(result);
+      const items = batch.map(({item}) => item);
+      const results = await this.#work(items, mayWait);
+      for (const [at, waiting] of batch.entries()) {
+        const result = results[at] ?? null;
+        if (result !== null) waiting.done.resolve(result);
+        else if (mayWait) waiting.done.reject(new TypeError('what may wait has a result'));
+        else this.#alone = this.#alone.then(async () => await this.#doBatch([waiting], true));
       }
     } catch (error) {
       const [only, ...others] = batch;

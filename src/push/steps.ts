@@ -3,8 +3,8 @@
 // to be sent beside each other are noted in one transaction.
 // At last the decision is written. Each end is one transaction: the change, the service's result,
 // the rows that show it. Changes that are done beside each other end in one transaction together: a
-// commit, and a statement a table, for all. Several changes together wait for no lock, only one by
-// itself does: a statement of an author that writes many rows never meets them in a deadlock.
+// commit, and a statement a table, for all. What is done together waits for no lock: it meets no
+// statement of an author in a deadlock, and no open transaction delays more than its own change.
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
@@ -34,12 +34,13 @@ import {
   postponeChange,
   rejectChange,
   resendChange,
+  type Sending,
 } from '../changes/move-changes.ts';
 import {composeRequest, type Subject} from '../changes/request.ts';
 import {RetryableError} from '../core/errors.ts';
 import {inSweepTransaction, inTransaction, type Queryable} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
-import {lockAtOnce} from '../postgres/lock-waits.ts';
+import {lockFree} from '../postgres/lock-waits.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import {lockRows} from '../rows/load.ts';
 import {nameTable} from '../rows/table-sql.ts';
@@ -137,24 +138,34 @@ function readingTime({change, heldMs}: ChangeFacts, {askedAt}: Remote): string {
 }
 
 export function beginBatch(pool: pg.Pool): Beginnings {
-  return new Batcher(async (items) => {
+  return new Batcher(async (items, mayWait) => {
     try {
       return await inTransaction(pool, async (client) => {
-        const ids = items.map(({sending}) => sending.claim.changeId);
-        if (ids.length > 1)
-          await lockAtOnce(client, {table: 'sync.changes', key: 'change_id', ids});
-        const begun = await beginSending(
-          client,
-          items.map(({sending}) => sending),
-        );
-        for (const {run} of items) await atStep(run, 'sending-written');
-        return begun.map((one): Beginning => one ?? 'lost');
+        const free = mayWait ? items : await pickFree(client, items);
+        const sendings = free.map(({sending}) => sending);
+        const begun = await beginSending(client, sendings);
+        for (const {run} of free) await atStep(run, 'sending-written');
+        return items.map((item): Beginning | null => {
+          const at = free.indexOf(item);
+          return at < 0 ? null : (begun[at] ?? 'lost');
+        });
       });
     } catch (error) {
       if (items.length === 1 && violatedConstraint(error) === onItsWay) return ['twin'];
       throw error;
     }
   });
+}
+
+/** Those whose changes no other transaction has; they are locked now. */
+async function pickFree<T extends {readonly sending: Sending}>(
+  client: pg.ClientBase,
+  items: readonly T[],
+): Promise<readonly T[]> {
+  const idOf = ({sending}: T) => sending.claim.changeId;
+  const place = {table: 'sync.changes', key: 'change_id', ids: items.map(idOf)};
+  const free = await lockFree(client, place);
+  return items.filter((item) => free.has(idOf(item)));
 }
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;
@@ -306,15 +317,36 @@ async function noteAttempt(db: Queryable, attempt: EndedAttempt | null): Promise
 
 /** @param stops - told of the kinds of values that alterations have stopped */
 export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
-  return new Batcher(async (endings) => {
-    const stopped = await inSweepTransaction(pool, async (client) => {
-      const kinds = await writeEndings(client, endings);
-      for (const {run} of endings) await atStep(run, 'end-written');
-      return kinds;
+  return new Batcher(async (endings, mayWait) => {
+    const {stopped, ended} = await inSweepTransaction(pool, async (client) => {
+      const free = await lockEndings(client, endings, mayWait);
+      const kinds = await writeEndings(client, free);
+      for (const {run} of free) await atStep(run, 'end-written');
+      return {stopped: kinds, ended: new Set(free)};
     });
     stops.add(stopped);
-    return endings.map(() => true as const);
+    return endings.map((ending) => (ended.has(ending) ? true : null));
   });
+}
+
+/** Locks the rows of endings. @returns those that have theirs; all of them where it may wait */
+async function lockEndings(
+  client: pg.ClientBase,
+  endings: readonly FinishedChange[],
+  mayWait: boolean,
+): Promise<readonly FinishedChange[]> {
+  const locked: FinishedChange[] = [];
+  for (const [table, ofTable] of Map.groupBy(endings, ({run}) => run.writes.table)) {
+    const ids = ofTable.map(({run}) => run.change.rowId);
+    if (mayWait) {
+      await lockRows(client, table, ids);
+      locked.push(...ofTable);
+    } else {
+      const free = await lockFree(client, {table: nameTable(table), key: 'row_id', ids});
+      locked.push(...ofTable.filter(({run}) => free.has(run.change.rowId)));
+    }
+  }
+  return locked;
 }
 
 /** @returns the kinds of values that are stopped by the endings */
@@ -322,14 +354,6 @@ async function writeEndings(
   client: pg.ClientBase,
   endings: readonly FinishedChange[],
 ): Promise<string[]> {
-  const byTable = [...Map.groupBy(endings, ({run}) => run.writes.table)].sort(([one], [other]) =>
-    one.name < other.name ? -1 : 1,
-  );
-  for (const [table, ofTable] of byTable) {
-    const ids = ofTable.map(({run}) => run.change.rowId);
-    if (endings.length > 1) await lockAtOnce(client, {table: nameTable(table), key: 'row_id', ids});
-    else await lockRows(client, table, ids);
-  }
   await finishChanges(client, endings.map(claimOf));
   const stopped = await keepAlterations(client, endings.flatMap(alterationsOf));
   for (const ending of endings) await writeOwn(client, ending);

@@ -29,3 +29,21 @@ test('of a batch that fails each item fails or succeeds for itself', async () =>
     4,
   ]);
 });
+
+test('what a batch leaves out is done by itself, and no later batch waits for it', async () => {
+  const batches: (readonly number[])[] = [];
+  const held = Promise.withResolvers<void>();
+  const batcher = new Batcher(async (items: readonly number[]) => {
+    batches.push(items);
+    if (items.length > 1) return items.map((item) => (item < 3 ? null : item));
+    if (items.includes(1)) await held.promise;
+    return items;
+  });
+  const first = batcher.do(0);
+  const left = [1, 2].map((item) => batcher.do(item));
+  expect(await Promise.all([first, batcher.do(3)])).toEqual([0, 3]);
+  expect(await batcher.do(4)).toBe(4);
+  held.resolve();
+  expect(await Promise.all(left)).toEqual([1, 2]);
+  expect(batches).toEqual([[0], [1, 2, 3], [1], [4], [2]]);
+});
