@@ -188,7 +188,8 @@ export async function renewClaims(
         WHERE held.change_id = claim.change_id AND held.fence = claim.fence
           AND held.lease_until IS NOT NULL
     RETURNING held.change_id, held.fence)
-     SELECT change_id AS "changeId", fence AS renewed FROM free LEFT JOIN renewed USING (change_id)`,
+     SELECT change_id AS "changeId", fence AS renewed
+       FROM free LEFT JOIN renewed USING (change_id)`,
     [claims.map(({changeId}) => changeId), claims.map(({fence}) => fence), leaseMs],
   );
   const fences = new Map(rows.map(({changeId, renewed}) => [changeId, renewed]));

@@ -28,7 +28,7 @@ test.each([
     },
   },
 ])(
-  'the list may leave out the inactive: $which missing and denied by number, none is marked deleted',
+  'the list may leave out the inactive: $which missing and denied, none is marked deleted',
   async ({left, ends}) => {
     let listed: readonly number[] = all;
     const service = await scriptService(({url}, response) => {
