@@ -17,7 +17,7 @@ import type {SweepDeps} from '../../../src/sweeps/sweep-run.ts';
 import {requestSweep} from '../../../src/sweeps/sweeps.ts';
 import {serveAccounts} from '../../jobs/account-server.ts';
 import {installClock, urlAt} from '../../support/played-clock.ts';
-import {createDatabase} from '../../support/postgres.ts';
+import {asSuperuser, createDatabase} from '../../support/postgres.ts';
 import {openService} from '../../support/world.ts';
 import {createWritingClient, type WritingClient} from '../../support/writing-client.ts';
 
@@ -54,7 +54,7 @@ export async function openMonth(days: number): Promise<Month> {
   const service = await openService();
   const server = await serveAccounts();
   const database = await createDatabase(inject('warehouseTemplate'));
-  await installClock(database.url);
+  await installClock(asSuperuser(database.url));
   const pageReader = new PageReader();
   const log = createLogger({level: 'silent', secrets: []});
   const begin = new Date(Math.floor(Date.now() / dayMs) * dayMs - days * dayMs);
