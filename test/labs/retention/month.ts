@@ -16,6 +16,7 @@ import {insertSchedules, listSchedules, planSchedules} from '../../../src/sweeps
 import type {SweepDeps} from '../../../src/sweeps/sweep-run.ts';
 import {requestSweep} from '../../../src/sweeps/sweeps.ts';
 import {serveAccounts} from '../../jobs/account-server.ts';
+import {allowLargeEdits} from '../../support/large-edits.ts';
 import {installClock, urlAt} from '../../support/played-clock.ts';
 import {asSuperuser, createDatabase} from '../../support/postgres.ts';
 import {openService} from '../../support/world.ts';
@@ -86,6 +87,7 @@ export async function openMonth(days: number): Promise<Month> {
       apis.set(account.accountId, createWritingClient(transport));
       accounts.push(account);
     }
+    await allowLargeEdits(pool);
   });
   const [working] = accounts;
   const api = apis.get(working?.accountId ?? '');
