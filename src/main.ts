@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// What is set before all other code is loaded: the limits of memory, for which a process may begin a
-// second time; and so that a short question gets a quick answer, the cache in which Node keeps
+// What is set before all other code is loaded: the limits of memory, for which a process may begin
+// a second time; and so that a short question gets a quick answer, the cache in which Node keeps
 // compiled code, and where the parts of the program are.
 
 import {enableCompileCache} from 'node:module';
