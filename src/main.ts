@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// What is set before all other code is loaded: the limits of memory, for which a process may begin
-// a second time; and so that a short question gets a quick answer, the cache in which Node keeps
-// compiled code, and where the parts of the program are.
+// Three things are set before all other code is loaded: the limits of memory, for which a process
+// may begin a second time, the cache in which Node keeps compiled code, and the way to the parts of
+// the program. The last two make short verbs quick.
 
 import {enableCompileCache} from 'node:module';
 import {describeMissingPackage, findParts, limitMemory, tellVersion} from './cli/launch.ts';

@@ -64,8 +64,8 @@ export function limitMemory(args: readonly string[]): void {
 }
 
 /**
- * Finds the parts of the built program, which lie beside this file. Node by itself looks for links
- * and a package.json on the way to each of some sixty parts: a tenth of the CPU of a short verb.
+ * Finds the parts of the built program, which lie beside this file. Without this, Node checks each
+ * of some sixty parts for symbolic links and a package.json: a tenth of the CPU of a short verb.
  */
 export function findParts(): void {
   const folder = new URL('.', import.meta.url).href;

@@ -56,9 +56,9 @@ function drawGrid(rows: readonly (readonly string[])[], columns: readonly Column
   const folded = rows.map((row) =>
     columns.map(({width}, column) => foldCell(row[column] ?? '', width)),
   );
-  // What was folded may leave room.
-  const tight = columns.map(({isNumber}, column) => ({
-    isNumber,
+  // Folded cells may be narrower than their column was.
+  const tight = columns.map((held, column) => ({
+    ...held,
     width: widestOf(folded.map((row) => row[column] ?? '')),
   }));
   const rule = (left: string, joint: string, right: string) =>
@@ -69,10 +69,7 @@ function drawGrid(rows: readonly (readonly string[])[], columns: readonly Column
 }
 
 /** The lines of a row, as many as its longest cell has. */
-function drawRow(
-  row: readonly string[],
-  columns: readonly Pick<Column, 'isNumber' | 'width'>[],
-): string[] {
+function drawRow(row: readonly string[], columns: readonly Column[]): string[] {
   const cells = row.map((cell) => cell.split('\n'));
   const height = Math.max(...cells.map(({length}) => length));
   return Array.from({length: height}, (_, line) => {

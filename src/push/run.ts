@@ -32,7 +32,7 @@ type BatchWork<T, R> = (items: readonly T[], mayWait: boolean) => Promise<readon
 /**
  * Does items together that are asked for beside each other: those that come while one batch is
  * under way make the next. A batch that fails is done one by one, so that each item fails for
- * itself. No batch waits for an item whose lock another transaction has: it is done by itself.
+ * itself. So is an item that another transaction has locked: later batches go on meanwhile.
  */
 export class Batcher<T, R extends NonNullable<unknown>> {
   readonly #work: BatchWork<T, R>;
@@ -276,10 +276,13 @@ export interface PushRun extends ChangeContext, ChangeFacts {
  */
 export type Beginning = Begun | 'twin' | 'lost';
 
-export type Beginnings = Batcher<
-  {readonly run: ChangeContext; readonly sending: Sending},
-  Beginning
->;
+export type Beginnings = Batcher<ToBegin, Beginning>;
+
+/** A request that is about to be sent, and the run of its change. */
+export interface ToBegin {
+  readonly run: ChangeContext;
+  readonly sending: Sending;
+}
 
 /** A change that is done, and the decision to write. */
 export interface FinishedChange {

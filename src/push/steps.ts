@@ -3,8 +3,8 @@
 // to be sent beside each other are noted in one transaction.
 // At last the decision is written. Each end is one transaction: the change, the service's result,
 // the rows that show it. Changes that are done beside each other end in one transaction together: a
-// commit, and a statement a table, for all. What is done together waits for no lock: it meets no
-// statement of an author in a deadlock, and no open transaction delays more than its own change.
+// commit, and a statement a table, for all. Such a batch never waits for a lock: so it is in no
+// deadlock with an author's statement, and an open transaction delays only the changes of its rows.
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
@@ -34,7 +34,6 @@ import {
   postponeChange,
   rejectChange,
   resendChange,
-  type Sending,
 } from '../changes/move-changes.ts';
 import {composeRequest, type Subject} from '../changes/request.ts';
 import {RetryableError} from '../core/errors.ts';
@@ -76,6 +75,7 @@ import {
   type PushEnd,
   type PushRun,
   type StoppedKinds,
+  type ToBegin,
 } from './run.ts';
 
 /** A request that is noted, and may be sent. */
@@ -142,13 +142,13 @@ export function beginBatch(pool: pg.Pool): Beginnings {
     try {
       return await inTransaction(pool, async (client) => {
         const free = mayWait ? items : await pickFree(client, items);
-        const sendings = free.map(({sending}) => sending);
-        const begun = await beginSending(client, sendings);
+        const begun = await beginSending(
+          client,
+          free.map(({sending}) => sending),
+        );
         for (const {run} of free) await atStep(run, 'sending-written');
-        return items.map((item): Beginning | null => {
-          const at = free.indexOf(item);
-          return at < 0 ? null : (begun[at] ?? 'lost');
-        });
+        const results = new Map(free.map((item, at) => [item, begun[at] ?? ('lost' as const)]));
+        return items.map((item): Beginning | null => results.get(item) ?? null);
       });
     } catch (error) {
       if (items.length === 1 && violatedConstraint(error) === onItsWay) return ['twin'];
@@ -158,14 +158,13 @@ export function beginBatch(pool: pg.Pool): Beginnings {
 }
 
 /** Those whose changes no other transaction has; they are locked now. */
-async function pickFree<T extends {readonly sending: Sending}>(
+async function pickFree(
   client: pg.ClientBase,
-  items: readonly T[],
-): Promise<readonly T[]> {
-  const idOf = ({sending}: T) => sending.claim.changeId;
-  const place = {table: 'sync.changes', key: 'change_id', ids: items.map(idOf)};
-  const free = await lockFree(client, place);
-  return items.filter((item) => free.has(idOf(item)));
+  items: readonly ToBegin[],
+): Promise<readonly ToBegin[]> {
+  const ids = items.map(({sending}) => sending.claim.changeId);
+  const free = await lockFree(client, {table: 'sync.changes', key: 'change_id', ids});
+  return items.filter(({sending}) => free.has(sending.claim.changeId));
 }
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;

@@ -63,6 +63,7 @@ export function isOutdated(applied: AppliedSource | null, source: Source): boole
   return order < 0 || (order === 0 && applied.hash !== source.hash);
 }
 
+// Versions are mostly equal, and the rules of collation cost 8 ms of CPU to load.
 function compareVersions(one: string, other: string): number {
   return one === other ? 0 : one.localeCompare(other, 'en', {numeric: true});
 }

@@ -1,5 +1,6 @@
 // A row is marked deleted only together with the service's answer to the question for its record.
-// A number that no list showed and that the service does not have is remembered as absent.
+// A number that no list showed and that the service does not have is remembered as absent. A sweep
+// that was stopped before too many deletions goes on when a person lets them through.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -292,7 +293,7 @@ export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep)
   );
 }
 
-/** What happens next. */
+/** Tells what a sweep that was let through does next. */
 export function tellLetThrough({sweepId}: Sweep): string {
   const next = 'it asks for each record once more, and marks deleted what is gone';
   return `sweep ${sweepId} is due again: ${next}`;

@@ -30,7 +30,7 @@ test('of a batch that fails each item fails or succeeds for itself', async () =>
   ]);
 });
 
-test('what a batch leaves out is done by itself, and no later batch waits for it', async () => {
+test('an item that a batch leaves out is done by itself, and later batches go on', async () => {
   const batches: (readonly number[])[] = [];
   const held = Promise.withResolvers<void>();
   const batcher = new Batcher(async (items: readonly number[]) => {
