@@ -1,7 +1,7 @@
 // Each verb of the program once, in a warehouse that has much to tell, and texts in it that a
 // terminal must not get as they stand.
 
-import {rm, writeFile} from 'node:fs/promises';
+import {mkdir, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import pg from 'pg';
@@ -27,9 +27,11 @@ const megabyte = 1_000_000;
 const pipeful = 66_000;
 const accounts = 900;
 
+/** The files that verbs are given, and those that they write. */
+const folder = join(tmpdir(), `fieldmirror-verbs-${process.pid}`);
 /** Of 900 accounts it names one: a plan tells which it leaves alone. */
-const settingsFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.yaml`);
-const partiesFile = join(tmpdir(), `fieldmirror-pipes-${process.pid}.csv`);
+const settingsFile = join(folder, 'settings.yaml');
+const partiesFile = join(folder, 'parties.csv');
 const settings = `accounts: {account-9: {url: https://example.com/9, time_zone: Europe/Berlin}}
 insight: {}
 `;
@@ -45,10 +47,10 @@ export const verbCases: Readonly<Record<string, VerbCase>> = {
   push: {args: ['--dry-run'], bytes: megabyte},
   ask: {args: ['debtors', '--account', 'own']},
   check: {args: []},
-  'export dbt': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
+  'export dbt': {args: [join(folder, 'export')]},
   report: {args: ['--account', 'own', '--force']},
-  'export csv': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
-  'export parquet': {args: [join(tmpdir(), `fieldmirror-pipes-${process.pid}`)]},
+  'export csv': {args: [join(folder, 'export')]},
+  'export parquet': {args: [join(folder, 'export')]},
   deliver: {args: []},
   'links set': {args: ['customers', '1', 'K-1', '--system', 'till', '--account', 'own']},
   'links list': {args: [...ofShop, '--limit', '4000'], bytes: pipeful},
@@ -136,7 +138,7 @@ const hostile = `E'\\u009b31m \\u202e \\u2028 \\u2066 '`;
 /** @param most - rows of a kind, where there would be thousands */
 const makeRows = (most: number) => [
   `INSERT INTO sync.delivery_targets (name, place)
-    VALUES ('lake', '${join(tmpdir(), `fieldmirror-pipes-${process.pid}-lake`)}')`,
+    VALUES ('lake', '${join(folder, 'lake')}')`,
   `UPDATE sync.accounts SET name = 'own'`,
   `UPDATE warehouse.customers
       SET service_address = ${hostile} || repeat('Ring twice. ', ${25 * most})
@@ -182,6 +184,7 @@ export interface VerbPlace extends Place {
 }
 
 export async function openVerbPlace(): Promise<VerbPlace> {
+  await mkdir(folder);
   await writeFile(settingsFile, settings);
   await writeFile(partiesFile, 'key,name\nP-1,Nobody\n');
   const place = await openPlace({}, inject('warehouseTemplate'));
@@ -195,8 +198,7 @@ export async function openVerbPlace(): Promise<VerbPlace> {
     },
     close: async () => {
       await place.close();
-      await rm(settingsFile);
-      await rm(partiesFile);
+      await rm(folder, {recursive: true});
     },
   };
 }
