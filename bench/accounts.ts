@@ -7,7 +7,7 @@ import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {openPool} from '../src/postgres/database.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {allStreams} from '../src/streams/all.ts';
@@ -76,7 +76,7 @@ try {
   process.stdout.write(
     `${accountCount} accounts, ${workerCount} workers; ` +
       `seconds until the ${accountCount - 2} others have all ${allStreams.length} streams swept\n` +
-      `${drawTable(head, rows)}\n`,
+      `${formatTable(head, rows)}\n`,
   );
 } finally {
   await setUp.end();

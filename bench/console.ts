@@ -13,7 +13,7 @@ import {addApiKey, openSession} from '../src/accounts/access.ts';
 import {upsertAccount} from '../src/accounts/accounts.ts';
 import {openServer} from '../src/console/server.ts';
 import {createLogger} from '../src/core/log.ts';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {openPools} from '../src/http/api.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {wordOf} from '../src/star/answer.ts';
@@ -127,7 +127,7 @@ try {
     all.push(...times);
   }
   const head = ['page', 'first ms', 'then median', '95 %', 'slowest', 'kB'];
-  process.stdout.write(`\n${drawTable(head, rows)}\n`);
+  process.stdout.write(`\n${formatTable(head, rows)}\n`);
   const most = Math.round(percentile(all, 0.95));
   process.stdout.write(`all ${all.length} requests, the first ones too: 95 % within ${most} ms\n`);
   process.stdout.write(`${await watch(server.url, cookie)}\n`);

@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {allStreams} from '../src/streams/all.ts';
 import {programLine, startProgram} from '../test/support/command.ts';
@@ -68,7 +68,7 @@ async function measureAll(network: Network): Promise<void> {
         (alone / seconds).toFixed(2),
       ]);
     }
-    say(drawTable(['workers', 'seconds', 'sweeps a second', 'times one worker'], rows));
+    say(formatTable(['workers', 'seconds', 'sweeps a second', 'times one worker'], rows));
     const cut = await measure(machines, {name: 'cut', workers: 4, cutsOff: true});
     say(
       'one of four cut off after a quarter: the others swept all in ' +

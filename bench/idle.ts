@@ -7,7 +7,7 @@ import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {allStreams} from '../src/streams/all.ts';
 import {insertSchedules, planSchedules} from '../src/sweeps/schedules.ts';
@@ -65,7 +65,7 @@ try {
   const head = ['accounts', 'first, s', 'again, s', 'transactions', 'rows', 'WAL, kB', 'CPU, ms'];
   process.stdout.write(
     `one worker, ${allStreams.length} streams an account, ${perPage * 7} records; ` +
-      `then what a minute costs in which nothing is due\n${drawTable(head, rows)}\n`,
+      `then what a minute costs in which nothing is due\n${formatTable(head, rows)}\n`,
   );
 } finally {
   await setUp.end();

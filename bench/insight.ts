@@ -10,7 +10,7 @@ import {join} from 'node:path';
 import {parseArgs} from 'node:util';
 import {allocatorLimits, heapLimits} from '../src/cli/launch.ts';
 import {formatNumber} from '../src/core/format.ts';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
 import {refreshStar} from '../src/star/refresh-star.ts';
 import {members, questions} from '../src/star/star.ts';
@@ -78,7 +78,7 @@ try {
   for (const fact of members.filter(({name}) => name.startsWith('fct_')))
     naive.push([fact.name, await read(naiveQuery(fact))]);
   const draw = (head: string, rows: readonly (readonly [string, number])[]) =>
-    drawTable(
+    formatTable(
       [head, 'CPU seconds'],
       rows.map(([name, seconds]) => [name, seconds.toFixed(3)]),
     );

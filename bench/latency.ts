@@ -5,7 +5,7 @@
 import {parseArgs} from 'node:util';
 import {DEFAULT_CONCURRENCY} from '../src/api/concurrency.ts';
 import {formatNumber} from '../src/core/format.ts';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {migratedDatabase, serve, sweepTwice} from './load/sweeps.ts';
@@ -29,7 +29,7 @@ try {
   const head = ['sweep', 'requests', 'seconds', 'latency allows', 'of what it allows'];
   process.stdout.write(
     `${formatNumber(Number(values.jobs))} jobs of 2 kB, answers after ${values.ms} ms, ` +
-      `${atOnce} requests at once\n${drawTable(head, rows)}\n`,
+      `${atOnce} requests at once\n${formatTable(head, rows)}\n`,
   );
 } finally {
   server.process.kill();

@@ -3,7 +3,7 @@
 
 import {parseArgs} from 'node:util';
 import {formatNumber} from '../src/core/format.ts';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
@@ -19,7 +19,7 @@ try {
   const rows: (string | number)[][] = [];
   for (const count of [few, most]) rows.push(await measure(postgres, count));
   const head = ['jobs of 2 kB', 'first, s', 'peak MB', 'unchanged, s', 'peak MB', 'requests'];
-  process.stdout.write(`${drawTable(head, rows)}\n`);
+  process.stdout.write(`${formatTable(head, rows)}\n`);
 } finally {
   await setUp.end();
 }

@@ -14,7 +14,7 @@ import {join, resolve} from 'node:path';
 import {parseArgs} from 'node:util';
 import pg from 'pg';
 import {formatNumber} from '../src/core/format.ts';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {allTables} from '../src/streams/all.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {percentile} from '../test/support/percentile.ts';
@@ -241,7 +241,7 @@ function report(programs: readonly Program[], turns: readonly Turn[]): void {
   const head = ['what', 'by', 'CPU, s', 'program', 'Postgres', 'wall, s', 'WAL, MB', 'peak, MB'];
   process.stdout.write(
     `${formatNumber(Number(values.jobs))} jobs and all that belongs to them, four streams; ` +
-      `medians of ${turns.length} turns\n${drawTable(head, rows)}\n` +
+      `medians of ${turns.length} turns\n${formatTable(head, rows)}\n` +
       `${ratios(names, turns).join('\n')}\n`,
   );
 }

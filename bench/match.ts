@@ -2,7 +2,7 @@
 // truth is known, are matched. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {judgeMatching} from '../test/match/judge.ts';
 
 const {values} = parseArgs({
@@ -22,4 +22,4 @@ const head = [
   ...['in sure or several', 'CPU s'],
 ];
 const peak = Math.round(process.resourceUsage().maxRSS / 1_024);
-process.stdout.write(`${drawTable(head, rows)}\n${peak} MB of memory at the peak\n`);
+process.stdout.write(`${formatTable(head, rows)}\n${peak} MB of memory at the peak\n`);

@@ -11,7 +11,7 @@ import {createTransport, type Transport} from '../src/api/transport.ts';
 import {composeRequest} from '../src/changes/request.ts';
 import {createLogger} from '../src/core/log.ts';
 import {Secret} from '../src/core/secret.ts';
-import {drawTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/table.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {pushAccount} from '../src/push/push.ts';
 import {definitions, migrateSchema} from '../src/schema/migrate.ts';
@@ -122,7 +122,7 @@ try {
   }
   const head = ['turn', 'bare updates', 'a second', 'changes', 'a second', 'ratio'];
   process.stdout.write(
-    `${drawTable(head, rows)}\nall turns: ${(sum(rates) / sum(bareRates)).toFixed(2)}\n`,
+    `${formatTable(head, rows)}\nall turns: ${(sum(rates) / sum(bareRates)).toFixed(2)}\n`,
   );
 
   const carryOne = async () => {

@@ -105,7 +105,7 @@ export class Background {
 }
 
 /** The worker that beats, and its reach at the moment beside the accounts that it serves. */
-export interface Heart extends WorkerIdentity {
+export interface HeartbeatPlan extends WorkerIdentity {
   readonly reach: () => Omit<WorkerReach, 'accountIds'>;
 }
 
@@ -117,7 +117,7 @@ const everyMs = 15_000;
  */
 export class Heartbeat {
   readonly #pool: pg.Pool;
-  readonly #heart: Heart;
+  readonly #heart: HeartbeatPlan;
   readonly #clock: () => number;
   /** The state noted last, and when: a change is noted at once. */
   #said = '';
@@ -126,7 +126,7 @@ export class Heartbeat {
   #hasStopped = false;
 
   /** @param clock - milliseconds that only grow */
-  constructor(pool: pg.Pool, heart: Heart, clock: () => number = () => performance.now()) {
+  constructor(pool: pg.Pool, heart: HeartbeatPlan, clock: () => number = () => performance.now()) {
     this.#pool = pool;
     this.#heart = heart;
     this.#clock = clock;

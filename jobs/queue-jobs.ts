@@ -10,7 +10,7 @@ import {formatDuration, formatNumber} from '../src/core/format.ts';
 import type {Logger} from '../src/core/log.ts';
 import {type Pulse, Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
-import {nameSweep, tellChangeEnd, tellSweepEnd} from '../src/health/under-way.ts';
+import {describeChangeEnd, describeSweepEnd, nameSweep} from '../src/health/under-way.ts';
 import {pushAccount} from '../src/push/push.ts';
 import type {Carried, PushCounts, PushDeps} from '../src/push/run.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
@@ -174,7 +174,7 @@ function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'end
       ...{state, durationMs, ...counts, reasons},
       ...(docs === null ? {} : {docs}),
     },
-    `${tellSweepEnd(sweep, {state, counts, durationMs})}${next}`,
+    `${describeSweepEnd(sweep, {state, counts, durationMs})}${next}`,
   ];
 }
 
@@ -295,7 +295,7 @@ export function reportChange(log: Logger, {change, end, durationMs}: Carried): v
   const facts = {stream: findWrites(table).stream, change: changeId, operation, table, number};
   log[level](
     {event: eventOf(end), account: accountName, ...facts, state, durationMs},
-    tellChangeEnd(change, {state, durationMs}),
+    describeChangeEnd(change, {state, durationMs}),
   );
 }
 

@@ -22,7 +22,7 @@ import {FatalError} from '../src/core/errors.ts';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
+import {readProcessId, reportWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
 import {takeTurn} from '../src/postgres/migration-turn.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
 
@@ -79,7 +79,7 @@ async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords)
   const turn = await pool.connect();
   try {
     const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
-    await tellWaits(pool, {pids, what: 'the tables of the queue', words}, async () => {
+    await reportWaits(pool, {pids, what: 'the tables of the queue', words}, async () => {
       await takeTurn(turn);
       if (await isReady(client)) return;
       await makeTurns(client, queueSchema);

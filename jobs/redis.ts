@@ -76,7 +76,7 @@ async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
   const found = await Promise.all([
     inspectServer(targetOf(ours), 0, prefixAt(address)),
     ...others.map((other) =>
-      askOnce(targetOf(other), (redis) => look(redis, targetOf(other))).catch(tellAside),
+      askOnce(targetOf(other), (redis) => look(redis, targetOf(other))).catch(toProblem),
     ),
   ]);
   const names = [ours, ...others].map(nameServer);
@@ -88,7 +88,7 @@ async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
 }
 
 /** A primary that holds none of our keys stops nothing. */
-function tellAside(error: unknown): ServerFound {
+function toProblem(error: unknown): ServerFound {
   if (error instanceof FatalError) return {version: null, problems: [error.message]};
   throw error;
 }
@@ -216,7 +216,7 @@ async function findSentinelPrimary(
   return await askEach(address.servers, async (sentinel) => {
     const options = {...sentinel, ...accessOptions(sentinelLogin, isTls), enableReadyCheck: false};
     const place = `${nameServer(sentinel)} (sentinel)`;
-    return await askOnce({server: options, place, mends: sentinelMends}, async (redis) => {
+    return await askOnce({server: options, place, mends: sentinelFixes}, async (redis) => {
       const answer = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
       if (!Array.isArray(answer)) throw new Error(`no primary named ${name}`);
       const [host, port] = answer.map(String);
@@ -225,7 +225,7 @@ async function findSentinelPrimary(
   });
 }
 
-const sentinelMends = [
+const sentinelFixes = [
   [
     /^(NOAUTH|WRONGPASS|ERR AUTH)/,
     'give the login of the sentinels at the end of REDIS_URL: ?sentinel_user=…&sentinel_password=…',
@@ -312,10 +312,10 @@ function nameServer({host, port}: RedisServer): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-type Mends = readonly (readonly [RegExp, string])[];
+type Fixes = readonly (readonly [RegExp, string])[];
 
 /** Errors of Redis or the network, each with its next step. */
-const mends: Mends = [
+const fixes: Fixes = [
   [/^OOM/, 'it is full: raise its maxmemory (CONFIG SET maxmemory), or remove keys of others'],
   [/^READONLY/, 'it is a replica: point REDIS_URL at the primary'],
   [/^MISCONF/, 'it cannot save to its disk: make room there'],
@@ -356,10 +356,10 @@ const mends: Mends = [
  * @param place - the server and its part in the queue, without user and password
  * @param first - next steps that go before the usual ones
  */
-function explainRedisError(cause: unknown, place: string, first: Mends = []): FatalError {
+function explainRedisError(cause: unknown, place: string, first: Fixes = []): FatalError {
   const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
   const mend =
-    [...first, ...mends].find(([pattern]) => pattern.test(reason))?.[1] ??
+    [...first, ...fixes].find(([pattern]) => pattern.test(reason))?.[1] ??
     'start it, mend REDIS_URL';
   return new FatalError(
     `redis ${place}: expected an answer, got "${reason}"; ${mend}, ` +

@@ -24,8 +24,8 @@ import {
   type BackgroundTimes,
   CopyWatch,
   type FindCopy,
-  type Heart,
   Heartbeat,
+  type HeartbeatPlan,
   OverdueSchedules,
   ServedAccounts,
 } from './background.ts';
@@ -72,7 +72,7 @@ export interface WorkerOptions {
   /** How often parts are begun and noted, and by which clock; left out, as suits a worker. */
   readonly times?: Partial<BackgroundTimes>;
   /** Notes that the process is alive; left out of processes that end by themselves. */
-  readonly heart?: Heart;
+  readonly heart?: HeartbeatPlan;
 }
 
 /** The parts that the functions of a worker share. */
@@ -163,7 +163,7 @@ export async function startWorkers(
   };
   const look = () => lookForDue(context, options.keepsSchedules).catch(explain);
   const overdue = new OverdueSchedules(deps);
-  const goRound = async () => {
+  const pollOnce = async () => {
     await lookForDue(context, options.keepsSchedules);
     const {served} = context.accounts;
     if (options.keepsSchedules) await overdue.tell(served);
@@ -171,7 +171,7 @@ export async function startWorkers(
   };
   const {outage} = backend;
   return {
-    broken: poll(() => pulse.round(goRound).catch(explain), {outage, signal}),
+    broken: poll(() => pulse.round(pollOnce).catch(explain), {outage, signal}),
     // A queue that takes no jobs just now is no reason to end: the next round tries again.
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop: async () => {

@@ -4,13 +4,13 @@
 // the program. The last two make short verbs quick.
 
 import {enableCompileCache} from 'node:module';
-import {describeMissingPackage, findParts, limitMemory, tellVersion} from './cli/launch.ts';
+import {describeMissingPackage, findParts, limitMemory, printVersion} from './cli/launch.ts';
 
 const args = process.argv.slice(2);
 limitMemory(args);
 enableCompileCache();
 try {
-  if (!tellVersion(args)) {
+  if (!printVersion(args)) {
     findParts();
     const {runProgram} = await import('./cli/program.ts');
     await runProgram();
@@ -19,10 +19,10 @@ try {
   // Without the reader of the command line nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);
   if (missing === null) throw error;
-  const [{tellAside}, {seeKind}] = [
+  const [{printErr}, {seeKind}] = [
     await import('./core/text.ts'),
     await import('./core/errors.ts'),
   ];
-  tellAside(`${missing}\n${seeKind('package')}\n`);
+  printErr(`${missing}\n${seeKind('package')}\n`);
   process.exitCode = 2;
 }

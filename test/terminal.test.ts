@@ -4,7 +4,7 @@ import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {PassThrough} from 'node:stream';
 import {expect, test} from 'vitest';
-import {drawBars} from '../src/cli/progress.ts';
+import {formatBars} from '../src/cli/progress.ts';
 import {createLogger} from '../src/core/log.ts';
 import {toPrintable} from '../src/core/text.ts';
 import {commandsOfTerminal} from './support/commands-of-terminal.ts';
@@ -79,7 +79,7 @@ test.each([false, true])('the log escapes it, for a person: %s', async (isPretty
 test('so do the bars', () => {
   // On a stream that is no terminal no bars are drawn at all.
   const terminal = Object.assign(new PassThrough(), {isTTY: true, columns: 120});
-  const progress = drawBars(terminal);
+  const progress = formatBars(terminal);
   progress.begin('jobs', 0);
   progress.end('jobs', `jobs failed: \u009b31m \u202e`);
   progress.close();

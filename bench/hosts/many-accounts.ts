@@ -2,7 +2,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
-import {keepSealedToken, pauseAccount, upsertAccount} from '../../src/accounts/accounts.ts';
+import {pauseAccount, saveSealedToken, upsertAccount} from '../../src/accounts/accounts.ts';
 import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {requestSweep} from '../../src/sweeps/sweeps.ts';
@@ -33,7 +33,7 @@ export async function addAccounts(
     const name = nameAccount(number);
     const account = await upsertAccount(pool, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
     const {accountId} = account;
-    await keepSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
+    await saveSealedToken(pool, accountId, seal(new Secret(server.tokenOf(name)), key, accountId));
     await pauseAccount(pool, accountId, 'until the workers are there');
     await requestSweeps(pool, accountId);
   }

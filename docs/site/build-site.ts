@@ -2,10 +2,10 @@ import {cp, mkdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
-import {drawPage, type Framed} from './draw-page.ts';
 import {drawFolder} from './folder.ts';
 import {listDocuments, listMenu, repository} from './list-documents.ts';
 import {renderDocument} from './render-document.ts';
+import {type Framed, renderPage} from './render-page.ts';
 import {addressOf, type Site} from './resolve-link.ts';
 import {makeIndex} from './search/make-index.ts';
 import type {Passage} from './search/search-options.ts';
@@ -38,7 +38,7 @@ export async function buildSite(to: string): Promise<readonly string[]> {
   const menu = listMenu(documents, titles);
 
   await rm(to, {recursive: true, force: true});
-  for (const page of pages) await writePage(to, page, drawPage({...page, menu}));
+  for (const page of pages) await writePage(to, page, renderPage({...page, menu}));
   for (const folder of copied)
     await cp(join(repository, folder), join(to, dirname(addressOf(`${folder}/`, site))), {
       recursive: true,

@@ -207,7 +207,7 @@ export async function claimApiRequest(
 }
 
 /** Keeps the results of a request that this transaction has claimed. */
-export async function keepApiResults(
+export async function saveApiResults(
   client: pg.ClientBase,
   {accountId, idempotencyKey}: ApiRequest,
   results: readonly ApiResult[],

@@ -148,7 +148,7 @@ export async function listKnownAccounts(
  * @param instead - only where this one is still kept: the same token, sealed anew, must not replace
  *   a newer one
  */
-export async function keepSealedToken(
+export async function saveSealedToken(
   db: Queryable,
   accountId: string,
   {keyId, bytes, instead = null}: SealedToken & {readonly instead?: SealedToken | null},
@@ -260,7 +260,7 @@ export async function renameAccount(
  * The commands that let an account go on that is paused or stopped, each with what it does; none of
  * an active one.
  */
-export function listWaysOn({
+export function listRecoveryCommands({
   name,
   state,
   keyId,
@@ -278,7 +278,9 @@ export function listWaysOn({
 export function describeIdle(account: Account): string {
   const {name, state, stateReason} = account;
   const reason = stateReason === null ? '' : `: ${stateReason}`;
-  const ways = listWaysOn(account).map(([command, does]) => `; fieldmirror ${command} ${does}`);
+  const ways = listRecoveryCommands(account).map(
+    ([command, does]) => `; fieldmirror ${command} ${does}`,
+  );
   return `account ${name} is ${state}${reason}${ways.join('')}`;
 }
 

@@ -1,11 +1,11 @@
 // What is wrong with an account, for a person to see to: its sweeps, its changes, what has drifted.
 
-import {listWaysOn} from '../accounts/accounts.ts';
+import {listRecoveryCommands} from '../accounts/accounts.ts';
 import type {LateChange, LateChanges} from '../changes/change-health.ts';
 import {formatDuration, formatMinute, formatNumber} from '../core/format.ts';
 import {quoteWord} from '../core/text.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
-import {brokenSince, tellFreshness} from '../sweeps/freshness.ts';
+import {brokenSince, describeFreshness} from '../sweeps/freshness.ts';
 import type {Problem} from './alerts.ts';
 
 /** A problem without its place; there is but one of the kind, unless it names its subject. */
@@ -48,7 +48,7 @@ export function findAccountProblems(accounts: readonly AccountFacts[], now: stri
 function problemsOfAccount({account}: AccountFacts): Problem[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
-  const next = listWaysOn(account)
+  const next = listRecoveryCommands(account)
     .map(([command, does]) => `fieldmirror ${command} ${does}`)
     .join('; ');
   const place = {account: account.name, stream: null, subject: ''};
@@ -163,7 +163,7 @@ function problemsOfPromises({account, promises, overdue}: AccountFacts, now: str
       lastError === null
         ? `fieldmirror sweeps list ${stream} shows the last ones`
         : `the last look: ${lastError}`;
-    return [{...place, since, text: tellFreshness(promise, now), next}];
+    return [{...place, since, text: describeFreshness(promise, now), next}];
   });
 }
 

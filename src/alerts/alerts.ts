@@ -43,12 +43,12 @@ export interface FoundProblems {
 }
 
 /** A look that has begun: its number, without which nothing is written. */
-export interface AlertLook {
+export interface AlertCheck {
   readonly fence: number;
 }
 
 /** What a look has changed. */
-export interface Kept {
+export interface AlertCounts {
   readonly opened: number;
   readonly mended: number;
 }
@@ -85,8 +85,8 @@ const mostMessages = 5;
  * it.
  * @returns null where there is nothing to do
  */
-export async function takeLook(db: Queryable): Promise<AlertLook | null> {
-  const {rows} = await db.query<AlertLook>(
+export async function beginAlertCheck(db: Queryable): Promise<AlertCheck | null> {
+  const {rows} = await db.query<AlertCheck>(
     `INSERT INTO sync.alert_looks AS look (lease_until, holder)
      SELECT now() + ${lookLease}, $1 WHERE EXISTS (SELECT FROM sync.alert_rules)
          ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1,
@@ -104,11 +104,11 @@ export async function takeLook(db: Queryable): Promise<AlertLook | null> {
  * mended, and each rule that tells of it gets a delivery; all in one transaction.
  * @returns null where the look was taken over by another worker: nothing is written
  */
-export async function endLook(
+export async function endAlertCheck(
   pool: pg.Pool,
-  {fence}: AlertLook,
+  {fence}: AlertCheck,
   {problems, accounts, only}: FoundProblems,
-): Promise<Kept | null> {
+): Promise<AlertCounts | null> {
   return await inTransaction(pool, async (client) => {
     const {rowCount} = await client.query(
       `UPDATE sync.alert_looks SET looked_at = now(), lease_until = NULL WHERE fence = $1
@@ -121,7 +121,7 @@ export async function endLook(
       problems.map((problem) => ({...problem, accountId: ids.get(problem.account ?? '') ?? null})),
     );
     const opened = await openAlerts(client, found);
-    const mended = await mendAlerts(client, found, only);
+    const mended = await resolveAlerts(client, found, only);
     await requestOpened(client);
     await requestMended(client, mended);
     await foldIntoDigests(client);
@@ -130,7 +130,7 @@ export async function endLook(
 }
 
 /** Gives back a look that failed: the next one need not wait until it lapses. */
-export async function giveBackLook(db: Queryable, {fence}: AlertLook): Promise<void> {
+export async function releaseAlertCheck(db: Queryable, {fence}: AlertCheck): Promise<void> {
   await db.query('UPDATE sync.alert_looks SET lease_until = NULL WHERE fence = $1', [fence]);
 }
 
@@ -161,7 +161,7 @@ async function openAlerts(client: pg.ClientBase, problems: string): Promise<numb
  * An alert of a kind that was not looked for stays open. One that this version cannot find is
  * another's to mend, for as long as workers of several versions are alive.
  */
-async function mendAlerts(
+async function resolveAlerts(
   client: pg.ClientBase,
   problems: string,
   only: Cause | null,
@@ -453,7 +453,7 @@ export async function giveRuleAccess(
 /**
  * The step that gives a rule the address that it waits for; of e-mail its server is what is secret.
  */
-export function tellAddressStep(rule: string, receiver: Receiver): string {
+export function describeAddressStep(rule: string, receiver: Receiver): string {
   const address = receiver === 'email' ? '--email ADDRESS --smtp -' : `--${receiver} -`;
   return `fieldmirror alerts add ${rule} ${address}`;
 }

@@ -11,7 +11,7 @@ import type {AccountFacts} from '../health/account-status.ts';
 import type {Size} from '../health/figures.ts';
 import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
 import {endHolders, type HeldUp, type LockHolder, nameHolder} from '../postgres/lock-waits.ts';
-import {type Problem, tellAddressStep} from './alerts.ts';
+import {describeAddressStep, type Problem} from './alerts.ts';
 import type {RuleHealth} from './deliveries.ts';
 
 /** The workers, and the keys of the command that looks. */
@@ -51,7 +51,7 @@ export function findWorkerProblems(
 }
 
 /** One line for each worker that is alive, the latest seen first. */
-export function drawWorkers(workers: readonly Worker[], now: string): string {
+export function formatWorkers(workers: readonly Worker[], now: string): string {
   const alive = workers.filter(({isAlive}) => isAlive);
   const lines = alive.slice(0, shownWorkers).map(({host, pid, version, startedAt, accountIds}) => {
     const count =
@@ -243,7 +243,7 @@ export function findFailingRules(
           text:
             `alert rule ${rule} tells nothing: it waits for its address, ` +
             'which no file of settings has',
-          next: tellAddressStep(rule, receiver),
+          next: describeAddressStep(rule, receiver),
         },
       ];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));

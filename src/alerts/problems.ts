@@ -144,7 +144,7 @@ export function findProblems(
   const {copy, heldUp, starWaitsSince, rules, hooks, targets, reportLists} = installation;
   const {bounds, sizes} = installation;
   return [
-    ...(copy === null ? [] : [tellCopy(copy)]),
+    ...(copy === null ? [] : [copyProblem(copy)]),
     ...findHeldUp(heldUp, now),
     ...findAccountProblems(accounts, now),
     ...findWorkerProblems(accounts, installation, now),
@@ -158,7 +158,7 @@ export function findProblems(
   ];
 }
 
-function tellCopy(text: string): Problem {
+function copyProblem(text: string): Problem {
   return {
     account: null,
     stream: null,
@@ -331,7 +331,7 @@ function describeUnremoved({name, failingSince, lastError}: TargetHealth): Descr
 }
 
 /** One line for each target: the last snapshot, or what is done at the moment. */
-export function drawTargets(targets: readonly TargetHealth[], now: string): string {
+export function formatTargets(targets: readonly TargetHealth[], now: string): string {
   return targets.map((target) => `delivery  ${describeTarget(target, now)}`).join('\n');
 }
 
@@ -418,7 +418,7 @@ function describeUnmade({name, late: [first]}: ReportListHealth, now: string): D
 }
 
 /** One line for each list: when its last mail was sent, and what waits. */
-export function drawReportLists(lists: readonly ReportListHealth[], now: string): string {
+export function formatReportLists(lists: readonly ReportListHealth[], now: string): string {
   return lists.map((list) => `reports  ${describeList(list, now)}`).join('\n');
 }
 

@@ -291,12 +291,12 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
  * Bytes of a body when it is unpacked, as the last of a gzip file say (RFC 1952): they are not
  * checked before it is.
  */
-export function tellSize({bytes, coding}: CodedBody): number {
+export function sizeOfBody({bytes, coding}: CodedBody): number {
   if (coding === '') return bytes.length;
   return bytes.length < 4 ? 0 : bytes.readUInt32LE(bytes.length - 4);
 }
 
 /** A byte more than it unpacks to: a full room is followed by another. */
 function chooseRoom(body: CodedBody): number {
-  return Math.min(Math.max(tellSize(body) + 1, room.least), room.most);
+  return Math.min(Math.max(sizeOfBody(body) + 1, room.least), room.most);
 }

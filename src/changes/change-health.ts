@@ -128,7 +128,7 @@ export const selectLate = `
  * `told`: late changes, each with the batch that it is told with, or null. $1: the accounts.
  * @param isTold - SQL: whether a batch stays together though few of it are left
  */
-function tellBatches(isTold: string): string {
+function describeBatches(isTold: string): string {
   return `late AS (${selectLate}), named AS MATERIALIZED (
        SELECT late.*, made.batch FROM late LEFT JOIN sync.changes AS made USING (change_id)),
      batches AS (
@@ -188,7 +188,7 @@ export async function listLateChanges(
   accountIds: readonly string[],
 ): Promise<LateChanges[]> {
   const {rows} = await db.query<LateChanges>(
-    `WITH ${tellBatches('false')}
+    `WITH ${describeBatches('false')}
      SELECT DISTINCT ON (account_id, lateness, batch) account_id AS "accountId", lateness,
             (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason,
             batch
@@ -217,7 +217,7 @@ export async function listLateChangesSingly(
   accountIds: readonly string[],
 ): Promise<LateChange[]> {
   const {rows} = await db.query<LateChange>(
-    `WITH ${tellBatches(hasAlert)}, ranked AS (
+    `WITH ${describeBatches(hasAlert)}, ranked AS (
        SELECT told.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank,
               count(*) OVER of_a_kind AS total
          FROM told WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch))

@@ -17,10 +17,10 @@ import {
 import {countChanges, countMovingChanges, listLateChanges} from './change-health.ts';
 import {
   type Circumstances,
-  listFought,
+  findNextStep,
+  listConflictingFields,
   type NextStep,
   readCircumstances,
-  tellNext,
 } from './next-step.ts';
 import {type OpenState, openStates, type SettledState, settledStates} from './states.ts';
 import {describeChanges} from './words.ts';
@@ -205,8 +205,8 @@ function toLine(change: Change, circumstances: Circumstances): Omit<ChangeLine, 
     ...{changeId, accountId, state, requestedAt, requestedBy, application, batch},
     ...{waitsFor, operation, table, number, externalKey, rowId, reason, result},
     fields: Object.keys(change.fields),
-    fought: listFought(circumstances.conflicts),
-    next: tellNext(change, circumstances),
+    fought: listConflictingFields(circumstances.conflicts),
+    next: findNextStep(change, circumstances),
   };
 }
 

@@ -38,7 +38,7 @@ export interface Sending extends SentRequest {
    */
   readonly readAt: string | null;
   readonly narrowed: Narrowed | null;
-  readonly conflicts: readonly KeptConflict[];
+  readonly conflicts: readonly SavedConflict[];
   /** Kinds of the values that the request bears: it is not sent while one of them is stopped. */
   readonly kinds: readonly string[];
 }
@@ -107,7 +107,7 @@ export async function beginSending(
   // is fenced off.
   const begun = new Map(rows.map((row) => [nameClaim(row), row]));
   for (const {claim, conflicts} of sendings)
-    if (begun.has(nameClaim(claim))) await keepConflicts(client, claim, conflicts);
+    if (begun.has(nameClaim(claim))) await saveConflicts(client, claim, conflicts);
   return sendings.map(({claim}) => begun.get(nameClaim(claim)) ?? null);
 }
 
@@ -226,7 +226,7 @@ export async function leaveToPerson(
   claim: ChangeClaim,
   found: {
     readonly reason: string;
-    readonly conflicts?: readonly KeptConflict[];
+    readonly conflicts?: readonly SavedConflict[];
     readonly result?: ChangeResult | null;
   },
 ): Promise<void> {
@@ -237,7 +237,7 @@ export async function leaveToPerson(
     [claim.changeId, claim.fence, found.reason, found.result ?? null],
   );
   if (rowCount !== 1) throw lost(claim);
-  await keepConflicts(client, claim, found.conflicts ?? []);
+  await saveConflicts(client, claim, found.conflicts ?? []);
 }
 
 /** A change that is done. */
@@ -344,7 +344,7 @@ function lost({changeId, fence}: ChangeClaim): RetryableError {
 }
 
 /** A field that both sides changed, as it is kept. `winner` is null while it is undecided. */
-export type KeptConflict = ReadRow<
+export type SavedConflict = ReadRow<
   typeof conflicts.$inferSelect,
   'field' | 'base_value' | 'warehouse_value' | 'service_value' | 'rule' | 'winner'
 >;
@@ -353,10 +353,10 @@ export type KeptConflict = ReadRow<
  * Keeps both values of every field that both sides changed, in place of the conflicts still
  * undecided.
  */
-export async function keepConflicts(
+export async function saveConflicts(
   client: pg.ClientBase,
   {changeId}: ChangeClaim,
-  found: readonly KeptConflict[],
+  found: readonly SavedConflict[],
 ): Promise<void> {
   if (found.length === 0) return;
   await client.query('DELETE FROM sync.conflicts WHERE change_id = $1 AND winner IS NULL', [
@@ -385,14 +385,14 @@ export type Alteration = ReadRow<
 const keptColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'looked_by'] as const;
 
 /** An alteration as it is kept. */
-export type KeptAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
+export type SavedAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
 
 /**
  * Keeps alterations. The first of a kind in its account stops further changes of that kind until a
  * person has looked.
  * @returns the kinds that are stopped
  */
-export async function keepAlterations(
+export async function saveAlterations(
   client: pg.ClientBase,
   found: readonly Alteration[],
 ): Promise<string[]> {
@@ -437,11 +437,11 @@ export async function holdForKind(
 export async function readAlterations(
   db: Queryable,
   changeIds: readonly string[],
-): Promise<ReadonlyMap<string, KeptAlteration[]>> {
-  const {rows} = await db.query<KeptAlteration & {changeId: string}>(
+): Promise<ReadonlyMap<string, SavedAlteration[]>> {
+  const {rows} = await db.query<SavedAlteration & {changeId: string}>(
     `SELECT change_id AS "changeId", ${selectColumns(keptColumns)}
        FROM sync.alterations WHERE change_id = ANY ($1) ORDER BY alteration_id`,
     [changeIds],
   );
-  return groupByChange<KeptAlteration>(rows);
+  return groupByChange<SavedAlteration>(rows);
 }

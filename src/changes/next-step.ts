@@ -1,6 +1,6 @@
 // The next step of a change, what it depends on, and the commands that a person can give.
 
-import {type Account, listWaysOn} from '../accounts/accounts.ts';
+import {type Account, listRecoveryCommands} from '../accounts/accounts.ts';
 import {formatAhead, showSecond} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {
@@ -11,7 +11,7 @@ import {
   readConflictsOf,
 } from './change.ts';
 import type {PlainVerb} from './decisions.ts';
-import {type KeptAlteration, readAlterations} from './move-changes.ts';
+import {readAlterations, type SavedAlteration} from './move-changes.ts';
 import {nameState} from './states.ts';
 
 /** Facts about a change beside its row. */
@@ -20,7 +20,7 @@ export interface Circumstances {
   /** The change it waits for. */
   readonly blocker: Change | null;
   readonly conflicts: readonly FieldConflict[];
-  readonly alterations: readonly KeptAlteration[];
+  readonly alterations: readonly SavedAlteration[];
   /** Whether a later change of the same record came after it. */
   readonly isOvertaken: boolean;
   /** ISO 8601, by the database's clock. */
@@ -51,14 +51,14 @@ export interface NextStep {
 }
 
 /** @returns null of a change that takes no further step */
-export function tellNext(change: Change, around: Circumstances): NextStep | null {
+export function findNextStep(change: Change, around: Circumstances): NextStep | null {
   switch (change.state) {
     case 'done':
-      return tellDone(change, around);
+      return stepWhenDone(change, around);
     case 'held':
-      return tellHeld(change);
+      return stepWhenHeld(change);
     case 'pending':
-      return tellPending(change, around);
+      return stepWhenPending(change, around);
     case 'sending':
       return step(
         isLate(change.leaseUntil, around.now)
@@ -66,11 +66,11 @@ export function tellNext(change: Change, around: Circumstances): NextStep | null
           : 'its worker waits for the answer',
       );
     case 'in_doubt':
-      return tellDoubt(change, around);
+      return stepWhenDoubt(change, around);
     case 'conflict':
-      return tellConflict(change, around);
+      return stepWhenConflict(change, around);
     case 'rejected':
-      return tellRejected(change, around);
+      return stepWhenRejected(change, around);
     default:
       return null;
   }
@@ -90,13 +90,13 @@ export function listDecisions(
 }
 
 /** The fields that both sides changed, which nobody has decided. */
-export function listFought(conflicts: readonly FieldConflict[]): string[] {
+export function listConflictingFields(conflicts: readonly FieldConflict[]): string[] {
   return conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
 }
 
-function tellConflict(change: Change, {conflicts}: Circumstances): NextStep {
+function stepWhenConflict(change: Change, {conflicts}: Circumstances): NextStep {
   const {changeId, fields} = change;
-  const fought = listFought(conflicts);
+  const fought = listConflictingFields(conflicts);
   const isAll = Object.keys(fields).every((field) => fought.includes(field));
   const meanings: Readonly<Record<ConflictDecision, string>> = {
     'take service':
@@ -116,11 +116,11 @@ function tellConflict(change: Change, {conflicts}: Circumstances): NextStep {
   );
 }
 
-function tellPending(change: Change, {account, blocker, now}: Circumstances): NextStep {
+function stepWhenPending(change: Change, {account, blocker, now}: Circumstances): NextStep {
   const {changeId, leaseUntil, dueAt} = change;
   if (leaseUntil !== null && !isLate(leaseUntil, now)) return step('a worker has it');
-  if (blocker !== null) return tellBlocked(changeId, blocker);
-  if (account.state !== 'active') return tellIdle(account);
+  if (blocker !== null) return stepWhenBlocked(changeId, blocker);
+  if (account.state !== 'active') return stepWhenIdle(account);
   if (isLate(dueAt, now))
     return step('it is sent as soon as a worker takes it up', [
       offer('push', 'sends it here and now'),
@@ -132,7 +132,7 @@ function tellPending(change: Change, {account, blocker, now}: Circumstances): Ne
   ]);
 }
 
-function tellBlocked(changeId: string, blocker: Change): NextStep {
+function stepWhenBlocked(changeId: string, blocker: Change): NextStep {
   const show = offer(`changes show ${blocker.changeId}`, 'tells what that one needs', {
     shows: blocker.changeId,
   });
@@ -147,14 +147,14 @@ function tellBlocked(changeId: string, blocker: Change): NextStep {
   );
 }
 
-function tellIdle(account: Circumstances['account']): NextStep {
+function stepWhenIdle(account: Circumstances['account']): NextStep {
   const {name, state, stateReason} = account;
-  const ways = listWaysOn(account).map(([command, does]) => offer(command, does));
+  const ways = listRecoveryCommands(account).map(([command, does]) => offer(command, does));
   return {...step(`account ${name} is ${state}: nothing of it is sent`, ways), note: stateReason};
 }
 
-function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {
-  if (account.state !== 'active') return tellIdle(account);
+function stepWhenDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {
+  if (account.state !== 'active') return stepWhenIdle(account);
   if (isLate(dueAt, now))
     return step('a worker reads whether it arrived, as soon as one takes it up', [
       offer('push', 'looks here and now'),
@@ -165,7 +165,7 @@ function tellDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): Ne
   );
 }
 
-function tellDone({changeId, table}: Change, {alterations}: Circumstances): NextStep | null {
+function stepWhenDone({changeId, table}: Change, {alterations}: Circumstances): NextStep | null {
   const open = alterations.filter(({lookedAt}) => lookedAt === null);
   if (open.length === 0) return null;
   const stopped = open.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
@@ -178,9 +178,9 @@ function tellDone({changeId, table}: Change, {alterations}: Circumstances): Next
   );
 }
 
-function tellHeld(change: Change): NextStep {
+function stepWhenHeld(change: Change): NextStep {
   const {changeId, heldFor, isLarge, transactionId} = change;
-  if (heldFor !== null) return tellStopped(change);
+  if (heldFor !== null) return stepWhenStopped(change);
   const whole = `--state held --transaction ${transactionId}`;
   return step('nothing is sent until somebody releases it', [
     decide('release', changeId, 'sends it'),
@@ -194,14 +194,14 @@ function tellHeld(change: Change): NextStep {
   ]);
 }
 
-function tellStopped({changeId, heldFor}: Change): NextStep {
+function stepWhenStopped({changeId, heldFor}: Change): NextStep {
   return step(`it is sent once somebody has looked at what the service made of ${heldFor}`, [
     offer('changes list --state altered', 'shows what it altered', {lists: 'altered'}),
     giveUp(changeId),
   ]);
 }
 
-function tellRejected(
+function stepWhenRejected(
   {changeId, table, operation}: Change,
   {isOvertaken}: Circumstances,
 ): NextStep {

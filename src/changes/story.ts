@@ -7,7 +7,7 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {type Cause, causeNumbers, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {tellPruned} from '../retention/retention.ts';
+import {describePruned} from '../retention/retention.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
 import {readParentNumbers} from '../rows/held-numbers.ts';
 import {allStreams, findWrites} from '../streams/all.ts';
@@ -20,14 +20,14 @@ import {
   readWaiting,
 } from './change.ts';
 import {judgeDecision, type PlainVerb, readDecidable, verbs} from './decisions.ts';
-import type {KeptAlteration} from './move-changes.ts';
+import type {SavedAlteration} from './move-changes.ts';
 import {
   type ConflictDecision,
+  findNextStep,
+  listConflictingFields,
   listDecisions,
-  listFought,
   type NextStep,
   readCircumstances,
-  tellNext,
 } from './next-step.ts';
 import {nestings, type PlannedRequest, planRequests, type Unplannable} from './request.ts';
 
@@ -45,7 +45,7 @@ export interface ChangeStory {
   readonly attempts: readonly Attempt[];
   readonly conflicts: readonly FieldConflict[];
   /** The service's alterations, and who has looked at them. */
-  readonly alterations: readonly KeptAlteration[];
+  readonly alterations: readonly SavedAlteration[];
   readonly next: NextStep | null;
   /** The request that would be sent; null where none is to be sent any more, or one was already. */
   readonly request: PlannedRequest | Unplannable | null;
@@ -83,7 +83,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
     attempts: await readAttempts(db, change.changeId),
     conflicts,
     alterations,
-    next: tellNext(change, around),
+    next: findNextStep(change, around),
     request: await planRequest(db, change, accounts),
     docs: pageOfChange(change),
   };
@@ -93,7 +93,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
 export async function findChange(db: Queryable, id: string): Promise<Change> {
   const change = isId(id) ? await readChange(db, id) : null;
   if (change !== null) return change;
-  const pruned = await tellPruned(db, 'settled_changes');
+  const pruned = await describePruned(db, 'settled_changes');
   throw new UsageError(`no change "${id}"; fieldmirror changes list shows what there is${pruned}`);
 }
 
@@ -139,7 +139,7 @@ async function findRecord(db: Queryable, change: Change): Promise<ChangeInFull['
 
 function groupFought({change, conflicts}: ChangeStory): string[][] {
   const {writable} = findWrites(change.table).table;
-  const fought = listFought(conflicts);
+  const fought = listConflictingFields(conflicts);
   const unitOf = (field: string) => writable.find(({name}) => name === field)?.group ?? field;
   return [...Map.groupBy(fought, unitOf).values()];
 }
@@ -188,7 +188,7 @@ export interface FieldSides {
 interface Known {
   readonly change: Pick<Change, 'fields' | 'base' | 'state' | 'result'>;
   readonly conflicts: readonly FieldConflict[];
-  readonly alterations: readonly KeptAlteration[];
+  readonly alterations: readonly SavedAlteration[];
   /** The row as it is now; null where it is gone. */
   readonly row: ChangeValues | null;
 }
@@ -208,7 +208,7 @@ export function compareSides(known: Known): FieldSides[] {
       ...pick('base', change.base, field),
       ...pick('wanted', change.fields, field),
       ...(row === null ? {} : pick('row', row, field)),
-      ...tellService(field, known),
+      ...serviceSideOf(field, known),
       isFought: conflict !== undefined && conflict.winner === null,
     };
   });
@@ -220,7 +220,7 @@ function pick<Side extends string>(side: Side, values: ChangeValues, field: stri
 }
 
 /** What the service holds of a field, as far as it is known, and how. */
-export function tellService(
+export function serviceSideOf(
   field: string,
   {change, conflicts, alterations}: Omit<Known, 'row'>,
 ): Pick<FieldSides, 'service' | 'note'> {

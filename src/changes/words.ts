@@ -1,6 +1,12 @@
 // A change, a decision about changes and what it came to, in the words of all interfaces.
 
-import {formatDuration, formatNumber, showValue, tellRate, type UnderWay} from '../core/format.ts';
+import {
+  describeRate,
+  formatDuration,
+  formatNumber,
+  showValue,
+  type UnderWay,
+} from '../core/format.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {type Change, passwordMark} from './change.ts';
 import type {MovingChanges} from './change-health.ts';
@@ -44,7 +50,7 @@ type Reasoned = Pick<Change, 'state' | 'reason' | 'result'> & {
  * The reason for the state; of a change that the service altered, or that both sides changed, the
  * fields. Only `reason` may quote the service or a person.
  */
-export function tellReason({state, reason, result, fought = []}: Reasoned): string {
+export function describeReason({state, reason, result, fought = []}: Reasoned): string {
   if (state === 'conflict' && fought.length > 0)
     return `changed on both sides: ${fought.join(', ')}`;
   const altered = Object.keys(result?.altered ?? {});
@@ -58,13 +64,13 @@ export function findBlocker({state, waitsFor}: Pick<Change, 'state' | 'waitsFor'
 }
 
 /** The reason for the state, or the change that it waits for. */
-export function tellWhy(change: Reasoned & Pick<Change, 'waitsFor'>): string {
+export function describeWhy(change: Reasoned & Pick<Change, 'waitsFor'>): string {
   const blocker = findBlocker(change);
-  return blocker === null ? tellReason(change) : `waits for change ${blocker}`;
+  return blocker === null ? describeReason(change) : `waits for change ${blocker}`;
 }
 
 /** `account acme is paused: nothing of it is sent (call Ada first)` */
-export function tellNextStep({text, note}: Pick<NextStep, 'text' | 'note'>): string {
+export function describeNextStep({text, note}: Pick<NextStep, 'text' | 'note'>): string {
   return note === null ? text : `${text} (${note})`;
 }
 
@@ -72,11 +78,11 @@ export function tellNextStep({text, note}: Pick<NextStep, 'text' | 'note'>): str
  * `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a
  * decision has led to
  */
-export function tellDecided(changeId: string, state: ChangeState): string {
-  return `change ${changeId} is ${nameState(state)}${tellAfter(state)}`;
+export function describeDecided(changeId: string, state: ChangeState): string {
+  return `change ${changeId} is ${nameState(state)}${describeAfter(state)}`;
 }
 
-function tellAfter(state: ChangeState): string {
+function describeAfter(state: ChangeState): string {
   if (state === 'done') return ': accepted, and further changes of that kind go on';
   if (state === 'pending') return ': a worker sends it, or fieldmirror push';
   return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
@@ -102,7 +108,7 @@ export const decisionsDo: Readonly<Record<PlainVerb, string>> = {
  * `9,990 changes are held.` and then
  * `10 could not be decided so: expected pending to hold it, got done (change 3, 4, 5 and 7 more).`
  */
-export function tellMany(decided: readonly DecidedChange[]): {
+export function describeDecisions(decided: readonly DecidedChange[]): {
   readonly done: string;
   readonly left: string;
 } {
@@ -123,12 +129,13 @@ export function tellMany(decided: readonly DecidedChange[]): {
     left:
       count === 0
         ? ''
-        : `${formatNumber(count)} could not be decided so: ${refused.map(tellGroup).join('; ')}.`,
+        : `${formatNumber(count)} could not be decided so: ` +
+          `${refused.map(describeGroup).join('; ')}.`,
   };
 }
 
 /** `expected pending to hold it, got done (change 3, 4, 5 and 7 more)` */
-export function tellGroup({what, count, first}: Omit<ChangeGroup, 'isQuote'>): string {
+export function describeGroup({what, count, first}: Omit<ChangeGroup, 'isQuote'>): string {
   const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
   return `${what} (change ${first.join(', ')}${more})`;
 }
@@ -137,26 +144,27 @@ export function tellGroup({what, count, first}: Omit<ChangeGroup, 'isQuote'>): s
  * `200 changes were not sent, and are given up. 300 are taken back by 300 changes, held until
  * released. Of 1 change something was left: name: changed since (change 3).`
  */
-export function tellUndo({cancelledCount, undoneCount, made, left}: Undo): string {
+export function describeUndo({cancelledCount, undoneCount, made, left}: Undo): string {
   const leftCount = left.reduce((total, {count}) => total + count, 0);
   const told = [
     cancelledCount === 0
       ? ''
-      : `${tellChangeCount(cancelledCount)} ` +
+      : `${describeChangeCount(cancelledCount)} ` +
         `${cancelledCount === 1 ? 'was not sent, and is' : 'were not sent, and are'} given up.`,
     undoneCount === 0
       ? ''
-      : `${tellChangeCount(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ` +
-        `${tellChangeCount(made.length)}, held until released.`,
+      : `${describeChangeCount(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ` +
+        `${describeChangeCount(made.length)}, held until released.`,
     leftCount === 0
       ? ''
-      : `Of ${tellChangeCount(leftCount)} something was left: ${left.map(tellGroup).join('; ')}.`,
+      : `Of ${describeChangeCount(leftCount)} something was left: ` +
+        `${left.map(describeGroup).join('; ')}.`,
   ];
   return told.filter((text) => text !== '').join(' ') || 'Nothing was taken back.';
 }
 
 /** `1 change`, `300 changes` */
-export function tellChangeCount(count: number): string {
+export function describeChangeCount(count: number): string {
   return `${formatNumber(count)} ${count === 1 ? 'change' : 'changes'}`;
 }
 
@@ -169,7 +177,7 @@ export function describeChanges({
   const perSecond = settledLastMinute === 0 ? null : settledLastMinute / 60;
   const leftMs = perSecond === null ? null : (left * 1_000) / perSecond;
   const pace = {done: settledLastMinute, total: settledLastMinute + left, perSecond, leftMs};
-  const rate = perSecond === null ? [] : [tellRate(perSecond)];
+  const rate = perSecond === null ? [] : [describeRate(perSecond)];
   const time = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} to go`];
   const open = `${formatNumber(left)} ${left === 1 ? 'change' : 'changes'} to carry`;
   return {account, pace, text: `${account}: ${[open, ...rate, ...time].join(', ')}`};

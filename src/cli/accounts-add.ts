@@ -3,12 +3,12 @@
 import type pg from 'pg';
 import {
   type Account,
-  keepSealedToken,
   listAccounts,
   placeOf,
   readAccount,
   refuseMove,
   resumeAccount,
+  saveSealedToken,
   upsertAccount,
 } from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -95,7 +95,7 @@ export async function tryAccount(
   refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
   const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
   return {
-    keep: (client) => keep(client, wanted, {token, key}),
+    keep: (client) => saveAccount(client, wanted, {token, key}),
     tell: ({apiUrl, timeZone}) => `account ${name} (${placeOf(apiUrl)}, ${timeZone}) ${done}`,
   };
 }
@@ -175,14 +175,14 @@ async function findToken(
   );
 }
 
-async function keep(
+async function saveAccount(
   client: Queryable,
   wanted: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
   {token, key}: {readonly token: Secret; readonly key: SealingKey},
 ): Promise<Account> {
   const account = await upsertAccount(client, wanted);
   const {accountId} = account;
-  await keepSealedToken(client, accountId, seal(token, key, accountId));
+  await saveSealedToken(client, accountId, seal(token, key, accountId));
   // An account that a person has paused stays paused.
   if (account.state === 'stopped') await resumeAccount(client, accountId);
   await beginAccount(

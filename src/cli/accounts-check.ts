@@ -7,10 +7,10 @@ import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
 import {
   type Account,
-  keepSealedToken,
   listAccounts,
   readAccountAccess,
   resumeAccount,
+  saveSealedToken,
 } from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -171,7 +171,7 @@ async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promis
   try {
     const token = openToken({...account, sealed}, config.keys);
     const {accountId} = account;
-    await keepSealedToken(pool, accountId, {...seal(token, key, accountId), instead: sealed});
+    await saveSealedToken(pool, accountId, {...seal(token, key, accountId), instead: sealed});
     return true;
   } catch (error) {
     // A damaged seal is the check's finding already.

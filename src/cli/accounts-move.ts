@@ -8,13 +8,13 @@ import {
   countHoldings,
   findWorkUnderWay,
   type Holding,
-  keepSealedToken,
   listAccounts,
   placeOf,
   readAccountAccess,
   removeAccount,
   renameAccount,
   type SealedToken,
+  saveSealedToken,
 } from '../accounts/accounts.ts';
 import {
   type ComparedBusiness,
@@ -25,19 +25,19 @@ import {
 } from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
-import {tellChangeCount} from '../changes/words.ts';
+import {describeChangeCount} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {demoName} from '../core/names.ts';
 import {type Secret, seal} from '../core/secret.ts';
-import {tellAside} from '../core/text.ts';
+import {printErr} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {chooseAccount, isEnvironments} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
 import {askAccount, refuseWrongZone} from './accounts-check.ts';
 import {fitTable, print, typeBack} from './terminal.ts';
-import {tellWait, withWarehouse} from './warehouse.ts';
+import {printWait, withWarehouse} from './warehouse.ts';
 
 interface Options {
   readonly url: string;
@@ -73,17 +73,17 @@ export async function move(config: Config, name: string, {url, json}: Options): 
     );
     const found = await findToken(config, pool, {account, url});
     const compared = await compareThere(config, pool, {account, url, token: found.token});
-    tellAside(`${drawCompared(compared)}\n`);
+    printErr(`${formatCompared(compared)}\n`);
     refuseOther(account, url, compared);
     const open = await countOpenChanges(pool, account.accountId);
     if (open > 0)
       await typeBack(
-        `to send ${tellChangeCount(open)} on ${open === 1 ? 'its' : 'their'} way ` +
+        `to send ${describeChangeCount(open)} on ${open === 1 ? 'its' : 'their'} way ` +
           `to ${placeOf(url)}`,
         name,
       );
     await inTransaction(pool, (client) =>
-      keep(client, account, {url, compared, sealed: found.sealed}),
+      saveMove(client, account, {url, compared, sealed: found.sealed}),
     );
     print(json, {
       json: {
@@ -173,7 +173,7 @@ async function compareThere(
   }
 }
 
-function drawCompared({streams}: ComparedBusiness): string {
+function formatCompared({streams}: ComparedBusiness): string {
   const rows = streams.map(({stream, equal, gone, differing}) => [
     stream,
     ...[equal, differing.length, gone.length].map(formatNumber),
@@ -199,15 +199,15 @@ function refuseOther({name}: Account, url: string, {streams, isSame}: ComparedBu
   );
 }
 
-interface Kept extends Pick<Found, 'sealed'> {
+interface MovedAccount extends Pick<Found, 'sealed'> {
   readonly url: string;
   readonly compared: ComparedBusiness;
 }
 
-async function keep(
+async function saveMove(
   client: pg.ClientBase,
   account: Account,
-  {url, compared, sealed}: Kept,
+  {url, compared, sealed}: MovedAccount,
 ): Promise<void> {
   const {accountId, name, apiUrl} = account;
   refuseWork(name, await findWorkUnderWay(client, accountId));
@@ -216,7 +216,7 @@ async function keep(
       `account ${name}: expected it at ${apiUrl}, but somebody has moved it meanwhile; ` +
         'nothing was stored',
     );
-  if (sealed !== null) await keepSealedToken(client, accountId, sealed);
+  if (sealed !== null) await saveSealedToken(client, accountId, sealed);
   const {rows} = await client.query<{role: string}>('SELECT session_user AS role');
   await writeAudit(client, {
     sessionId: null,
@@ -302,7 +302,7 @@ export async function accountsRemove(
     // A million versions take longer than a statement of a worker may.
     const pool = openPool(directUrl, {
       ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
-      onWait: tellWait,
+      onWait: printWait,
     });
     try {
       const account = await chooseAccount({pool}, name);
@@ -311,7 +311,7 @@ export async function accountsRemove(
         await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)),
       );
       const holdings = await countHoldings(pool, account.accountId);
-      tellAside(`${drawHoldings(holdings)}\n${describeEnd(name, placeOf(account.apiUrl))}\n`);
+      printErr(`${formatHoldings(holdings)}\n${describeEnd(name, placeOf(account.apiUrl))}\n`);
       await typeBack(`to remove account ${name} from here`, name);
       await inTransaction(pool, async (client) => {
         refuse(name, await findWorkUnderWay(client, account.accountId));
@@ -338,7 +338,7 @@ function refuse(name: string, reason: string | null): void {
   );
 }
 
-function drawHoldings(holdings: readonly Holding[]): string {
+function formatHoldings(holdings: readonly Holding[]): string {
   if (holdings.length === 0) return 'It holds nothing here.';
   return fitTable(
     ['table', 'rows that go'],

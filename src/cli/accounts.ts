@@ -167,7 +167,7 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
       throw new UsageError(
         `keys add: there is a key ${name} already, in use or revoked; choose another name`,
       );
-    const text = [key.reveal(), '', tellUse(role, chosen?.name ?? null)].join('\n');
+    const text = [key.reveal(), '', describeUse(role, chosen?.name ?? null)].join('\n');
     print(json, {
       json: {
         ...{name, account: chosen?.name ?? null, role, masks, system, holdsDeletes},
@@ -179,7 +179,7 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
   });
 }
 
-function tellUse(role: Role, account: string | null): string {
+function describeUse(role: Role, account: string | null): string {
   const may = {viewer: ', to read only', operator: '', admin: ', its accounts and keys as well'}[
     role
   ];

@@ -5,13 +5,13 @@ import {
   type Alert,
   type AlertRule,
   deleteRule,
+  describeAddressStep,
   giveRuleAccess,
   insertRule,
   listRules,
   type Receiver,
   type RulePlan,
   readSealedAccess,
-  tellAddressStep,
   usualEveryMs,
   usualQuietMs,
 } from '../alerts/alerts.ts';
@@ -99,7 +99,7 @@ async function withAddress(name: string, options: RuleOptions): Promise<RuleOpti
 export async function alertsList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const overview = await readAlertOverview(pool);
-    print(json, {json: overview, text: drawAlerts(overview)});
+    print(json, {json: overview, text: formatAlerts(overview)});
     return 0;
   });
 }
@@ -144,7 +144,7 @@ export async function alertsTest(
   if (!rule.hasAddress)
     throw new UsageError(
       `alerts test: expected a rule with an address, got ${name}, which waits for it: ` +
-        `${tellAddressStep(name, rule.receiver)}`,
+        `${describeAddressStep(name, rule.receiver)}`,
     );
   const sealed = await readSealedAccess(db, rule.ruleId);
   const begun = performance.now();
@@ -184,7 +184,7 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
 }
 
 /** How `alerts list` looks: a table of rules, then what is open. */
-function drawAlerts({rules, open}: AlertOverview): string {
+function formatAlerts({rules, open}: AlertOverview): string {
   if (rules.length === 0)
     return (
       'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, ' +
@@ -202,11 +202,17 @@ function drawAlerts({rules, open}: AlertOverview): string {
         ],
   );
   const waiting = rules.flatMap(({name, receiver, hasAddress}) =>
-    hasAddress ? [] : [wrap(`${name} waits for its address: ${tellAddressStep(name, receiver)}`)],
+    hasAddress
+      ? []
+      : [wrap(`${name} waits for its address: ${describeAddressStep(name, receiver)}`)],
   );
-  return [fitTable(head, rules.map(describeRule)), ...failing, ...waiting, '', drawOpen(open)].join(
-    '\n',
-  );
+  return [
+    fitTable(head, rules.map(describeRule)),
+    ...failing,
+    ...waiting,
+    '',
+    formatOpen(open),
+  ].join('\n');
 }
 
 function describeRule({
@@ -229,7 +235,7 @@ function describeRule({
   ];
 }
 
-function drawOpen(open: readonly Alert[]): string {
+function formatOpen(open: readonly Alert[]): string {
   if (open.length === 0) return inTone('Nothing is wrong that a rule tells of.', 'good');
   const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
@@ -380,7 +386,7 @@ function completeRule(
   )
     throw new UsageError(
       `alerts add: expected what ${name} waits for, ${address}, got something else: ` +
-        tellAddressStep(name, receiver),
+        describeAddressStep(name, receiver),
     );
   const given = [
     ...((cause ?? []).length > 0 ? ['--cause'] : []),

@@ -31,7 +31,7 @@ import {openDemo} from './service.ts';
 import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
 
 /** The warehouse and the accounts that it mirrors. */
-export interface World extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
+export interface App extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
   readonly log: Logger;
   /** The environment's account, or the demo; null where there are only tokens that are sealed. */
   readonly own: Account | null;
@@ -74,9 +74,9 @@ interface Unopened {
  * @throws the errors of `withWarehouse`
  * @throws {FatalError} the warehouse may be a copy
  */
-export async function withWorld<T>(
+export async function withApp<T>(
   config: Config,
-  use: (world: World) => Promise<T>,
+  use: (world: App) => Promise<T>,
   options: {readonly signal?: AbortSignal; readonly staysInCopy?: boolean} = {},
 ): Promise<T> {
   const {signal} = options;
@@ -154,7 +154,7 @@ async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened
   return unopened;
 }
 
-type LoggedPool = Pick<World, 'pool' | 'log'>;
+type LoggedPool = Pick<App, 'pool' | 'log'>;
 
 /** An account whose token is not kept in the warehouse. */
 interface Own {
@@ -263,9 +263,7 @@ export interface Served {
 }
 
 /** @throws {UsageError} there are active accounts, and the token of none can be had here */
-export async function listServed(
-  world: Pick<World, 'listKnown' | 'listUnopened'>,
-): Promise<Served> {
+export async function listServed(world: Pick<App, 'listKnown' | 'listUnopened'>): Promise<Served> {
   const known = await world.listKnown();
   const unopened = await world.listUnopened();
   const closed = new Set(unopened.map(({accountId}) => accountId));
@@ -276,7 +274,7 @@ export async function listServed(
 
 /** @throws {UsageError} the token of this account cannot be had here */
 export async function requireOpened(
-  world: Pick<World, 'listUnopened'>,
+  world: Pick<App, 'listUnopened'>,
   {accountId}: Account,
 ): Promise<void> {
   refuse((await world.listUnopened()).filter((each) => each.accountId === accountId));

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
-import {tell, tellStep, widthOf} from '../core/text.ts';
+import {printOut, printStep, widthOf} from '../core/text.ts';
 import type {DueReport, MakingDeps} from '../delivery/report-mails.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
@@ -16,17 +16,17 @@ import {
   type Answered,
   answerQuestion,
   beginReading,
+  describeAnswered,
+  describeScope,
   findQuestion,
   prepareQuestion,
   type QuestionAnswer,
   sqlOf,
-  tellAnswered,
-  tellScope,
   wordOf,
 } from '../star/answer.ts';
-import {writeCsv} from '../star/draw-answer.ts';
-import {keepReported, type Report, readReport, tellAge} from '../star/report.ts';
-import {drawReport} from '../star/report-mail.ts';
+import {writeCsv} from '../star/format-answer.ts';
+import {describeAge, type Report, readReport, saveReported} from '../star/report.ts';
+import {formatReport} from '../star/report-mail.ts';
 import {questions} from '../star/star.ts';
 import {beginUpToDate, findings, readTies, type Tie, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
@@ -122,7 +122,10 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
         });
       else {
         const answered = await answerQuestion(client, asked, options.limit);
-        print(options.json, {json: tellAnswered(answered, account.name), text: draw(answered)});
+        print(options.json, {
+          json: describeAnswered(answered, account.name),
+          text: formatAnswered(answered),
+        });
         return answered.broken.length > 0 ? 1 : 0;
       }
       return 0;
@@ -139,13 +142,13 @@ function toTerminal(): Writable {
   return new Writable({
     decodeStrings: false,
     write: (part, _encoding, done) => {
-      tell(String(part));
+      printOut(String(part));
       done();
     },
   });
 }
 
-function draw(answered: Answered): string {
+function formatAnswered(answered: Answered): string {
   const {
     asked: {question, moment},
     answer,
@@ -171,10 +174,10 @@ function draw(answered: Answered): string {
   return [
     question.question,
     '',
-    drawAnswer(answer),
+    formatAnswer(answer),
     question.definition,
     question.caveats,
-    ...tellScope(answered),
+    ...describeScope(answered),
     age,
     behind,
     ties,
@@ -184,7 +187,7 @@ function draw(answered: Answered): string {
 }
 
 /** The rows of an answer for a person at a terminal. */
-export function drawAnswer({
+export function formatAnswer({
   json: {rows, isCutOff},
   drawn: {head, cells, numbers, foot},
 }: QuestionAnswer): string {
@@ -214,7 +217,7 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     if (!options.json)
-      tellStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
+      printStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
     const client = await pool.connect();
     try {
       const waiting = await beginUpToDate(pool, client);
@@ -227,7 +230,7 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
             'as during a sweep; until then a tie-out may not hold.';
       print(options.json, {
         json: {waiting, tieOuts: ties, findings: found},
-        text: `${drawChecked(ties, found)}${note}`,
+        text: `${formatChecked(ties, found)}${note}`,
       });
       if (ties.every(({broken}) => broken === 0)) return 0;
       return waiting > 0 ? 3 : 1;
@@ -261,29 +264,29 @@ interface Found {
   readonly first: readonly string[];
 }
 
-function drawChecked(ties: readonly Tie[], found: readonly Found[]): string {
+function formatChecked(ties: readonly Tie[], found: readonly Found[]): string {
   const holding = ties.filter(({broken}) => broken === 0).length;
   const all = holding === ties.length ? `all ${holding}` : `${holding} of ${ties.length}`;
   return [
     `Tie-outs: ${all} hold`,
-    ...drawLines(ties.map(({name, broken, claim}) => [name, tellTie(broken), claim])),
+    ...formatLines(ties.map(({name, broken, claim}) => [name, describeTie(broken), claim])),
     '',
     'Findings, which are about the business and no failure:',
-    ...drawLines(
+    ...formatLines(
       found.map(({name, count, words, first}) => [
         name,
-        tellCount(count, 'once', 'times'),
+        describeCount(count, 'once', 'times'),
         first.length === 0 ? words : `${words} As in ${first.join('; ')}`,
       ]),
     ),
   ].join('\n');
 }
 
-function tellTie(broken: number): string {
-  return broken === 0 ? 'holds' : `broken by ${tellCount(broken, '1 row', 'rows')}`;
+function describeTie(broken: number): string {
+  return broken === 0 ? 'holds' : `broken by ${describeCount(broken, '1 row', 'rows')}`;
 }
 
-function tellCount(count: number, one: string, many: string): string {
+function describeCount(count: number, one: string, many: string): string {
   if (count === 0) return 'none';
   return count === 1 ? one : `${formatNumber(count)} ${many}`;
 }
@@ -291,7 +294,7 @@ function tellCount(count: number, one: string, many: string): string {
 type Line = readonly [name: string, state: string, text: string];
 
 /** Names and states stand under each other, and so does what goes on in a further line. */
-function drawLines(lines: readonly Line[]): string[] {
+function formatLines(lines: readonly Line[]): string[] {
   const names = Math.max(...lines.map(([name]) => name.length));
   const states = Math.max(...lines.map(([, state]) => state.length));
   return lines.map(([name, state, text]) =>
@@ -328,7 +331,7 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
       const access = options.to === undefined ? 'READ ONLY' : 'READ WRITE';
       await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ ${access}; SET LOCAL jit = off`);
       const made = await readReport(client, accountId);
-      const warning = tellAge(made);
+      const warning = describeAge(made);
       if (warning !== null && options.force !== true)
         throw new UsageError(
           `report: ${warning}; run fieldmirror sync jobs, or ask for it all the same with --force`,
@@ -336,7 +339,7 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
       await give(options, made, warning);
       // Only a file is delivered: what was looked at on the screen is still news in the next
       // report.
-      if (options.to !== undefined) await keepReported(client, accountId, made);
+      if (options.to !== undefined) await saveReported(client, accountId, made);
       await client.query('COMMIT');
       return 0;
     } catch (error) {
@@ -349,7 +352,7 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
 }
 
 async function give(options: ReportOptions, made: Report, warning: string | null): Promise<void> {
-  const text = await drawAs(options, made, warning);
+  const text = await formatAs(options, made, warning);
   if (options.to === undefined) {
     print(options.json && options.html !== true, {
       json: {...made, warning},
@@ -365,18 +368,18 @@ async function give(options: ReportOptions, made: Report, warning: string | null
 }
 
 /** A file is HTML, unless its name says otherwise. */
-async function drawAs(
+async function formatAs(
   {html, to, json}: ReportOptions,
   made: Report,
   warning: string | null,
 ): Promise<string> {
   if (html === true || (to !== undefined && !json && !to.endsWith('.txt'))) {
-    const {drawPage} = await import('../star/report-page.ts');
-    return drawPage(made, warning);
+    const {renderPage} = await import('../star/report-page.ts');
+    return renderPage(made, warning);
   }
   return json
     ? `${JSON.stringify({...made, warning}, null, 2)}\n`
-    : drawReport(made, warning, to === undefined ? widthOf(process.stdout) : null);
+    : formatReport(made, warning, to === undefined ? widthOf(process.stdout) : null);
 }
 
 /** Reports that go into a folder: due on Mondays at 06:00 of each account. */
@@ -425,9 +428,9 @@ async function writeReport(
     );
     if (rowCount === 0) return null;
     const report = await readReport(client, accountId, {week});
-    const {drawPage} = await import('../star/report-page.ts');
-    await writeText(file, drawPage(report, null));
-    await keepReported(client, accountId, report);
+    const {renderPage} = await import('../star/report-page.ts');
+    await writeText(file, renderPage(report, null));
+    await saveReported(client, accountId, report);
     return file;
   });
 }

@@ -16,10 +16,10 @@ import {checkMigrations} from '../schema/checks.ts';
 import {
   answerQuestion,
   beginReading,
+  describeAnswered,
   findQuestion,
   prepareQuestion,
   readFreshness,
-  tellAnswered,
   wordOf,
 } from '../star/answer.ts';
 import {members, questions} from '../star/star.ts';
@@ -173,7 +173,7 @@ function addAsk(server: McpServer, served: Served): void {
             ...{accountKey, asOf, isMasked: !isPersonal},
             ...days,
           });
-          return tellAnswered(await answerQuestion(client, asked, limit), account.name);
+          return describeAnswered(await answerQuestion(client, asked, limit), account.name);
         });
       }),
   );

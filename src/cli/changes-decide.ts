@@ -21,13 +21,19 @@ import {type ConflictDecision, listDecisions} from '../changes/next-step.ts';
 import type {ChangeState} from '../changes/states.ts';
 import {findChange} from '../changes/story.ts';
 import {nameUndo, previewUndo, type Undo, type UndoPreview, undoMany} from '../changes/undo.ts';
-import {nameChange, tellChangeCount, tellDecided, tellGroup, tellMany} from '../changes/words.ts';
+import {
+  describeChangeCount,
+  describeDecided,
+  describeDecisions,
+  describeGroup,
+  nameChange,
+} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {isId} from '../core/text.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ChangeFilters, type Choosing, drawPlan, isFiltered, readFilters} from './changes.ts';
+import {type ChangeFilters, type Choosing, formatPlan, isFiltered, readFilters} from './changes.ts';
 import {print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
@@ -102,7 +108,7 @@ export async function resolve(
         return await decideOne(pool, id, deciding);
       } catch (error) {
         if (codeOf(error) !== wrongDecision) throw error;
-        throw new UsageError(await tellDecisions(pool, {id, typed}), {cause: error});
+        throw new UsageError(await printDecisions(pool, {id, typed}), {cause: error});
       }
     };
     return finish(await decideAll(pool, ids, resolveOne), options);
@@ -138,7 +144,7 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
   return first;
 }
 
-async function tellDecisions(
+async function printDecisions(
   db: Queryable,
   {id, typed}: {readonly id: string; readonly typed: string},
 ) {
@@ -186,7 +192,7 @@ function codeOf(error: unknown): unknown {
 function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): number {
   const done = decided.flatMap((each) => ('state' in each ? [each] : []));
   const refused = decided.flatMap((each) => ('error' in each ? [each.error] : []));
-  const lines = done.map(({changeId, state}) => tellDecided(changeId, state));
+  const lines = done.map(({changeId, state}) => describeDecided(changeId, state));
   if (json || lines.length > 0) print(json, {json: {changes: decided}, text: lines.join('\n')});
   if (refused.length > 0) throw new UsageError(refused.join('\n'));
   return 0;
@@ -209,7 +215,7 @@ async function decideFiltered(
   const found = await listDecidable(pool, await readFilters(warehouse, filters), mostDecided + 1);
   const ids = found.slice(0, mostDecided).map(({changeId}) => changeId);
   const decided = await decideMany(pool, ids, deciding);
-  const {done, left} = tellMany(decided);
+  const {done, left} = describeDecisions(decided);
   const isCut = found.length > mostDecided;
   const lines = [
     ids.length === 0 ? 'no change that can be decided matches' : done,
@@ -234,7 +240,7 @@ async function previewFor(
   }: ChangeFilters & {readonly ids: readonly string[]; readonly json: boolean},
 ): Promise<number> {
   const preview = previewDecision(await find(warehouse, ids, filters), deciding);
-  print(json, {json: preview, text: drawPreview(preview)});
+  print(json, {json: preview, text: formatPreview(preview)});
   return 0;
 }
 
@@ -257,13 +263,13 @@ async function find(
   );
 }
 
-function drawPreview({can, canCount, cannot, cannotCount, isCut}: DecisionPreview): string {
+function formatPreview({can, canCount, cannot, cannotCount, isCut}: DecisionPreview): string {
   const decided = `${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'}`;
   const lines = [
     `${decided} can be decided so:${canCount === 0 ? ' none' : ''}`,
-    ...can.map((group) => `  ${formatNumber(group.count)}  ${tellGroup(group)}`),
+    ...can.map((group) => `  ${formatNumber(group.count)}  ${describeGroup(group)}`),
     ...(cannotCount === 0 ? [] : [`${formatNumber(cannotCount)} cannot:`]),
-    ...cannot.map((group) => `  ${formatNumber(group.count)}  ${tellGroup(group)}`),
+    ...cannot.map((group) => `  ${formatNumber(group.count)}  ${describeGroup(group)}`),
     ...(isCut ? [cut] : []),
     'nothing was done',
   ];
@@ -294,7 +300,7 @@ export async function undo(
       options.dryRun === true
         ? await previewUndo(pool, chosen, batch)
         : await inTransaction(pool, async (client) => await undoMany(client, chosen, batch));
-    print(options.json, {json: done, text: draw(done, chosen.length)});
+    print(options.json, {json: done, text: formatUndo(done, chosen.length)});
     return done.left.length === 0 ? 0 : 1;
   });
 }
@@ -319,43 +325,46 @@ async function choose(
   return found;
 }
 
-function draw(undo: Undo | UndoPreview, count: number): string {
+function formatUndo(undo: Undo | UndoPreview, count: number): string {
   if (count === 0) return 'no change that could be taken back matches';
   const requests = 'requests' in undo ? undo.requests : null;
   const isPreview = requests !== null;
   return [
-    ...tellDone(undo, isPreview),
+    ...describeDone(undo, isPreview),
     ...(undo.left.length === 0 ? [] : ['Left, and why:']),
-    ...undo.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${tellGroup(group)}`)),
+    ...undo.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${describeGroup(group)}`)),
     ...undo.made.flatMap((change, at) => {
       const request = requests?.[at];
       return request === undefined
         ? []
-        : ['', `${nameChange(change)}:`, ...drawPlan(request).map((line) => `  ${line}`)];
+        : ['', `${nameChange(change)}:`, ...formatPlan(request).map((line) => `  ${line}`)];
     }),
     ...(isPreview ? ['', 'nothing was done'] : []),
   ].join('\n');
 }
 
-function tellDone({cancelledCount, undoneCount, made, batch}: Undo, isPreview: boolean): string[] {
+function describeDone(
+  {cancelledCount, undoneCount, made, batch}: Undo,
+  isPreview: boolean,
+): string[] {
   const will = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
   const lines = [];
   if (cancelledCount > 0)
     lines.push(
-      `${tellChangeCount(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`,
+      `${describeChangeCount(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`,
     );
   if (undoneCount > 0)
     lines.push(
-      `${tellChangeCount(undoneCount)}, done: ${will(undoneCount)} taken back by ` +
-        `${tellChangeCount(made.length)}, held until released`,
+      `${describeChangeCount(undoneCount)}, done: ${will(undoneCount)} taken back by ` +
+        `${describeChangeCount(made.length)}, held until released`,
     );
-  if (undoneCount > 0 && !isPreview) lines.push(...tellNext(batch));
+  if (undoneCount > 0 && !isPreview) lines.push(...describeNext(batch));
   if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);
   return lines;
 }
 
 /** The lines can be copied whole: a shell leaves out what follows the mark. */
-function tellNext(batch: string): string[] {
+function describeNext(batch: string): string[] {
   const release = `fieldmirror changes release --batch ${quote(batch)}`;
   const rehearse = 'fieldmirror push --dry-run'.padEnd(release.length);
   return [`  ${rehearse}  # shows the requests, and sends none`, `  ${release}  # lets them go`];

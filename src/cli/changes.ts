@@ -11,14 +11,14 @@ import {
 } from '../changes/change.ts';
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
 import {changeStates, nameState} from '../changes/states.ts';
-import {type ChangeStory, readStory, tellService} from '../changes/story.ts';
+import {type ChangeStory, readStory, serviceSideOf} from '../changes/story.ts';
 import {
+  describeNextStep,
+  describeReason,
+  describeWhy,
   nameChange,
   nameOutcome,
   showWanted,
-  tellNextStep,
-  tellReason,
-  tellWhy,
 } from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
@@ -48,7 +48,7 @@ export async function changesList(config: Config, options: ListOptions): Promise
     const {pool} = warehouse;
     const wanted = await readFilters(warehouse, options);
     const changes = await listChanges(pool, wanted, options.limit);
-    print(options.json, {json: {changes}, text: drawChanges(changes, await listAccounts(pool))});
+    print(options.json, {json: {changes}, text: formatChanges(changes, await listAccounts(pool))});
     return 0;
   });
 }
@@ -61,7 +61,7 @@ export async function changesShow(
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const story = await readStory(pool, id);
-    print(options.json, {json: story, text: drawChange(story)});
+    print(options.json, {json: story, text: formatChange(story)});
     return 0;
   });
 }
@@ -145,7 +145,7 @@ function checkTable(typed: string): string {
 
 const labelWidth = 11;
 
-export function drawChange(story: ChangeStory): string {
+export function formatChange(story: ChangeStory): string {
   const {change, account, now, blocker, next, request, docs} = story;
   const {changeId, externalKey, requestedAt, requestedBy, application} = change;
   const from = application === null ? '' : `, from ${application}`;
@@ -156,36 +156,39 @@ export function drawChange(story: ChangeStory): string {
     ...part('made', [
       `${showSecond(requestedAt)} (${formatAgo(requestedAt, now)}) by ${requestedBy}${from}`,
     ]),
-    ...part('within', drawBatch(change)),
+    ...part('within', formatBatch(change)),
     ...part('takes back', change.undoes === null ? [] : [`change ${change.undoes.join(', ')}`]),
     ...part('row', [`row ${change.rowId} of warehouse.${change.table}${key}`]),
-    ...part('wants', drawFields(change)),
+    ...part('wants', formatFields(change)),
     ...part(
       'waits for',
       blocker === null
         ? []
         : [`change ${blocker.changeId}: ${nameChange(blocker)}, ${nameState(blocker.state)}`],
     ),
-    ...part('holds up', drawWaiting(story)),
+    ...part('holds up', formatWaiting(story)),
     ...part(
       'sent',
-      story.attempts.flatMap((attempt) => drawAttempt(attempt, change)),
+      story.attempts.flatMap((attempt) => formatAttempt(attempt, change)),
     ),
-    ...part('looked', drawLooks(change)),
+    ...part('looked', formatLooks(change)),
     ...part(
       'conflict',
-      story.conflicts.flatMap((conflict) => drawConflict(conflict, story)),
+      story.conflicts.flatMap((conflict) => formatConflict(conflict, story)),
     ),
-    ...part('came back', drawResult(change)),
-    ...part('may be', drawCandidates(change)),
-    ...part('next', next === null ? [] : [tellNextStep(next), ...drawCommands(next.commands)]),
-    ...(request === null ? [] : drawRequest(request, change)),
+    ...part('came back', formatResult(change)),
+    ...part('may be', formatCandidates(change)),
+    ...part(
+      'next',
+      next === null ? [] : [describeNextStep(next), ...formatCommands(next.commands)],
+    ),
+    ...(request === null ? [] : formatRequest(request, change)),
     ...(docs === null ? [] : [seeNumber(docs)]),
   ].join('\n');
 }
 
 /** The transaction that made it, by name and number. */
-function drawBatch({batch, transactionId}: Change): string[] {
+function formatBatch({batch, transactionId}: Change): string[] {
   if (transactionId === null) return [];
   return [
     batch === null ? `transaction ${transactionId}` : `${batch}, transaction ${transactionId}`,
@@ -193,14 +196,14 @@ function drawBatch({batch, transactionId}: Change): string[] {
 }
 
 /** The request that would be sent, to the byte: none of its lines is broken. */
-export function drawPlan(request: PlannedRequest | Unplannable): string[] {
+export function formatPlan(request: PlannedRequest | Unplannable): string[] {
   if ('problem' in request) return [`nothing can be sent: ${request.problem}`];
   const {method, path, body} = request;
   return [`${method} ${path}`, ...(body === null ? [] : body.trimEnd().split('\n'))];
 }
 
-function drawRequest(request: PlannedRequest | Unplannable, {operation}: Change): string[] {
-  const [head = '', ...document] = drawPlan(request);
+function formatRequest(request: PlannedRequest | Unplannable, {operation}: Change): string[] {
+  const [head = '', ...document] = formatPlan(request);
   const indent = ' '.repeat(2 + labelWidth);
   const note = 'less what the service holds by then, as a look just before will tell';
   return [
@@ -221,13 +224,13 @@ function part(label: string, lines: readonly string[]): string[] {
 
 function describeState(change: Change, now: string): string {
   const {settledAt} = change;
-  const reason = tellReason(change);
+  const reason = describeReason(change);
   const since =
     settledAt === null ? '' : ` ${showSecond(settledAt)} (${formatAgo(settledAt, now)})`;
   return `${inTone(nameOutcome(change))}${since}${reason === '' ? '' : `: ${reason}`}`;
 }
 
-function drawFields({operation, fields, base}: Change): string[] {
+function formatFields({operation, fields, base}: Change): string[] {
   if (operation === 'delete') return ['the record to be deleted'];
   const names = Object.keys(fields);
   const width = Math.max(0, ...names.map((name) => name.length));
@@ -237,7 +240,7 @@ function drawFields({operation, fields, base}: Change): string[] {
   });
 }
 
-function drawWaiting({waiting: {count, first}}: ChangeStory): string[] {
+function formatWaiting({waiting: {count, first}}: ChangeStory): string[] {
   if (count === 0) return [];
   const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
   return [`${count === 1 ? 'change' : 'changes'} ${first.join(', ')}${more}`];
@@ -250,7 +253,7 @@ const outcomes = {
   'in-doubt': 'nobody knows whether it was written',
 } as const;
 
-function drawAttempt(
+function formatAttempt(
   {method, path, startedAt, endedAt, outcome, status, answer}: Attempt,
   {state}: Change,
 ): string[] {
@@ -265,7 +268,7 @@ function drawAttempt(
   ];
 }
 
-function drawLooks({looks, state}: Change): string[] {
+function formatLooks({looks, state}: Change): string[] {
   if (looks === 0) return [];
   const times = looks === 1 ? 'once' : `${formatNumber(looks)} times`;
   return [`${times} whether it had arrived${state === 'in_doubt' ? '; not found so far' : ''}`];
@@ -274,8 +277,8 @@ function drawLooks({looks, state}: Change): string[] {
 /**
  * The value that the service had at that time, and what it holds now, where that is another one.
  */
-function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
-  const now = tellService(conflict.field, story).service ?? conflict.serviceValue;
+function formatConflict(conflict: FieldConflict, story: ChangeStory): string[] {
+  const now = serviceSideOf(conflict.field, story).service ?? conflict.serviceValue;
   const isPast = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);
   const {field, baseValue, warehouseValue, serviceValue, rule, winner, decidedAt, decidedBy} =
     conflict;
@@ -292,7 +295,7 @@ function drawConflict(conflict: FieldConflict, story: ChangeStory): string[] {
   ];
 }
 
-function drawResult({result}: Change): string[] {
+function formatResult({result}: Change): string[] {
   const {altered = {}, tidied = {}, unsent = []} = result ?? {};
   const draw = ([field, {sent, got}]: [string, {sent: ChangeValue; got: ChangeValue}]) =>
     `${field}: sent ${showWanted(sent)}, it keeps ${showWanted(got)}`;
@@ -305,12 +308,12 @@ function drawResult({result}: Change): string[] {
   ];
 }
 
-function drawCandidates({table, result}: Change): string[] {
+function formatCandidates({table, result}: Change): string[] {
   const candidates = result?.candidates ?? [];
   return candidates.length === 0 ? [] : [`${table} ${candidates.join(', ')}`];
 }
 
-function drawCommands(
+function formatCommands(
   commands: readonly {readonly command: string; readonly does: string}[],
 ): string[] {
   const width = Math.max(0, ...commands.map(({command}) => command.length));
@@ -323,7 +326,7 @@ const longestName = 36;
 const longestFields = 28;
 const shortestReason = 24;
 
-export function drawChanges(changes: readonly Change[], accounts: readonly Account[]): string {
+export function formatChanges(changes: readonly Change[], accounts: readonly Account[]): string {
   if (changes.length === 0)
     return 'no change: who writes to the tables of schema warehouse makes one';
   const isNamed = changes.some(({batch}) => batch !== null);
@@ -339,7 +342,7 @@ export function drawChanges(changes: readonly Change[], accounts: readonly Accou
     ),
     nameFields(Object.keys(change.fields)),
     inTone(nameOutcome(change)),
-    tellWhy(change),
+    describeWhy(change),
   ]);
   const room = lineWidth() - widthBefore(columns, rows);
   return fitTable(

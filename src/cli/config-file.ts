@@ -286,18 +286,18 @@ export async function readEntries(db: Queryable): Promise<Held[]> {
  * @param schema - the path of the JSON Schema for editors, as seen from the file; null where there
  *   is none
  */
-export function drawFile(held: readonly Held[], schema: string | null): string {
+export function formatFile(held: readonly Held[], schema: string | null): string {
   const document = new Document(toFile(held));
   document.commentBefore = comment(beginning);
   for (const each of held) {
-    drawAbout(document, each.section);
-    drawValues(document, each);
+    formatAbout(document, each.section);
+    formatValues(document, each);
   }
   const hint = schema === null ? '' : `# yaml-language-server: $schema=${schema}\n`;
   return `${hint}${document.toString({lineWidth: 0, flowCollectionPadding: false})}`;
 }
 
-function drawAbout({contents}: Document, {name, about}: Section): void {
+function formatAbout({contents}: Document, {name, about}: Section): void {
   if (!isMap(contents)) return;
   const key = contents.items
     .map((item) => item.key)
@@ -308,7 +308,7 @@ function drawAbout({contents}: Document, {name, about}: Section): void {
 }
 
 /** Lists stand in one line, and a value at its default says so. */
-function drawValues(document: Document, {section, entries}: Held): void {
+function formatValues(document: Document, {section, entries}: Held): void {
   for (const named of entries) {
     const preset = presetOf(section, named);
     for (const [key, value] of Object.entries(fieldsOf(named.entry))) {
@@ -337,7 +337,7 @@ const schemaFile = 'fieldmirror.schema.json';
 export async function writeInForce(db: Queryable, file: string | undefined) {
   const held = await readEntries(db);
   const hasSchema = file !== undefined && (await isThere(join(dirname(file), schemaFile)));
-  const text = drawFile(held, hasSchema ? `./${schemaFile}` : null);
+  const text = formatFile(held, hasSchema ? `./${schemaFile}` : null);
   if (file !== undefined) await write(file, text);
   return {text, settings: toFile(held)};
 }

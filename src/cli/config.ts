@@ -14,7 +14,7 @@ import {
   type SettingsPlan,
   toJsonSchema,
 } from '../settings/settings.ts';
-import {findFreshnessCost, tellFreshnessCost} from '../sweeps/freshness.ts';
+import {describeFreshnessCost, findFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
@@ -64,11 +64,11 @@ export async function configPlan(
     await refuseOld(warehouse);
     const planned = await planSettings(warehouse.pool, settings, settingsEnvironment(config));
     refuse(planned.problems);
-    const told = {...tellPlan(planned), costs: await tellCosts(warehouse.pool, planned)};
+    const told = {...describePlan(planned), costs: await describeCosts(warehouse.pool, planned)};
     const isSame = told.differences.length === 0;
     print(json, {
       json: told,
-      text: drawSettingsPlan(told, isSame ? 'nothing would change' : 'would change:'),
+      text: formatSettingsPlan(told, isSame ? 'nothing would change' : 'would change:'),
     });
     return check === true && !isSame ? 1 : 0;
   });
@@ -82,15 +82,15 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
   const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const environment = settingsEnvironment(config);
-    const costs = await tellCosts(pool, await planSettings(pool, settings, environment));
+    const costs = await describeCosts(pool, await planSettings(pool, settings, environment));
     // A new subscriber begins at the end of the feed: what is committed already is before it.
     if (settings.hooks !== undefined) await sequenceFeed(pool);
     const applied = await applySettings(pool, {file: settings, isFile: true}, environment);
     refuse(applied.problems);
-    const told = {...tellPlan(applied), costs};
+    const told = {...describePlan(applied), costs};
     print(json, {
       json: told,
-      text: drawSettingsPlan(
+      text: formatSettingsPlan(
         told,
         told.differences.length === 0 ? 'nothing to change' : 'changed:',
       ),
@@ -118,7 +118,7 @@ async function refuseOld({pool, place}: Warehouse): Promise<void> {
 }
 
 /** Tells what the freshness costs that a file would set, in requests: a line each. */
-async function tellCosts(db: Queryable, {sections}: SettingsPlan): Promise<string[]> {
+async function describeCosts(db: Queryable, {sections}: SettingsPlan): Promise<string[]> {
   const wanted = sections
     .filter(({section}) => section === freshnessSection)
     .flatMap(({differences}) => differences)
@@ -132,7 +132,7 @@ async function tellCosts(db: Queryable, {sections}: SettingsPlan): Promise<strin
     const account = accounts.find((known) => known.name === name);
     const costs = account === undefined ? [] : await listUsualCosts(db, [account.accountId]);
     const schedules = account === undefined ? [] : await listSchedules(db, account);
-    told.push(`${name}: ${tellFreshnessCost(each, findFreshnessCost(each, schedules, costs))}`);
+    told.push(`${name}: ${describeFreshnessCost(each, findFreshnessCost(each, schedules, costs))}`);
   }
   return told;
 }
@@ -141,7 +141,7 @@ async function tellCosts(db: Queryable, {sections}: SettingsPlan): Promise<strin
 const fewPlaces = 20;
 
 /** What a plan comes to: for a program, and for the drawing. */
-function tellPlan({sections}: SettingsPlan) {
+function describePlan({sections}: SettingsPlan) {
   return {
     differences: sections.flatMap(({section, differences}) =>
       differences.map(({path, from, to}) => ({
@@ -166,13 +166,16 @@ function tellPlan({sections}: SettingsPlan) {
 }
 
 /** A plan as it is told. */
-interface Told extends ReturnType<typeof tellPlan> {
+interface DescribedPlan extends ReturnType<typeof describePlan> {
   /** Sentences on the requests that it costs. */
   readonly costs: readonly string[];
 }
 
 /** @param done - told above the differences */
-function drawSettingsPlan({differences, overridden, unnamed, costs}: Told, done: string): string {
+function formatSettingsPlan(
+  {differences, overridden, unnamed, costs}: DescribedPlan,
+  done: string,
+): string {
   const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
   const changes = rows.length === 0 ? [] : [fitTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(
@@ -185,11 +188,11 @@ function drawSettingsPlan({differences, overridden, unnamed, costs}: Told, done:
     ...changes,
     ...costs.map((cost) => wrap(cost)),
     ...stronger,
-    ...drawUnnamed(unnamed),
+    ...formatUnnamed(unnamed),
   ].join('\n');
 }
 
-function drawUnnamed(unnamed: readonly string[]): string[] {
+function formatUnnamed(unnamed: readonly string[]): string[] {
   if (unnamed.length === 0) return [];
   const rest = unnamed.length > fewPlaces ? ` and ${unnamed.length - fewPlaces} more` : '';
   return [

@@ -12,7 +12,7 @@ import {inTransaction} from '../postgres/database.ts';
 import {openLife} from '../service/live.ts';
 import {startService} from '../service/server.ts';
 import {refreshStar} from '../star/refresh-star.ts';
-import {keepReported} from '../star/report.ts';
+import {saveReported} from '../star/report.ts';
 import {readFigures} from '../star/report-figures.ts';
 import {allStreams} from '../streams/all.ts';
 import {runSweep} from '../sweeps/run-sweep.ts';
@@ -202,7 +202,7 @@ async function readReport(
       ...figure,
       weeks: weeks.filter(({week}) => week < day),
     }));
-    await keepReported(client, accountId, {figures: told});
+    await saveReported(client, accountId, {figures: told});
   });
 }
 

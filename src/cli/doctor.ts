@@ -6,23 +6,23 @@ import {inspectRedis} from '../../jobs/redis.ts';
 import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
-import {type Problem, tellAddressStep} from '../alerts/alerts.ts';
+import {describeAddressStep, type Problem} from '../alerts/alerts.ts';
 import {listRuleHealth} from '../alerts/deliveries.ts';
 import {
-  drawWorkers,
   findFailingHooks,
   findFailingRules,
   findHeldUp,
   findLateParts,
   findStarProblems,
   findWorkerProblems,
+  formatWorkers,
   type Workforce,
 } from '../alerts/installation-problems.ts';
 import {
-  drawReportLists,
-  drawTargets,
   findDeliveryProblems,
   findReportProblems,
+  formatReportLists,
+  formatTargets,
   readPartFacts,
 } from '../alerts/problems.ts';
 import type {RunCheck} from '../console/services.ts';
@@ -46,7 +46,7 @@ import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {listHeldUp} from '../postgres/lock-waits.ts';
-import {readRetention, tellRetention} from '../retention/retention.ts';
+import {describeRetention, readRetention} from '../retention/retention.ts';
 import {
   checkMigrations,
   checkPublic,
@@ -66,7 +66,7 @@ import {
   examineAccount,
   findZoneMismatch,
 } from './accounts-check.ts';
-import {compareSettings, drawSettings} from './settings.ts';
+import {compareSettings, formatSettings} from './settings.ts';
 import {UnlockedReader} from './status.ts';
 import {print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs} from './warehouse.ts';
@@ -98,7 +98,7 @@ export async function doctor(
   print(options.json, {
     json: {findings, settings: [...config.settings, ...settings]},
     text: [
-      drawSettings({settings: config.settings, inForce: settings}, options),
+      formatSettings({settings: config.settings, inForce: settings}, options),
       '',
       ...lines,
     ].join('\n'),
@@ -181,7 +181,7 @@ async function checkInside(
     'every login': () => checkEveryLogin(pool),
     sequences: () => checkNumbers(pool),
     retention: async () => [
-      good('retention', tellRetention(await readRetention(pool), await readNow(pool))),
+      good('retention', describeRetention(await readRetention(pool), await readNow(pool))),
     ],
     worker: () => checkWorkers(config, pool),
     accounts: () => checkSealed(config, pool),
@@ -315,7 +315,7 @@ async function checkWorkers(config: Config, pool: pg.Pool): Promise<RunCheck[]> 
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
   const workforce = await readWorkforce(config, pool);
   const problems = findWorkerProblems(accounts, workforce, now);
-  const found = drawWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
+  const found = formatWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
   if (problems.length === 0) return [good('worker', found)];
   return problems.map((problem) => warnOf('worker', problem));
 }
@@ -354,7 +354,7 @@ async function checkTargets(pool: pg.Pool): Promise<RunCheck[]> {
   const now = await readNow(pool);
   const problems = findDeliveryProblems(targets, now);
   if (problems.length > 0) return problems.map((problem) => warnOf('delivery', problem));
-  const lines = drawTargets(targets, now).split('\n');
+  const lines = formatTargets(targets, now).split('\n');
   return targets.length === 0
     ? []
     : lines.map((line) => good('delivery', line.replace(/^delivery +/, '')));
@@ -366,7 +366,7 @@ async function checkReports(config: Config, pool: pg.Pool): Promise<RunCheck[]> 
   const now = await readNow(pool);
   const problems = findReportProblems(lists, await readWorkforce(config, pool), now);
   if (problems.length > 0) return problems.map((problem) => warnOf('reports', problem));
-  const lines = drawReportLists(lists, now).split('\n');
+  const lines = formatReportLists(lists, now).split('\n');
   return lists.length === 0
     ? []
     : lines.map((line) => good('reports', line.replace(/^reports +/, '')));
@@ -393,7 +393,7 @@ async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
     .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
     .map(({rule, receiver}) => ({
       text: `alert rule ${rule} waits for its address`,
-      next: tellAddressStep(rule, receiver),
+      next: describeAddressStep(rule, receiver),
     }));
   const problems = [...failing, ...waiting];
   if (problems.length > 0)

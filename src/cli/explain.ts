@@ -7,13 +7,13 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {isId} from '../core/text.ts';
 import {
-  drawField,
-  drawRow,
-  drawWish,
+  describeAbsence,
   findRecord,
+  formatField,
+  formatRow,
+  formatWish,
   readFieldStory,
-  tellAbsence,
-  tellRow,
+  readRowEvents,
 } from '../explain/explain-record.ts';
 import {readDeletions} from '../explain/record-versions.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -66,19 +66,22 @@ async function readStory(
   const {number} = question;
   const found = await findRecord(pool, stream, {account, number});
   if (found === null)
-    throw new UsageError(`explain: ${await tellAbsence(pool, {stream, account, number})}`);
+    throw new UsageError(`explain: ${await describeAbsence(pool, {stream, account, number})}`);
   const place = {accountId: account.accountId, stream: stream.name, number};
   const head = {account: account.name, stream: stream.name, number: question.number};
   if (question.field !== undefined) {
     const story = await readFieldStory(pool, found, question.field);
-    return {json: {...head, ...story}, text: `${title(head)}, ${story.field}\n${drawField(story)}`};
+    return {
+      json: {...head, ...story},
+      text: `${title(head)}, ${story.field}\n${formatField(story)}`,
+    };
   }
-  const events = tellRow(found.versions, await readDeletions(pool, place));
+  const events = readRowEvents(found.versions, await readDeletions(pool, place));
   const wishes = await listOpenWishes(pool, {
     table: stream.table.name,
     rowId: found.versions[0].rowId,
   });
-  const drawn = [title(head), drawRow(events), ...wishes.map(drawWish)];
+  const drawn = [title(head), formatRow(events), ...wishes.map(formatWish)];
   return {json: {...head, events, wanted: wishes}, text: drawn.join('\n')};
 }
 

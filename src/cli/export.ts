@@ -12,14 +12,14 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
-import {tellStep} from '../core/text.ts';
+import {printStep} from '../core/text.ts';
 import type {Delivered, DeliveryDeps} from '../delivery/deliver-star.ts';
 import {listTargetSettings} from '../delivery/targets.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading} from '../star/answer.ts';
-import {drawDbtPackage} from '../star/dbt.ts';
-import {writeCsv} from '../star/draw-answer.ts';
+import {buildDbtPackage} from '../star/dbt.ts';
+import {writeCsv} from '../star/format-answer.ts';
 import {findAsOf} from '../star/period.ts';
 import {exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
@@ -36,7 +36,7 @@ export async function exportDbt(options: {
 }): Promise<number> {
   checkPath('export', options.folder);
   const written: string[] = [];
-  for (const [path, text] of drawDbtPackage()) {
+  for (const [path, text] of buildDbtPackage()) {
     const file = join(options.folder, path);
     await writeText(file, text).catch(refuseFolder(options.folder));
     written.push(file);
@@ -307,14 +307,14 @@ export async function deliverStar(
     await refuseCopy(pool, await namePlace(config));
     const names = (await listTargetSettings(pool)).map(({name}) => name);
     const onStep = (name: string, step: string) => {
-      if (!json) tellStep(`${name}: ${step}`);
+      if (!json) printStep(`${name}: ${step}`);
     };
     const delivered: Delivered[] = [];
     for (const name of choose(names, target))
       delivered.push(await deliverOne({pool, storage: config, signal, onStep}, name));
     print(json, {
       json: delivered.map(({snapshot, ...each}) => ({...each, ...snapshot})),
-      text: draw(delivered),
+      text: formatDelivered(delivered),
     });
     return 0;
   });
@@ -353,7 +353,7 @@ async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> 
   );
 }
 
-function draw(delivered: readonly Delivered[]): string {
+function formatDelivered(delivered: readonly Delivered[]): string {
   const table = fitTable(
     ['target', 'snapshot', 'files', 'rows', 'bytes', 'old ones removed'],
     delivered.map(({target, snapshot: {name, files, rows, bytes}, removed}) => [

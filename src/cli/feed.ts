@@ -3,7 +3,7 @@
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
-import {tell, tellAside, tellFolded} from '../core/text.ts';
+import {printErr, printFolded, printOut} from '../core/text.ts';
 import {
   CursorError,
   type FeedEntry,
@@ -61,7 +61,7 @@ export async function feed(
       await sequenceFeed(warehouse.pool);
       const page = await read(warehouse, query);
       const {entries, cursor} = page;
-      print(options.json, {json: {entries, cursor}, text: drawFeed(page)});
+      print(options.json, {json: {entries, cursor}, text: formatFeed(page)});
     }
     return 0;
   });
@@ -78,15 +78,15 @@ async function follow(
   signal: AbortSignal,
 ): Promise<void> {
   const {pool, directUrl} = warehouse;
-  const watch = new FeedWatch({directUrl, pool, onProblem: (text) => tellAside(`feed: ${text}\n`)});
+  const watch = new FeedWatch({directUrl, pool, onProblem: (text) => printErr(`feed: ${text}\n`)});
   try {
     for (let {after} = query; !signal.aborted; ) {
       const waitOn = watch.watch();
       await watch.sequence();
       const page = await read(warehouse, {...query, after});
       for (const entry of page.entries)
-        if (isJson) tell(`${JSON.stringify(entry)}\n`);
-        else tellFolded(`${drawEntry(entry)}\n`);
+        if (isJson) printOut(`${JSON.stringify(entry)}\n`);
+        else printFolded(`${formatEntry(entry)}\n`);
       after = page.cursor;
       if (!page.hasMore) await waitOn(waitMs, signal);
     }
@@ -119,25 +119,25 @@ function checkTable(typed: string): void {
 const longestValue = 40;
 const shownFields = 4;
 
-function drawFeed({entries, cursor}: FeedPage): string {
+function formatFeed({entries, cursor}: FeedPage): string {
   const end = `go on with: fieldmirror feed --after ${cursor}`;
   return entries.length === 0
     ? `nothing changed\n${end}`
-    : [...entries.map(drawEntry), end].join('\n');
+    : [...entries.map(formatEntry), end].join('\n');
 }
 
 /** `2027-03-15T09:30:00Z  customers 12 changed by erp: phone_number 555-0100 → 555-0199` */
-function drawEntry(entry: FeedEntry): string {
+function formatEntry(entry: FeedEntry): string {
   const {at, account, table, number, row_id, operation, before, after} = entry;
   const row = number ?? (row_id === null ? '' : `row ${row_id}`);
   const author = entry.application ?? entry.written_by;
   const by = author === null ? '' : ` by ${author}`;
-  const fields = drawFields(before ?? {}, after ?? {}, operation);
+  const fields = formatFields(before ?? {}, after ?? {}, operation);
   const what = [account, table, row, operation].filter((part) => part !== '').join(' ');
   return `${at.slice(0, 19)}Z  ${what}${by}${fields === '' ? '' : `: ${fields}`}`;
 }
 
-function drawFields(
+function formatFields(
   before: NonNullable<FeedEntry['before']>,
   after: NonNullable<FeedEntry['after']>,
   operation: FeedEntry['operation'],
@@ -148,14 +148,14 @@ function drawFields(
   const names = Object.keys(after);
   const shown = names
     .slice(0, shownFields)
-    .map((name) => `${name} ${drawValue(before[name])} → ${drawValue(after[name])}`);
+    .map((name) => `${name} ${formatValue(before[name])} → ${formatValue(after[name])}`);
   return [
     ...shown,
     ...(names.length > shownFields ? [`${names.length - shownFields} more`] : []),
   ].join(', ');
 }
 
-function drawValue(value: unknown): string {
+function formatValue(value: unknown): string {
   if (value === null || value === undefined || value === '') return '(empty)';
   const text = (typeof value === 'string' ? value : JSON.stringify(value)).replaceAll(/\s+/g, ' ');
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;

@@ -11,6 +11,7 @@ import {
   type DeadLetter,
   deleteDeadLetter,
   deleteHook,
+  describeHookScope,
   type FeedHook,
   giveAddress,
   type HookPlan,
@@ -25,7 +26,6 @@ import {
   retryHook,
   skipBatch,
   spellWriter,
-  tellHookScope,
 } from '../feed/hooks.ts';
 import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
 import {sendBatch} from '../feed/send-hooks.ts';
@@ -139,7 +139,7 @@ export async function hooksList(config: Config, {json}: Output): Promise<number>
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const hooks = await listHooks(pool);
     const deadLetters = await listDeadLetters(pool);
-    print(json, {json: {hooks, deadLetters}, text: drawHooks(hooks, deadLetters)});
+    print(json, {json: {hooks, deadLetters}, text: formatHooks(hooks, deadLetters)});
     return 0;
   });
 }
@@ -309,7 +309,7 @@ function noLetter(verb: string, name: string, letter: string): UsageError {
 /**
  * How `hooks list` looks: a table of subscribers, what is wrong with them, then the dead letters.
  */
-function drawHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
+function formatHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
   if (hooks.length === 0)
     return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';
   const head = ['subscriber', 'at', 'of', 'last taken', 'behind', 'state'];
@@ -335,7 +335,7 @@ function describeHook({name, target, sentAt, behind, ...hook}: FeedHook): (strin
   return [
     name,
     target,
-    tellHookScope(hook),
+    describeHookScope(hook),
     sentAt === null ? 'never' : formatAgo(sentAt),
     behind === null ? '?' : formatNumber(behind),
     hook.stoppedAt !== null

@@ -6,14 +6,14 @@ import {isIP} from 'node:net';
 import {makeSignInCode} from '../accounts/access.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import {openServer as listen, type ServerOptions} from '../console/server.ts';
-import type {Doings, GivenRule} from '../console/services.ts';
+import type {ConsoleServices, GivenRule} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {parseInterval} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
 import type {Role} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
-import {tellAside} from '../core/text.ts';
+import {printErr} from '../core/text.ts';
 import {openPools} from '../http/api.ts';
 import type {PlannedRule} from './alerts.ts';
 import {toHealthInput} from './status.ts';
@@ -49,16 +49,16 @@ export async function openHttpServer(
 ): Promise<OpenedServer> {
   const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
   const {consoleUrl: publicUrl, hostNames, proxy} = config;
-  const doings = makeDoings(config, {pool, directUrl});
+  const services = makeConsoleServices(config, {pool, directUrl});
   const running = await listen({
     ...{pools, telemetry, ...listening},
-    console: {publicUrl, hostNames, proxy, directUrl, doings},
+    console: {publicUrl, hostNames, proxy, directUrl, services},
   }).catch(async (error: unknown) => {
     await pools.close();
     throw error;
   });
   if (!isLoopback(listening.host) && publicUrl?.protocol !== 'https:')
-    tellAside(
+    printErr(
       `http: ${listening.host} can be reached by other machines, ` +
         'and what comes and goes there, keys too, can be read on the way: ' +
         'put TLS in front of it\n',
@@ -79,10 +79,10 @@ function linkOf(url: string, code: Secret): string {
   return `${url}/sign-in?code=${code.reveal()}`;
 }
 
-function makeDoings(
+function makeConsoleServices(
   config: Config,
   {pool, directUrl}: Pick<Warehouse, 'pool' | 'directUrl'>,
-): Doings {
+): ConsoleServices {
   return {
     healthInput: toHealthInput(config),
     examine: async () => (await import('./doctor.ts')).examine(config),

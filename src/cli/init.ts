@@ -48,7 +48,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
     const found = await findAccount(asker, config, options);
     const timeZone = await findZone(asker, found.page, options.timeZone);
     const account = {...found, timeZone};
-    const kept = await keepAccount(
+    const kept = await saveAccount(
       asker,
       {...config, settings: []},
       {account, embedded: options.embedded},
@@ -342,7 +342,7 @@ function isTold(error: unknown): error is Error {
 // The warehouse of an account that answers: tried, migrated, and given the account.
 
 /** The warehouse of the account. */
-interface Kept {
+interface SavedWarehouse {
   /** Null: the embedded Postgres. */
   readonly databaseUrl: string | null;
   readonly directUrl: string | null;
@@ -354,15 +354,18 @@ interface Kept {
 type Account = FoundAccount & {readonly timeZone: string};
 
 /** @throws the errors of `init` */
-async function keepAccount(
+async function saveAccount(
   asker: Asker | null,
   config: Config,
   {account, embedded}: {readonly account: Account; readonly embedded: boolean},
-): Promise<Kept> {
+): Promise<SavedWarehouse> {
   const {directUrl} = config;
   if (embedded || config.databaseUrl !== null || asker === null) {
     const databaseUrl = embedded ? null : config.databaseUrl;
-    return await keep({...config, databaseUrl, directUrl: embedded ? null : directUrl}, account);
+    return await saveInWarehouse(
+      {...config, databaseUrl, directUrl: embedded ? null : directUrl},
+      account,
+    );
   }
   const question =
     'The warehouse: postgres://user:password@host/database (it is not shown), ' +
@@ -370,7 +373,7 @@ async function keepAccount(
   const take = async (answer: string) => {
     const databaseUrl = answer === '' ? null : checkDatabase(answer);
     try {
-      return await keep({...config, databaseUrl, directUrl: null}, account);
+      return await saveInWarehouse({...config, databaseUrl, directUrl: null}, account);
     } catch (error) {
       const mayBeMended = error instanceof FatalError || error instanceof RetryableError;
       // The one of its own has no other address that could be typed.
@@ -388,7 +391,7 @@ function checkDatabase(address: string): string {
   );
 }
 
-async function keep(config: Config, account: Account): Promise<Kept> {
+async function saveInWarehouse(config: Config, account: Account): Promise<SavedWarehouse> {
   const {apiUrl, timeZone, name} = account;
   return await withWarehouse(config, {migrates: true}, async (warehouse) => {
     const {pool, place} = warehouse;

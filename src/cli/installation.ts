@@ -5,7 +5,7 @@ import {resealAll} from '../accounts/seals.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
-import {tellAside} from '../core/text.ts';
+import {printErr} from '../core/text.ts';
 import {
   claimInstallation,
   describeCopy,
@@ -17,7 +17,7 @@ import {
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {checkRoles, describeRoles, listRoleStatements} from '../schema/checks.ts';
 import {print, typeBack} from './terminal.ts';
-import {bringUpToDate, tellWait, withWarehouse} from './warehouse.ts';
+import {bringUpToDate, printWait, withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
@@ -50,7 +50,7 @@ export async function claim(
     const installation = await readInstallationRow(pool);
     const {database} = installation;
     const name = await namePlace(config);
-    tellAside(
+    printErr(
       `${describeCopy(installation, name) ?? describe(installation)}\n` +
         `From now on ${place} works for its accounts: changes are sent, sweeps are run. ` +
         'No other copy may do so any more.\n',
@@ -143,7 +143,7 @@ export async function migrate(config: Config, options: {readonly json: boolean})
       // A worker may not make the tables of the queue: a login that may, makes them here.
       if (config.redisUrl === null) {
         const {migrateQueue} = await import('../../jobs/queue.ts');
-        await migrateQueue(directUrl, {tell: tellWait});
+        await migrateQueue(directUrl, {tell: printWait});
       }
       const done = applied === 1 ? '1 migration' : `${applied} migrations`;
       const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${done} applied`;

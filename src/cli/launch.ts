@@ -4,12 +4,12 @@
 import {registerHooks} from 'node:module';
 import {dirname, join} from 'node:path';
 import {packageRoot, readVersion} from '../core/package.ts';
-import {tell} from '../core/text.ts';
+import {printOut} from '../core/text.ts';
 
 /** Prints the version where nothing else is asked for, without the reader of the command line. */
-export function tellVersion(args: readonly string[]): boolean {
+export function printVersion(args: readonly string[]): boolean {
   const isAsked = args.length === 1 && args[0] === '--version';
-  if (isAsked) tell(`${readVersion()}\n`);
+  if (isAsked) printOut(`${readVersion()}\n`);
   return isAsked;
 }
 

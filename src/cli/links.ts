@@ -11,7 +11,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, defaultSystem, nearest} from '../core/names.ts';
-import {tellAside} from '../core/text.ts';
+import {printErr} from '../core/text.ts';
 import {countDifferences, type Matches, type Pair} from '../match/match.ts';
 import type {PlainParty} from '../match/party.ts';
 import {
@@ -115,9 +115,9 @@ async function compare(
 ): Promise<number> {
   const name = nameOf(file);
   const {parties, refused, unknown} = await readParties(readFileLines(linesOf(file)), name);
-  tellRefused(name, refused);
+  printRefused(name, refused);
   for (const column of unknown)
-    tellAside(`${name}: column ${column} is not read${nearest(column, partyColumns)}\n`);
+    printErr(`${name}: column ${column} is not read${nearest(column, partyColumns)}\n`);
   const matching = await matchRows(pool, place, {parties, country: toCountry(country)});
   const {matches, rows} = matching;
   if (review !== undefined) await writeReview(review, matches, rows, place.columns);
@@ -159,12 +159,12 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   }
 }
 
-function tellRefused(name: string, refused: readonly RefusedLine[]): void {
+function printRefused(name: string, refused: readonly RefusedLine[]): void {
   for (const {line, refusal} of refused.slice(0, mostRefusals))
-    tellAside(`${name}, line ${line}: ${refusal}; it is left out\n`);
+    printErr(`${name}, line ${line}: ${refusal}; it is left out\n`);
   const rest = refused.length - mostRefusals;
   if (rest > 0)
-    tellAside(`${name}: ${formatNumber(rest)} more lines are left out; --json lists all\n`);
+    printErr(`${name}: ${formatNumber(rest)} more lines are left out; --json lists all\n`);
 }
 
 const reviewColumns = [
@@ -301,12 +301,12 @@ async function decide(
 ): Promise<number> {
   const name = nameOf(file);
   const {links, refused} = await readDecisions(readFileLines(linesOf(file)), name);
-  tellRefused(name, refused);
+  printRefused(name, refused);
   const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
   const set = new Set(written?.rowIds);
   const left = written === null ? [] : links.filter(({rowId}) => !set.has(rowId));
   for (const {line, key, rowId} of left.slice(0, mostRefusals))
-    tellAside(
+    printErr(
       `${name}, line ${line}: row ${rowId} or key ${key} is linked already, or the account ` +
         'has no such row; it is left out\n',
     );

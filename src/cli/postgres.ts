@@ -6,10 +6,10 @@ import {constants} from 'node:os';
 import {join} from 'node:path';
 import type pg from 'pg';
 import {listWorkers} from '../accounts/workers.ts';
-import {tellChangeCount} from '../changes/words.ts';
+import {describeChangeCount} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {tellAside, tellStep} from '../core/text.ts';
+import {printErr, printStep} from '../core/text.ts';
 import {
   dropOwnSchemas,
   listDependents,
@@ -25,7 +25,7 @@ import {
   removeEmbedded,
 } from '../postgres/embedded.ts';
 import {callOf, fitTable, print, typeBack} from './terminal.ts';
-import {requireEmbedded, tellWait, withWarehouse} from './warehouse.ts';
+import {printWait, requireEmbedded, withWarehouse} from './warehouse.ts';
 
 interface UrlOptions {
   /** Whether the password is part of what is printed. */
@@ -46,8 +46,7 @@ export async function url(config: Config, {password, json}: UrlOptions): Promise
   const bare = withoutPassword(whole);
   const shown = password ? whole : bare;
   print(json, {json: {url: shown}, text: shown});
-  if (!json && shown !== whole)
-    tellAside(`its password is left out: ${describePassword(config)}\n`);
+  if (!json && shown !== whole) printErr(`its password is left out: ${describePassword(config)}\n`);
   return 0;
 }
 
@@ -187,9 +186,9 @@ export async function reset(config: Config, {json}: Output): Promise<number> {
 
 async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
   const shown = join(home, 'postgres');
-  if (!hasEmbedded(home)) return tellNothing(json, `there is no Postgres in ${shown}`);
+  if (!hasEmbedded(home)) return reportNothing(json, `there is no Postgres in ${shown}`);
   const openedAt = new Date();
-  const embedded = await openEmbeddedPostgres(home, tellStep);
+  const embedded = await openEmbeddedPostgres(home, printStep);
   let held: Held;
   try {
     held = await withPool(await embedded.url('warehouse'), async (pool) => {
@@ -216,7 +215,7 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
     const {host, pathname} = new URL(address);
     const place = `${host}${pathname}`;
     if ((await readHeld(pool)).schemas.length === 0)
-      return tellNothing(json, `${place} has no schema of Fieldmirror`);
+      return reportNothing(json, `${place} has no schema of Fieldmirror`);
     await refuseWorkers(pool, place);
     refuseDependents(place, await listDependents(pool));
     const database = decodeURIComponent(pathname.slice(1));
@@ -242,7 +241,7 @@ const next = () =>
   `${callOf('start')} begins anew, with the settings that are there (the environment, .env). ` +
   'Backups, roles and files of settings stay';
 
-function tellNothing(json: boolean, reason: string): number {
+function reportNothing(json: boolean, reason: string): number {
   print(json, {json: {removed: null}, text: `nothing to remove: ${reason}`});
   return 0;
 }
@@ -250,8 +249,8 @@ function tellNothing(json: boolean, reason: string): number {
 /** Shows what goes, and lets a person type its name back. */
 async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> {
   const held = await readHeld(pool);
-  tellAside(
-    `${drawHeld(held)}\nRemoved for good: ${goes}.\n` +
+  printErr(
+    `${formatHeld(held)}\nRemoved for good: ${goes}.\n` +
       'The service keeps what it has, and hears nothing of it.\n',
   );
   await typeBack('to remove it', name);
@@ -308,7 +307,7 @@ async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>):
     max: 1,
     applicationName,
     statementTimeoutMs: 0,
-    onWait: tellWait,
+    onWait: printWait,
   });
   try {
     return await use(pool);
@@ -352,7 +351,7 @@ export async function readHeld(db: Queryable): Promise<Held> {
   return {schemas, accounts: accounts.map(({name}) => name), openChanges: changes[0]?.open ?? 0};
 }
 
-function drawHeld({schemas, accounts, openChanges}: Held): string {
+function formatHeld({schemas, accounts, openChanges}: Held): string {
   const rows = schemas.map(({schema, tables, bytes}) => [
     schema,
     tables,
@@ -364,7 +363,7 @@ function drawHeld({schemas, accounts, openChanges}: Held): string {
     ...(openChanges === 0
       ? []
       : [
-          `${tellChangeCount(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: ` +
+          `${describeChangeCount(openChanges)} ${openChanges === 1 ? 'is' : 'are'} not settled: ` +
             'what was not sent is never sent',
         ]),
   ].join('\n');

@@ -20,7 +20,7 @@ import {
   UsageError,
 } from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {tellAside} from '../core/text.ts';
+import {printErr} from '../core/text.ts';
 import {describeMissingPackage} from './launch.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
@@ -32,8 +32,8 @@ const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 export function reportError(error: unknown): number {
   const exitCode = exitCodeOf(error);
   // Commander has reported its own errors already, but for their page.
-  if (!(error instanceof CommanderError)) tellAside(`${describe(error, exitCode)}\n`);
-  else if (exitCode === exitCodes.usage) tellAside(`${seeKind('usage')}\n`);
+  if (!(error instanceof CommanderError)) printErr(`${describe(error, exitCode)}\n`);
+  else if (exitCode === exitCodes.usage) printErr(`${seeKind('usage')}\n`);
   return exitCode;
 }
 
@@ -111,7 +111,7 @@ export function awaitStop(): AbortSignal {
   const stopOrEnd = (signal: StopSignal) => {
     if (stopping.signal.aborted) process.exit(codeOfSignal(signal));
     // A person looks on, and whatever comes next may take seconds.
-    if (signal === 'SIGINT') tellAside('\nStopping. Ctrl-C again ends at once.\n');
+    if (signal === 'SIGINT') printErr('\nStopping. Ctrl-C again ends at once.\n');
     stop(new StoppedError('stopped', signal));
   };
   process.on('SIGINT', () => stopOrEnd('SIGINT'));
@@ -443,7 +443,7 @@ export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
  * patience, and in the end that the process stops. Returns after the last word; it never fails, for
  * the work does not hang on who watches.
  */
-export async function tellSupervisor(
+export async function notifySupervisor(
   {socket, patienceMs}: Supervisor,
   watched: Watched,
 ): Promise<void> {

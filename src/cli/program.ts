@@ -3,7 +3,7 @@
 
 import {Command} from 'commander';
 import {readVersion} from '../core/package.ts';
-import {tell, tellAside} from '../core/text.ts';
+import {printErr, printOut} from '../core/text.ts';
 import {
   awaitStop,
   codeOfSignal,
@@ -57,7 +57,7 @@ export function buildProgram(signal: AbortSignal): Command {
     .showSuggestionAfterError()
     .showHelpAfterError('(fieldmirror --help lists the verbs)')
     .exitOverride()
-    .configureOutput({writeOut: tell, writeErr: tellAside})
+    .configureOutput({writeOut: printOut, writeErr: printErr})
     .addHelpText('after', helpEnd);
   const json = () => ({json: program.opts().json === true});
   for (const add of groups) add(program, {json, signal});
@@ -65,12 +65,12 @@ export function buildProgram(signal: AbortSignal): Command {
     for (const verb of [command, ...command.commands])
       verb
         .option('--json', 'print one JSON document instead of text')
-        .showHelpAfterError(`(${tellHelp(verb)})`);
+        .showHelpAfterError(`(${describeHelp(verb)})`);
   return program;
 }
 
 /** `fieldmirror hooks add --help lists its options`: the call whose help has what was mistyped. */
-function tellHelp(verb: Command): string {
+function describeHelp(verb: Command): string {
   const above = verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
   const call = ['fieldmirror', ...above, verb.name(), '--help'].join(' ');
   return `${call} lists its ${verb.commands.length > 0 ? 'verbs' : 'options'}`;

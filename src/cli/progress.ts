@@ -1,8 +1,15 @@
 // How far a work that takes long is, on a terminal and in a log.
 
 import cliProgress from 'cli-progress';
-import {paceOf, tellPace} from '../core/format.ts';
-import {canDraw, drawAside, tellAside, tellFolded, tellStep, toPrintable} from '../core/text.ts';
+import {describePace, paceOf} from '../core/format.ts';
+import {
+  canDraw,
+  printErr,
+  printFolded,
+  printKeystrokes,
+  printStep,
+  toPrintable,
+} from '../core/text.ts';
 
 /**
  * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;
@@ -43,14 +50,14 @@ const machineClock: Clock = () => performance.now();
 /** @param isQuiet - prints nothing at all: the caller prints JSON */
 export function watchProgress(isQuiet: boolean): Progress {
   if (isQuiet)
-    return {begin: () => {}, advance: () => {}, end: () => {}, note: tellStep, close: () => {}};
-  return canDraw(process.stdout) ? drawBars(process.stdout) : printLines();
+    return {begin: () => {}, advance: () => {}, end: () => {}, note: printStep, close: () => {}};
+  return canDraw(process.stdout) ? formatBars(process.stdout) : printLines();
 }
 
 /** Results go to standard output, steps to standard error. */
 export function printLines(
   clock = machineClock,
-  aside: (line: string) => void = tellStep,
+  aside: (line: string) => void = printStep,
 ): Progress {
   const begun = new Map<
     string,
@@ -66,16 +73,18 @@ export function printLines(
       const own = begun.get(stream);
       if (own === undefined || clock() - own.toldAt < lineEveryMs) return;
       own.toldAt = clock();
-      aside(`sweeping ${stream}: ${tellRecords(records, own.expected, own.toldAt - own.beganAt)}`);
+      aside(
+        `sweeping ${stream}: ${describeRecords(records, own.expected, own.toldAt - own.beganAt)}`,
+      );
     },
-    end: (_stream, line) => tellFolded(`${line}\n`),
+    end: (_stream, line) => printFolded(`${line}\n`),
     note: (line) => aside(line),
     close: () => {},
   };
 }
 
 /** One line a stream, in place. @param terminal - where they are drawn */
-export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock): Progress {
+export function formatBars(terminal: NodeJS.WritableStream, clock = machineClock): Progress {
   const bars = openBars(terminal);
   const drawn = new Map<
     string,
@@ -83,7 +92,7 @@ export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock):
   >();
   return {
     begin: (stream, expected) => {
-      const far = tellRecords(0, expected, 0);
+      const far = describeRecords(0, expected, 0);
       const facts: Facts = {name: stream.padEnd(10), far, expected, end: null};
       drawn.set(stream, {bar: bars.create(expected, 0, facts), beganAt: null, expected});
     },
@@ -92,7 +101,7 @@ export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock):
       if (own === undefined) return;
       // Sweeps wait for one another: the time of one begins with its first batch.
       own.beganAt ??= clock();
-      own.bar.update(records, {far: tellRecords(records, own.expected, clock() - own.beganAt)});
+      own.bar.update(records, {far: describeRecords(records, own.expected, clock() - own.beganAt)});
     },
     end: (stream, end) => drawn.get(stream)?.bar.update({end}),
     note: (line) => bars.log(`${toPrintable(line)} …\n`),
@@ -103,8 +112,8 @@ export function drawBars(terminal: NodeJS.WritableStream, clock = machineClock):
 }
 
 /** A total that was passed was no total. */
-function tellRecords(done: number, expected: number, elapsedMs: number): string {
-  return tellPace(paceOf({done, total: expected === 0 ? null : expected, elapsedMs}), {
+function describeRecords(done: number, expected: number, elapsedMs: number): string {
+  return describePace(paceOf({done, total: expected === 0 ? null : expected, elapsedMs}), {
     things: 'records',
   });
 }
@@ -120,23 +129,23 @@ export interface PushProgress {
 /** @param isQuiet - prints nothing at all: the caller prints JSON */
 export function watchPush(isQuiet: boolean): PushProgress {
   if (isQuiet) return {begin: () => {}, advance: () => {}, close: () => {}};
-  return canDraw(process.stdout) ? drawPushBar(process.stdout) : printPushLines(tickEach);
+  return canDraw(process.stdout) ? formatPushBar(process.stdout) : printPushLines(tickEach);
 }
 
-export function drawPushBar(terminal: NodeJS.WritableStream, clock = machineClock): PushProgress {
+export function formatPushBar(terminal: NodeJS.WritableStream, clock = machineClock): PushProgress {
   const bars = openBars(terminal);
   let bar: cliProgress.SingleBar | null = null;
   let state = {done: 0, total: 0, beganAt: 0};
   return {
     begin: (account, due) => {
       state = {done: 0, total: due, beganAt: clock()};
-      const far = tellChanges(state, 0);
+      const far = describeChanges(state, 0);
       if (due > 0)
         bar = bars.create(due, 0, {name: account, far, expected: due, end: null} satisfies Facts);
     },
     advance: () => {
       state.done++;
-      bar?.update(state.done, {far: tellChanges(state, clock() - state.beganAt)});
+      bar?.update(state.done, {far: describeChanges(state, clock() - state.beganAt)});
     },
     close: () => {
       if (bars.isActive) bars.stop();
@@ -159,7 +168,7 @@ const tickEach: Tick = (call, everyMs) => {
 export function printPushLines(
   tick: Tick,
   clock = machineClock,
-  aside: (text: string) => void = tellAside,
+  aside: (text: string) => void = printErr,
 ): PushProgress {
   let state = {done: 0, total: 0, beganAt: 0};
   let end = () => {};
@@ -168,7 +177,7 @@ export function printPushLines(
       end();
       state = {done: 0, total: due, beganAt: clock()};
       const line = () =>
-        aside(`pushing ${account}: ${tellChanges(state, clock() - state.beganAt)} …\n`);
+        aside(`pushing ${account}: ${describeChanges(state, clock() - state.beganAt)} …\n`);
       if (due > 0) end = tick(line, lineEveryMs);
     },
     advance: () => void state.done++,
@@ -177,11 +186,11 @@ export function printPushLines(
 }
 
 /** Changes made meanwhile are carried, too. */
-function tellChanges(
+function describeChanges(
   {done, total}: {readonly done: number; readonly total: number},
   elapsedMs: number,
 ): string {
-  return tellPace(paceOf({done, total: Math.max(done, total), elapsedMs}), {
+  return describePace(paceOf({done, total: Math.max(done, total), elapsedMs}), {
     things: 'changes',
     isExact: true,
   });
@@ -189,7 +198,7 @@ function tellChanges(
 
 function openBars(terminal: NodeJS.WritableStream): cliProgress.MultiBar {
   return new cliProgress.MultiBar({
-    format: (_options, {value}, facts: Facts) => drawLine(value, facts),
+    format: (_options, {value}, facts: Facts) => formatLine(value, facts),
     hideCursor: true,
     clearOnComplete: false,
     stream: terminal,
@@ -200,7 +209,7 @@ function openBars(terminal: NodeJS.WritableStream): cliProgress.MultiBar {
  * A stream that was never swept has no known total and no bar: an empty or a full one would be a
  * claim.
  */
-function drawLine(value: number, {name, far, expected, end}: Facts): string {
+function formatLine(value: number, {name, far, expected, end}: Facts): string {
   if (end !== null) return toPrintable(end);
   if (expected === 0) return toPrintable(`${name} ${far}`);
   const filled = Math.min(barWidth, Math.floor((value / expected) * barWidth));
@@ -221,16 +230,16 @@ export interface Screen {
   draw(chunk: Uint8Array): void;
 }
 
-const machineScreen: Screen = {isTerminal: canDraw(process.stderr), draw: drawAside};
+const machineScreen: Screen = {isTerminal: canDraw(process.stderr), draw: printKeystrokes};
 
 /**
  * Names a step before it begins, and at a terminal counts on the same line how far it is; elsewhere
- * the name is all, as of `tellStep`.
+ * the name is all, as of `printStep`.
  * @param step - a text of ours, as it is drawn as it stands
  */
 export function countSteps(step: string, total: number, screen: Screen = machineScreen): Counter {
   if (!screen.isTerminal) {
-    tellStep(step);
+    printStep(step);
     return {at: () => {}, end: () => {}};
   }
   const draw = (text: string) => screen.draw(Buffer.from(text));

@@ -7,26 +7,26 @@ import {countChanges, countMovingChanges} from '../changes/change-health.ts';
 import {type HeldChanges, readHeldChanges} from '../changes/claim-changes.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../changes/request.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
-import {nameChange, nameOutcome, tellReason} from '../changes/words.ts';
+import {describeReason, nameChange, nameOutcome} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {tell} from '../core/text.ts';
+import {printOut} from '../core/text.ts';
 import {inTone} from '../core/tone.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {pushAccount} from '../push/push.ts';
 import type {Carried, PushCounts} from '../push/run.ts';
-import {isLoginText, loginText, setLogin, tellLogin} from '../push/set-login.ts';
+import {describeLogin, isLoginText, loginText, setLogin} from '../push/set-login.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {
+  type App,
   describeUnopened,
   listServed,
   requireOpened,
   type Served,
-  type World,
-  withWorld,
+  withApp,
 } from './app.ts';
-import {drawPlan} from './changes.ts';
+import {formatPlan} from './changes.ts';
 import {type PushProgress, watchPush} from './progress.ts';
 import {print, readSecret, wrap} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
@@ -58,7 +58,7 @@ export async function push(
       await printPlan(pool, accounts, json);
       return 0;
     });
-  return await withWorld(
+  return await withApp(
     config,
     async (world) => {
       const {active, unopened} = await listPushed(world, name);
@@ -66,7 +66,7 @@ export async function push(
       const pushed = await pushAll(world, active, {signal, progress}).finally(() =>
         progress.close(),
       );
-      const text = [drawPushed(pushed), ...describeUnopened(unopened)].join('\n');
+      const text = [formatPushed(pushed), ...describeUnopened(unopened)].join('\n');
       print(json, {json: {...pushed, unopened}, text});
       if (unopened.length > 0) return 3;
       return pushed.needy.length > 0 ? 1 : 0;
@@ -76,7 +76,7 @@ export async function push(
 }
 
 async function listPushed(
-  world: World,
+  world: App,
   name: string | undefined,
 ): Promise<Pick<Served, 'active' | 'unopened'>> {
   if (name === undefined) return await listServed(world);
@@ -90,7 +90,7 @@ async function listPushed(
  * progress is left open
  */
 export async function pushAll(
-  world: Pick<World, 'pool' | 'databaseUrl' | 'openAccount' | 'log'>,
+  world: Pick<App, 'pool' | 'databaseUrl' | 'openAccount' | 'log'>,
   accounts: readonly Account[],
   {signal, progress}: {readonly signal: AbortSignal; readonly progress?: PushProgress},
 ): Promise<Pushed> {
@@ -141,7 +141,7 @@ async function printPlan(
   for await (const batch of readPlans(db, accounts)) {
     count += batch.length;
     if (isJson) plans.push(...batch);
-    else tell(batch.map(drawOne).join(''));
+    else printOut(batch.map(formatOne).join(''));
   }
   const requests = count === 1 ? '1 request' : `${formatNumber(count)} requests`;
   const text = count === 0 ? 'nothing waits to be sent' : `${requests}; nothing was sent`;
@@ -167,10 +167,10 @@ async function* readPlans(db: Queryable, accounts: readonly Account[]): AsyncGen
   }
 }
 
-function drawOne(plan: Plan): string {
+function formatOne(plan: Plan): string {
   const waits = plan.waitsFor === null ? '' : `, waits for change ${plan.waitsFor}`;
   const head = `change ${plan.changeId}: ${plan.change}, ${nameState(plan.state)}${waits}`;
-  return `${[head, ...drawPlan(plan).map((line) => `  ${line}`)].join('\n')}\n\n`;
+  return `${[head, ...formatPlan(plan).map((line) => `  ${line}`)].join('\n')}\n\n`;
 }
 
 /** The result of a push. */
@@ -195,15 +195,15 @@ const nothing = 'nothing was due';
 
 /** Whether there was anything to push, or is still. */
 export function hasPushed({accounts, needy}: Pushed): boolean {
-  return needy.length > 0 || accounts.some((pushed) => tellCounts(pushed) !== nothing);
+  return needy.length > 0 || accounts.some((pushed) => describeCounts(pushed) !== nothing);
 }
 
 /** A line for each account, and the changes that need a person. */
-export function drawPushed({accounts, needy}: Pushed): string {
+export function formatPushed({accounts, needy}: Pushed): string {
   if (accounts.length === 0) return 'no account is active: fieldmirror accounts list';
   const width = Math.max(...accounts.map(({account}) => account.length));
   const lines = accounts.map((pushed) =>
-    wrap(`${pushed.account.padEnd(width)}  ${tellCounts(pushed)}`),
+    wrap(`${pushed.account.padEnd(width)}  ${describeCounts(pushed)}`),
   );
   if (needy.length === 0) return lines.join('\n');
   const more = needy.length - shownNeedy;
@@ -211,12 +211,12 @@ export function drawPushed({accounts, needy}: Pushed): string {
     ...lines,
     '',
     inTone('Needs a person:', 'bad'),
-    ...needy.slice(0, shownNeedy).flatMap(drawNeedy),
+    ...needy.slice(0, shownNeedy).flatMap(formatNeedy),
     ...(more > 0 ? [`  and ${formatNumber(more)} more: fieldmirror changes list`] : []),
   ].join('\n');
 }
 
-function tellCounts({
+function describeCounts({
   done,
   rejected,
   conflict,
@@ -249,11 +249,12 @@ function tellCounts({
   ].join('; ');
 }
 
-function drawNeedy(change: Change): string[] {
+function formatNeedy(change: Change): string[] {
   const {changeId} = change;
   return [
     wrap(
-      `  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ${tellReason(change)}`,
+      `  change ${changeId}, ${nameChange(change)}, ${nameOutcome(change)}: ` +
+        describeReason(change),
     ),
     `    fieldmirror changes show ${changeId}`,
   ];
@@ -281,7 +282,7 @@ export async function employeesLogin(
 ): Promise<number> {
   if (!isLoginText(username))
     throw new UsageError(`employees login: --username: expected ${loginText}, got another text`);
-  return await withWorld(
+  return await withApp(
     config,
     async (world) => {
       const account = requireActive(await chooseAccount(world, name));
@@ -295,10 +296,10 @@ export async function employeesLogin(
       const asked = {accountId, number, username, password, force, by: null};
       const result = await setLogin(world, asked, signal);
       const {outcome, words, hint = null} = result;
-      if (outcome === 'not-found') throw new UsageError(tellLogin(result));
+      if (outcome === 'not-found') throw new UsageError(describeLogin(result));
       print(json, {
         json: {employee_number: number, username, outcome, detail: words, hint},
-        text: wrap(tellLogin(result)),
+        text: wrap(describeLogin(result)),
       });
       return exitCodes[outcome];
     },

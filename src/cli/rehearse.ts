@@ -10,7 +10,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
-import {tellAside, tellStep} from '../core/text.ts';
+import {printErr, printStep} from '../core/text.ts';
 import {readByCursor} from '../postgres/sql.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import type {Effect} from '../service/business.ts';
@@ -93,7 +93,7 @@ async function* readRehearsalRows(
   for (const source of sources) {
     const columns = columnsOf(source);
     const masked = columns.filter(({isPersonal}) => isPersonal).map(({name}) => name);
-    const query = drawQuery(source, columns);
+    const query = formatQuery(source, columns);
     for await (const rows of readByCursor<RawRow>(client, query, [accountId], rowsAtOnce))
       yield rows.map((row) => toServiceRow(source, row, {key, masked}));
   }
@@ -134,7 +134,7 @@ function columnsOf({table, to, instead = {}}: Source): Taken[] {
     });
 }
 
-function drawQuery({table, to, parent, kind}: Source, columns: readonly Taken[]): string {
+function formatQuery({table, to, parent, kind}: Source, columns: readonly Taken[]): string {
   const list = columns.map(({name, sql}) => `${sql} AS "${name}"`);
   if (to === jobResource)
     list.push(`(SELECT coalesce(array_agg(employee_id ORDER BY employee_id), '{}')
@@ -263,7 +263,7 @@ async function startFilled(
   const {port} = options;
   const letGo = await reservePort(port);
   try {
-    tellFilled(await fill({pool, account, databaseUrl}));
+    printFilled(await fill({pool, account, databaseUrl}));
   } finally {
     await letGo();
   }
@@ -275,7 +275,7 @@ async function startFilled(
 async function printEffects(databaseUrl: string, json: boolean): Promise<void> {
   const {readEffects} = await import('../service/business.ts');
   const effects = await readEffects(databaseUrl);
-  print(json, {json: effects, text: drawEffects(effects)});
+  print(json, {json: effects, text: formatEffects(effects)});
 }
 
 interface Filled {
@@ -292,7 +292,7 @@ interface FillPlace {
 
 async function fill({pool, account, databaseUrl}: FillPlace): Promise<Filled> {
   const {fillRehearsal} = await import('../service/business.ts');
-  tellStep(`filling the rehearsal with account ${account.name}`);
+  printStep(`filling the rehearsal with account ${account.name}`);
   const client = await pool.connect();
   try {
     await beginReading(client);
@@ -311,10 +311,10 @@ async function fill({pool, account, databaseUrl}: FillPlace): Promise<Filled> {
   }
 }
 
-function tellFilled({records, leftOut}: Filled): void {
-  tellAside(`${formatNumber(records)} records, with personal data masked\n`);
+function printFilled({records, leftOut}: Filled): void {
+  printErr(`${formatNumber(records)} records, with personal data masked\n`);
   if (leftOut > 0)
-    tellAside(`left out: ${formatNumber(leftOut)} rows without an id, or without their parent\n`);
+    printErr(`left out: ${formatNumber(leftOut)} rows without an id, or without their parent\n`);
 }
 
 /** The token opens masked data only, so it may be shown. */
@@ -340,7 +340,7 @@ function describe(
 
 const words = {create: 'created', update: 'updated', delete: 'deleted'} as const;
 
-function drawEffects(effects: readonly Effect[]): string {
+function formatEffects(effects: readonly Effect[]): string {
   if (effects.length === 0) return 'Nothing would have changed.';
   const rows = effects.map(({table, kind, records, times, fields}) => [
     table,

@@ -16,21 +16,21 @@ import {endDeadLeases} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {capitalise, isId, tellAside} from '../core/text.ts';
+import {capitalise, isId, printErr} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
 import {
   countPrunable,
+  describeDays,
   pruneHistory,
   type Retention,
   readPruningLeaseMs,
   readRetention,
-  tellDays,
   wordsOf,
 } from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print, typeBack} from './terminal.ts';
-import {tellWait, withWarehouse} from './warehouse.ts';
+import {printWait, withWarehouse} from './warehouse.ts';
 
 interface PruneOptions {
   /** Only counts. */
@@ -82,19 +82,19 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
     const told = joined === 0 ? '' : `\n${formatNumber(joined)} pairs of versions were joined`;
     print(json, {
       json: {state: dryRun ? 'counted' : 'pruned', kinds: rows, joinedVersions: joined},
-      text: `${draw(rows, dryRun)}${told}`,
+      text: `${formatPruned(rows, dryRun)}${told}`,
     });
     return 0;
   });
 }
 
-function draw(rows: readonly Row[], isDry: boolean): string {
+function formatPruned(rows: readonly Row[], isDry: boolean): string {
   const total = rows.reduce((sum, {count}) => sum + count, 0);
   const table = fitTable(
     ['what', 'kept', isDry ? 'would go' : 'removed', 'gone from before'],
     rows.map(({kind, days, count, prunedTo}) => [
       wordsOf(kind),
-      tellDays(days),
+      describeDays(days),
       count,
       prunedTo ?? '',
     ]),
@@ -132,8 +132,8 @@ export async function forget(
             `got ${number}, of which nothing is here`,
         );
       const label = `customer ${number} of ${account.name}`;
-      tellAside(
-        `${drawRemoved(await countForgotten(pool, customer))}\n` +
+      printErr(
+        `${formatRemoved(await countForgotten(pool, customer))}\n` +
           `${describeEnd(label, held).join('\n')}\n`,
       );
       await typeBack(`to forget ${label}`, held.name ?? number);
@@ -176,7 +176,7 @@ export async function clearUp(
 function openPatient(directUrl: string): ReturnType<typeof openPool> {
   return openPool(directUrl, {
     ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
-    onWait: tellWait,
+    onWait: printWait,
   });
 }
 
@@ -189,7 +189,7 @@ function checkArguments(stream: string, number: string): void {
     throw new UsageError(`forget customers: expected the number of a customer, got "${number}"`);
 }
 
-function drawRemoved(removed: readonly ForgottenRows[]): string {
+function formatRemoved(removed: readonly ForgottenRows[]): string {
   if (removed.length === 0) return 'Nothing personal of it is here any more.';
   return fitTable(
     ['table', 'rows that are emptied or go'],

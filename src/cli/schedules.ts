@@ -19,7 +19,7 @@ import {freshness, schedule, scheduleName, schedulesSection} from '../settings/m
 import {intervalMs, isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
 import {allStreams, findStream} from '../streams/all.ts';
-import {findFreshnessCost, requestsADay, tellFreshnessCost} from '../sweeps/freshness.ts';
+import {describeFreshnessCost, findFreshnessCost, requestsADay} from '../sweeps/freshness.ts';
 import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
@@ -86,7 +86,7 @@ export async function schedulesList(
       'requests a day',
     ];
     const text =
-      rows.length === 0 ? 'no schedule' : `${fitTable(head, rows)}\n${tellAll(schedules)}`;
+      rows.length === 0 ? 'no schedule' : `${fitTable(head, rows)}\n${describeAll(schedules)}`;
     print(json, {json: {schedules}, text});
     return 0;
   });
@@ -165,7 +165,7 @@ export async function run(
   });
 }
 
-function tellAll(schedules: readonly Listed[]): string {
+function describeAll(schedules: readonly Listed[]): string {
   const known = schedules.flatMap(({requestsADay}) => requestsADay ?? []);
   const all = formatNumber(known.reduce((total, requests) => total + requests, 0));
   const left = schedules.length - known.length;
@@ -307,7 +307,7 @@ export async function setFreshness(
       ? `set for ${account.name}: the first look is due now`
       : 'nothing was set yet. To set it: ' +
         `fieldmirror schedules set ${stream} --fresh ${every} --yes`;
-    const text = [wrap(tellFreshnessCost(wanted, cost)), done].join('\n');
+    const text = [wrap(describeFreshnessCost(wanted, cost)), done].join('\n');
     print(json, {json: {account: account.name, stream, every, cost, isSet: yes}, text});
     return yes ? 0 : 1;
   });

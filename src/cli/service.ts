@@ -14,7 +14,7 @@ import {formatNumber} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
 import {demoName} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
-import {tellStep} from '../core/text.ts';
+import {printStep} from '../core/text.ts';
 import {openEmbeddedPostgres} from '../postgres/embedded.ts';
 import type {Business} from '../service/business.ts';
 import type {Faults} from '../service/faults.ts';
@@ -61,7 +61,7 @@ export async function service(
   const {faults: asked, ...given} = options;
   const faults = await readAskedFaults(asked);
   const embedded =
-    options.database === undefined ? await openEmbeddedPostgres(config.home, tellStep) : null;
+    options.database === undefined ? await openEmbeddedPostgres(config.home, printStep) : null;
   embedded?.keepUp();
   try {
     const databaseUrl = options.database ?? (await embedded?.url('service')) ?? '';
@@ -78,7 +78,7 @@ export async function service(
       customers,
       timeZone,
       ...(today === undefined ? {} : {today}),
-      onMaking: tellMaking,
+      onMaking: printMaking,
     });
     if (!business.isNew) refuseAnother(business, options);
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
@@ -220,7 +220,7 @@ export async function openDemo(
     ...size,
     timeZone,
     today: begin.toString(),
-    onMaking: tellMaking,
+    onMaking: printMaking,
   });
   const service = await startService({
     databaseUrl,
@@ -279,8 +279,8 @@ async function answers({apiUrl, token}: GivenAccess): Promise<boolean> {
 }
 
 /** Says that a business is being made up, which takes seconds. */
-function tellMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
-  tellStep(
+function printMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
+  printStep(
     `making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`,
   );
 }

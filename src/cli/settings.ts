@@ -23,7 +23,7 @@ interface Shown {
  * The settings of the environment and of the warehouse, each with where it came from.
  * @param all - those at their defaults, too, however many there are
  */
-export function drawSettings({settings, inForce}: Shown, {all}: {readonly all: boolean}): string {
+export function formatSettings({settings, inForce}: Shown, {all}: {readonly all: boolean}): string {
   const envFile = envFileOf(process.env);
   const told = [
     ...settings.map((each) => ({
@@ -41,13 +41,13 @@ export function drawSettings({settings, inForce}: Shown, {all}: {readonly all: b
   const given = told.filter(({source, isDefault}) => isDefault && source !== 'default');
   const notes = [
     ...(set.length > shown.length ? [`${set.length - shown.length} more are set`] : []),
-    ...(told.length > set.length ? [tellDefaults(told.length - set.length, given)] : []),
+    ...(told.length > set.length ? [describeDefaults(told.length - set.length, given)] : []),
   ];
   return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --all shows them`;
 }
 
 /** @param given - those of them that something has given, though it is the default */
-function tellDefaults(
+function describeDefaults(
   count: number,
   given: readonly {readonly source: string; readonly file: string | null}[],
 ): string {

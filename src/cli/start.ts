@@ -4,11 +4,17 @@ import {randomUUID} from 'node:crypto';
 import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
 import type pg from 'pg';
-import type {BackgroundPart, BackgroundSurroundings, Heart} from '../../jobs/background.ts';
+import type {BackgroundPart, BackgroundSurroundings, HeartbeatPlan} from '../../jobs/background.ts';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {type Account, describeIdle} from '../accounts/accounts.ts';
-import {type AlertLook, endLook, giveBackLook, type Kept, takeLook} from '../alerts/alerts.ts';
+import {
+  type AlertCheck,
+  type AlertCounts,
+  beginAlertCheck,
+  endAlertCheck,
+  releaseAlertCheck,
+} from '../alerts/alerts.ts';
 import {readProblems} from '../alerts/problems.ts';
 import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
@@ -18,7 +24,7 @@ import type {Logger} from '../core/log.ts';
 import {readVersion} from '../core/package.ts';
 import {type Pulse, Rounds} from '../core/rounds.ts';
 import type {Secret} from '../core/secret.ts';
-import {tellFolded, tellStep} from '../core/text.ts';
+import {printFolded, printStep} from '../core/text.ts';
 import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
 import {mendOfCopy} from '../health/installation.ts';
 import type {QueueCheck} from '../http/readiness.ts';
@@ -27,27 +33,20 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/story.ts';
 import type {Sweep, SweepStep} from '../sweeps/sweeps.ts';
-import {
-  describeNone,
-  describeUnopened,
-  listServed,
-  type Served,
-  type World,
-  withWorld,
-} from './app.ts';
+import {type App, describeNone, describeUnopened, listServed, type Served, withApp} from './app.ts';
 import type {OpenedServer} from './http.ts';
 import {
+  notifySupervisor,
   StoppedError,
   type Supervisor,
   takeStartPlace,
   takeSupervisor,
-  tellSupervisor,
 } from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
-import {drawPushed, hasPushed, pushAll} from './push.ts';
+import {formatPushed, hasPushed, pushAll} from './push.ts';
 import {toHealthInput} from './status.ts';
-import {askForSweep, drawSummary, exitCodeOfSweeps, summarise, watchSweeps} from './sync.ts';
-import {drawNextSteps, fitTable, print} from './terminal.ts';
+import {askForSweep, exitCodeOfSweeps, formatSummary, summarise, watchSweeps} from './sync.ts';
+import {fitTable, formatNextSteps, print} from './terminal.ts';
 
 interface StartOptions {
   readonly once: boolean;
@@ -70,8 +69,8 @@ const streamNames = allStreams.map(({name}) => name);
 const plainLines: Progress = {
   begin: () => {},
   advance: () => {},
-  end: (_stream, line) => tellFolded(`${line}\n`),
-  note: tellStep,
+  end: (_stream, line) => printFolded(`${line}\n`),
+  note: printStep,
   close: () => {},
 };
 
@@ -89,11 +88,11 @@ export async function start(
   const place =
     options.once || config.databaseUrl !== null ? null : await takeStartPlace(config.home);
   const supervisor = takeSupervisor(process.env);
-  const run = async (world: World) => {
+  const run = async (world: App) => {
     const {directUrl, log} = world;
     await checkSequences(world.pool);
     const copy = await world.findCopy();
-    if (copy !== null && !options.json) tellFolded(`${copy}; ${mendOfCopy}\n\n`);
+    if (copy !== null && !options.json) printFolded(`${copy}; ${mendOfCopy}\n\n`);
     const served = await listServed(world);
     const {known, active, unopened} = served;
     const backend = await openQueueBackend({
@@ -104,7 +103,7 @@ export async function start(
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const ends = new EventEmitter<{ended: []}>();
     const doing = {...options, ...served, progress, ends, signal};
-    if (!options.json) tellFolded(`${drawOpening(world, served, backend.kind)}\n\n`);
+    if (!options.json) printFolded(`${formatOpening(world, served, backend.kind)}\n\n`);
     if (options.once && active.length === 0) throw new FatalError(describeNone(known));
     if (!options.once)
       for (const account of active) await beginAccount(world.pool, account, streamNames);
@@ -148,7 +147,7 @@ export async function start(
     }
   };
   try {
-    return await withWorld(config, run, {staysInCopy: !options.once, signal});
+    return await withApp(config, run, {staysInCopy: !options.once, signal});
   } catch (error) {
     // A supervisor that stops a start which is not yet at work gets a clean end, as it does later.
     const isStopped =
@@ -163,7 +162,7 @@ export async function start(
 /** Where several run on one machine, each has a port of its own. */
 async function openConsole(
   config: Config,
-  world: World,
+  world: App,
   {host, port, outage, signal}: StartOptions & Pick<QueueBackend, 'outage'> & Pick<Run, 'signal'>,
 ): Promise<OpenedServer> {
   const {openHttpServer, usualPort} = await import('./http.ts');
@@ -187,20 +186,20 @@ function checksQueue(outage: QueueBackend['outage']): QueueCheck {
 /** A supervisor is told what `/readyz` tells, with the server and without. */
 async function watch(
   supervisor: Supervisor | null,
-  {pool, log}: World,
+  {pool, log}: App,
   {outage, signal}: Pick<QueueBackend, 'outage'> & {readonly signal: AbortSignal},
 ): Promise<void> {
   if (supervisor === null) return;
   const {ReadinessProbe} = await import('../http/readiness.ts');
   const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
-  await tellSupervisor(supervisor, {
+  await notifySupervisor(supervisor, {
     isReady: async () => (await probe.look()).isReady,
     signal,
     log,
   });
 }
 
-function makeHeart({reach}: World, {smtpUrl}: Config, server: OpenedServer | null): Heart {
+function makeHeart({reach}: App, {smtpUrl}: Config, server: OpenedServer | null): HeartbeatPlan {
   const workerId = randomUUID();
   return {
     workerId,
@@ -216,13 +215,13 @@ function isActive({state}: Account): boolean {
   return state === 'active';
 }
 
-async function runOnce(world: World, workers: Workers, run: Run): Promise<number> {
+async function runOnce(world: App, workers: Workers, run: Run): Promise<number> {
   const asked = new Map<Account, string[]>();
   for (const account of run.active) asked.set(account, await requestAll(world, account, run));
   await workers.wakeDue();
   const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
   for (const [account, sweepIds] of asked) {
-    if (asked.size > 1 && !run.json) tellFolded(`\naccount ${account.name}\n`);
+    if (asked.size > 1 && !run.json) printFolded(`\naccount ${account.name}\n`);
     const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
     ended.push({account, sweeps});
   }
@@ -235,23 +234,23 @@ async function runOnce(world: World, workers: Workers, run: Run): Promise<number
   );
   const drawn = summaries.map(({account, lines}) =>
     summaries.length > 1
-      ? `\naccount ${account}\n${drawSummary(lines)}`
-      : `\n${drawSummary(lines)}`,
+      ? `\naccount ${account}\n${formatSummary(lines)}`
+      : `\n${formatSummary(lines)}`,
   );
   // The push comes last, so that changes are compared with the service's present values.
   const progress = watchPush(run.json);
   const pushed = await pushAll(world, run.active, {...run, progress}).finally(() =>
     progress.close(),
   );
-  const told = hasPushed(pushed) ? [`\nchanges made here\n${drawPushed(pushed)}`] : [];
+  const told = hasPushed(pushed) ? [`\nchanges made here\n${formatPushed(pushed)}`] : [];
   print(run.json, {
     json: {streams, pushed, unopened: run.unopened},
-    text: [...drawn, ...told, `\n${drawNextSteps(world.own?.name ?? null)}`].join('\n'),
+    text: [...drawn, ...told, `\n${formatNextSteps(world.own?.name ?? null)}`].join('\n'),
   });
   return exitCodeOfSweeps(streams) || (pushed.needy.length > 0 ? 1 : 0);
 }
 
-async function requestAll(world: World, {accountId}: Account, {progress}: Run): Promise<string[]> {
+async function requestAll(world: App, {accountId}: Account, {progress}: Run): Promise<string[]> {
   const sweepIds: string[] = [];
   for (const stream of streamNames)
     sweepIds.push(await askForSweep(world, {accountId, stream, mode: 'full'}, progress));
@@ -259,7 +258,7 @@ async function requestAll(world: World, {accountId}: Account, {progress}: Run): 
 }
 
 async function stay(
-  world: World,
+  world: App,
   workers: Workers,
   run: Run & {readonly server: OpenedServer | null},
 ): Promise<number> {
@@ -271,7 +270,7 @@ async function stay(
     plan.schedules.map((row) => ({account: plan.account, ...row})),
   );
   const text = [
-    drawPlans(plans),
+    formatPlans(plans),
     '',
     ...(await describeFullSweeps(world, run.active)),
     ...(await describeConsole(run.server)),
@@ -283,7 +282,9 @@ async function stay(
   });
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json)
-    tellFolded('\nStopping: no more work is taken; what is under way goes on at the next start.\n');
+    printFolded(
+      '\nStopping: no more work is taken; what is under way goes on at the next start.\n',
+    );
   return 0;
 }
 
@@ -296,7 +297,7 @@ async function describeConsole(server: OpenedServer | null): Promise<string[]> {
 }
 
 /** At a first start nothing else would show that the warehouse is being filled. */
-async function describeFullSweeps({pool}: World, accounts: readonly Account[]): Promise<string[]> {
+async function describeFullSweeps({pool}: App, accounts: readonly Account[]): Promise<string[]> {
   const underWay = new Set<string>();
   for (const {accountId} of accounts) {
     const latest = await listLatestSweeps(pool, accountId);
@@ -317,7 +318,7 @@ const fewAccounts = 3;
  * The first lines of `start`: from where and to where it mirrors, and the accounts that it leaves
  * alone.
  */
-function drawOpening(world: World, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
+function formatOpening(world: App, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
   const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
   const sources = [
     ...(world.source === null ? [] : [world.source]),
@@ -344,7 +345,7 @@ interface AccountPlan {
 }
 
 /** Each schedule of the only account, or one line for each of several. */
-function drawPlans(plans: readonly AccountPlan[]): string {
+function formatPlans(plans: readonly AccountPlan[]): string {
   const [first] = plans;
   if (first === undefined)
     return 'No account is active: one that is added or resumed is taken up within seconds.';
@@ -385,11 +386,11 @@ type PartsDeps = AlertDeps & {
  */
 export function makesParts(
   deps: PartsDeps,
-): (surroundings: BackgroundSurroundings) => readonly BackgroundPart[] {
-  return (surroundings) => [
-    ...makeAlertRounds(deps, surroundings.pulse),
-    makeDeliveryRounds({...deps, storage: deps.config}, surroundings.pulse('delivery')),
-    makeReportRounds(deps, surroundings),
+): (context: BackgroundSurroundings) => readonly BackgroundPart[] {
+  return (context) => [
+    ...makeAlertRounds(deps, context.pulse),
+    makeDeliveryRounds({...deps, storage: deps.config}, context.pulse('delivery')),
+    makeReportRounds(deps, context),
   ];
 }
 
@@ -454,10 +455,10 @@ const everyMs = 10_000;
 
 /** Finds what is wrong, where it is time for it. */
 export async function lookForProblems({pool, log, config}: AlertDeps): Promise<void> {
-  const look = await takeLook(pool);
+  const look = await beginAlertCheck(pool);
   if (look === null) return;
   const kept = await saveProblems({pool, config}, look).catch(async (error: unknown) => {
-    await giveBackLook(pool, look).catch(() => {});
+    await releaseAlertCheck(pool, look).catch(() => {});
     throw error;
   });
   if (kept !== null && kept.opened + kept.mended > 0)
@@ -466,9 +467,9 @@ export async function lookForProblems({pool, log, config}: AlertDeps): Promise<v
 
 async function saveProblems(
   {pool, config}: Pick<AlertDeps, 'pool' | 'config'>,
-  look: AlertLook,
-): Promise<Kept | null> {
-  return await endLook(pool, look, await readProblems(pool, toHealthInput(config)));
+  look: AlertCheck,
+): Promise<AlertCounts | null> {
+  return await endAlertCheck(pool, look, await readProblems(pool, toHealthInput(config)));
 }
 
 /** Sends what is due. @param more.onTried - is told after each few that were tried */

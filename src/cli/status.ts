@@ -7,11 +7,11 @@ import {listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
-import {drawWorkers, findHeldUp, readBounds} from '../alerts/installation-problems.ts';
+import {findHeldUp, formatWorkers, readBounds} from '../alerts/installation-problems.ts';
 import {
-  drawReportLists,
-  drawTargets,
   findProblems,
+  formatReportLists,
+  formatTargets,
   type HealthInput,
   readInstallation,
 } from '../alerts/problems.ts';
@@ -31,9 +31,9 @@ import {readUnderWay} from '../health/under-way.ts';
 import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
-import {type RetentionStory, readRetention, tellRetention} from '../retention/retention.ts';
+import {describeRetention, type RetentionStory, readRetention} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
-import {tellFreshness} from '../sweeps/freshness.ts';
+import {describeFreshness} from '../sweeps/freshness.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
@@ -60,7 +60,7 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
     }));
     print(options.json, {
       json: {warehouse: place, ...story, problems: numbered},
-      text: drawStatus(story.accounts, {place, ...story}),
+      text: formatStatus(story.accounts, {place, ...story}),
     });
     return story.problems.length + story.unread.length > 0 ? 1 : 0;
   });
@@ -114,7 +114,7 @@ const fewAccounts = 3;
 const shownEvents = 20;
 
 /** @param now - ISO 8601, by the database's clock: ages are counted from it */
-export function drawStatus(
+export function formatStatus(
   accounts: readonly AccountStatus[],
   facts: {
     readonly place: string;
@@ -139,20 +139,20 @@ export function drawStatus(
   const isFew = accounts.length <= fewAccounts;
   const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
   return [
-    `warehouse ${place}${workers === null ? '' : `\n${drawWorkers(workers, now)}`}`,
-    ...(isFew ? [] : [drawOverview(accounts, now)]),
-    ...detailed.map((account) => drawAccount(account, now)),
-    ...(targets.length === 0 ? [] : [drawTargets(targets, now)]),
-    ...(reportLists.length === 0 ? [] : [drawReportLists(reportLists, now)]),
-    ...drawUnderWay(underWay),
-    ...drawEvents(accounts),
-    ...(retention === null ? [] : [wrap(tellRetention(retention, now))]),
-    ...drawUnread(unread),
-    ...(problems.length === 0 && unread.length > 0 ? [] : [drawProblems(problems)]),
+    `warehouse ${place}${workers === null ? '' : `\n${formatWorkers(workers, now)}`}`,
+    ...(isFew ? [] : [formatOverview(accounts, now)]),
+    ...detailed.map((account) => formatAccount(account, now)),
+    ...(targets.length === 0 ? [] : [formatTargets(targets, now)]),
+    ...(reportLists.length === 0 ? [] : [formatReportLists(reportLists, now)]),
+    ...formatUnderWay(underWay),
+    ...formatEvents(accounts),
+    ...(retention === null ? [] : [wrap(describeRetention(retention, now))]),
+    ...formatUnread(unread),
+    ...(problems.length === 0 && unread.length > 0 ? [] : [formatProblems(problems)]),
   ].join('\n\n');
 }
 
-function drawOverview(accounts: readonly AccountStatus[], now: string): string {
+function formatOverview(accounts: readonly AccountStatus[], now: string): string {
   const head = ['account', 'state', 'rows', 'proven', 'as of', 'quarantine', 'changes', 'next due'];
   const rows = accounts.map(({account, streams, schedules, changes}) => {
     const proven = streams.filter(({provenAt}) => provenAt !== null);
@@ -171,7 +171,7 @@ function drawOverview(accounts: readonly AccountStatus[], now: string): string {
   return fitTable(head, rows);
 }
 
-function drawAccount(status: AccountStatus, now: string): string {
+function formatAccount(status: AccountStatus, now: string): string {
   const {account, streams, schedules} = status;
   const head = [
     'stream',
@@ -198,17 +198,17 @@ function drawAccount(status: AccountStatus, now: string): string {
       wrap(`${stream}: ${inTone(lastEnded?.state ?? '')}, because ${reason}`),
     ),
   );
-  const promises = status.promises.map((promise) => wrap(tellFreshness(promise, now)));
+  const promises = status.promises.map((promise) => wrap(describeFreshness(promise, now)));
   return [
     describeState({account}),
     fitTable(head, rows),
     ...promises,
-    ...drawChanges(status, now),
+    ...formatChanges(status, now),
     ...reasons,
   ].join('\n');
 }
 
-function drawChanges({changes}: AccountStatus, now: string): string[] {
+function formatChanges({changes}: AccountStatus, now: string): string[] {
   if (changes.length === 0) return [];
   const parts = changes.map(({state, count, oldestAt}) => {
     const age = formatRoughly(Date.parse(now) - Date.parse(oldestAt));
@@ -238,14 +238,14 @@ function lastWindow({sweeps}: StreamFacts): string | undefined {
   return ends.toSorted().at(-1);
 }
 
-function drawUnderWay(underWay: readonly UnderWay[]): string[] {
+function formatUnderWay(underWay: readonly UnderWay[]): string[] {
   if (underWay.length === 0) return [];
   const shown = underWay.slice(0, shownEvents).map(({text}) => wrap(`  ${text}`));
   const left = underWay.length - shown.length;
   return [['Under way:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
 }
 
-function drawEvents(accounts: readonly AccountStatus[]): string[] {
+function formatEvents(accounts: readonly AccountStatus[]): string[] {
   const events = accounts.flatMap(({account, events: own}) =>
     own.map((event) => ({account, event})),
   );
@@ -270,7 +270,7 @@ function describeEvent({at, table, field, kind, detail}: FieldNews, account: str
   return wrap(`  ${at.slice(0, 10)} ${account}${table}.${field} ${kind}: ${detail}`);
 }
 
-function drawUnread(unread: readonly Unread[]): string[] {
+function formatUnread(unread: readonly Unread[]): string[] {
   if (unread.length === 0) return [];
   const reasons = Map.groupBy(unread, ({reason}) => reason);
   const lines = [...reasons].map(([reason, missing]) =>
@@ -279,7 +279,7 @@ function drawUnread(unread: readonly Unread[]): string[] {
   return [['Could not be read, because it is locked:', ...lines].join('\n')];
 }
 
-function drawProblems(problems: readonly Problem[]): string {
+function formatProblems(problems: readonly Problem[]): string {
   if (problems.length === 0) return inTone('Nothing needs a person.', 'good');
   const lines = problems.flatMap(({kind, account, stream, text, next}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');

@@ -8,18 +8,18 @@ import {formatAgo, formatNumber} from '../core/format.ts';
 import {isId, shorten} from '../core/text.ts';
 import {inTone} from '../core/tone.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {tellPruned} from '../retention/retention.ts';
+import {describePruned} from '../retention/retention.ts';
 import {findStream} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {listSweeps, quarantineCause, readSweepStory, type SweepStory} from '../sweeps/story.ts';
 import {readSweep, type Sweep} from '../sweeps/sweeps.ts';
-import {letThrough, type Tombstone, tellLetThrough} from '../sweeps/tombstones.ts';
+import {approveDeletions, describeApproval, type Tombstone} from '../sweeps/tombstones.ts';
 import {
+  describeCounts,
+  describeEvidence,
+  describeSteps,
   describeTarget,
   describeTombstone,
-  tellCounts,
-  tellEvidence,
-  tellSteps,
 } from '../sweeps/words.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print, wrap} from './terminal.ts';
@@ -44,7 +44,7 @@ export async function sweepsList(config: Config, options: ListOptions): Promise<
       stream,
       limit: options.limit,
     });
-    print(options.json, {json: {sweeps}, text: drawSweeps(sweeps, await listAccounts(pool))});
+    print(options.json, {json: {sweeps}, text: formatSweeps(sweeps, await listAccounts(pool))});
     return 0;
   });
 }
@@ -61,7 +61,7 @@ export async function sweepsShow(
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const story = await readSweepStory(warehouse.pool, id);
     if (story === null) throw await noSuchSweep(warehouse.pool, id);
-    print(options.json, {json: story, text: drawSweep(story)});
+    print(options.json, {json: story, text: formatSweep(story)});
     return 0;
   });
 }
@@ -77,8 +77,8 @@ export async function sweepsApprove(
   options: {readonly json: boolean},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    const approved = await letThrough(warehouse.pool, await findSweep(warehouse, id));
-    const text = tellLetThrough(approved);
+    const approved = await approveDeletions(warehouse.pool, await findSweep(warehouse, id));
+    const text = describeApproval(approved);
     print(options.json, {json: {sweep: approved}, text});
     return 0;
   });
@@ -91,11 +91,11 @@ async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
 }
 
 async function noSuchSweep(pool: Warehouse['pool'], id: string): Promise<UsageError> {
-  const pruned = await tellPruned(pool, 'quiet_sweeps');
+  const pruned = await describePruned(pool, 'quiet_sweeps');
   return new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest${pruned}`);
 }
 
-function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): string {
+function formatSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): string {
   if (sweeps.length === 0) return 'no sweep yet: fieldmirror sync begins one';
   const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
   const head = ['sweep', 'of', 'state', 'ended', 'records', 'new', 'changed', 'gone', 'requests'];
@@ -114,7 +114,7 @@ function drawSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): str
 }
 
 const listedTombstones = 50;
-function drawSweep(story: SweepStory): string {
+function formatSweep(story: SweepStory): string {
   const {sweep, tombstones, docs} = story;
   return [
     `sweep ${sweep.sweepId} of ${describeTarget(sweep)}: ${inTone(sweep.state)}`,
@@ -124,15 +124,15 @@ function drawSweep(story: SweepStory): string {
     `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, ` +
       `asked for by ${sweep.requestedBy}`,
     ...(sweep.approvedAt === null ? [] : [`its tombstones were let through ${sweep.approvedAt}`]),
-    ...tellSteps(story, new Date().toISOString()),
-    ...tellEvidence(sweep),
-    ...tellCounts(sweep),
-    ...drawTombstones(tombstones),
+    ...describeSteps(story, new Date().toISOString()),
+    ...describeEvidence(sweep),
+    ...describeCounts(sweep),
+    ...formatTombstones(tombstones),
     ...(docs === null ? [] : [seeNumber(docs)]),
   ].join('\n');
 }
 
-function drawTombstones(tombstones: readonly Tombstone[]): string[] {
+function formatTombstones(tombstones: readonly Tombstone[]): string[] {
   if (tombstones.length === 0) return [];
   const rows = tombstones
     .slice(0, listedTombstones)
@@ -177,7 +177,7 @@ export async function quarantineList(config: Config, options: ListOptions): Prom
     const hasSeveral = (await listAccounts(pool)).length > 1;
     print(options.json, {
       json: {quarantine: entries, docs: entries.length === 0 ? null : quarantineCause},
-      text: drawEntries(entries, hasSeveral),
+      text: formatEntries(entries, hasSeveral),
     });
     return 0;
   });
@@ -196,7 +196,7 @@ export async function quarantineShow(
     const entry = await findEntry(pool, id);
     print(options.json, {
       json: {entry, docs: entry.resolvedAt === null ? quarantineCause : null},
-      text: drawEntry(entry),
+      text: formatEntry(entry),
     });
     return 0;
   });
@@ -212,7 +212,7 @@ export async function findEntry(db: Queryable, id: string): Promise<ShownEntry> 
   return entry;
 }
 
-function drawEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): string {
+function formatEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean): string {
   if (entries.length === 0) return 'nothing is in quarantine';
   const head = ['entry', 'record', 'first met', 'last met', 'what is wrong with it'];
   const rows = entries.map((entry) => [
@@ -234,7 +234,7 @@ function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral
   return hasSeveral ? `${account}: ${record}` : record;
 }
 
-function drawEntry(entry: ShownEntry): string {
+function formatEntry(entry: ShownEntry): string {
   const {quarantineId, number, reason, sweepId, firstSeenAt, lastSeenAt, resolvedAt, stream} =
     entry;
   const next =

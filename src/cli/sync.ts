@@ -9,7 +9,7 @@ import type {Config} from '../core/config.ts';
 import {RetryableError, seeNumber, UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {nameThisProcess} from '../core/lease.ts';
-import {isId, tellAside} from '../core/text.ts';
+import {isId, printErr} from '../core/text.ts';
 import {inTone} from '../core/tone.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
@@ -26,7 +26,7 @@ import {
   type SweepRequest,
 } from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
-import {requireOpened, withWorld} from './app.ts';
+import {requireOpened, withApp} from './app.ts';
 import {type Progress, watchProgress} from './progress.ts';
 import {findEntry, type ShownEntry} from './sweeps.ts';
 import {fitTable, print, wrap} from './terminal.ts';
@@ -55,7 +55,7 @@ export async function sync(
   run: SyncOptions & {signal: AbortSignal},
 ): Promise<number> {
   const streams = chooseStreams(names, run);
-  return await withWorld(
+  return await withApp(
     config,
     async (world) => {
       const account = requireActive(await chooseAccount(world, run.account));
@@ -64,7 +64,7 @@ export async function sync(
       // Without a name the environment's account is meant, which a person who has several may not
       // think of.
       if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
-        tellAside(`of account ${account.name}; --account NAME sweeps another one\n`);
+        printErr(`of account ${account.name}; --account NAME sweeps another one\n`);
       const progress = watchProgress(run.json);
       const runOne = runHere({...world, onProgress: progress.advance}, run.signal);
       const sweeps: Sweep[] = [];
@@ -77,7 +77,7 @@ export async function sync(
       }
       progress.close();
       const summaries = await summarise(world, sweeps);
-      print(run.json, {json: {streams: summaries}, text: `\n${drawSummary(summaries)}`});
+      print(run.json, {json: {streams: summaries}, text: `\n${formatSummary(summaries)}`});
       return exitCodeOfSweeps(summaries);
     },
     {signal: run.signal},
@@ -146,7 +146,7 @@ export async function quarantineRetry(
   ids: readonly string[],
   {json, signal}: {readonly json: boolean; readonly signal: AbortSignal},
 ): Promise<number> {
-  return await withWorld(
+  return await withApp(
     config,
     async (world) => {
       const entries: Numbered[] = [];
@@ -159,10 +159,10 @@ export async function quarantineRetry(
       for (const {quarantineId, accountId, stream, number} of entries) {
         const asked = {accountId, stream, mode: 'record', recordNumber: number} as const;
         const sweeps = await watchSweeps(world, [await askForSweep(world, asked, progress)], watch);
-        retried.push(tellRetried(await findEntry(world.pool, quarantineId), sweeps[0]));
+        retried.push(outcomeOfRetry(await findEntry(world.pool, quarantineId), sweeps[0]));
       }
       progress.close();
-      print(json, {json: {retried}, text: retried.map(drawRetried).join('\n')});
+      print(json, {json: {retried}, text: retried.map(formatRetried).join('\n')});
       return retried.every(({outcome}) => outcome === 'read' || outcome === 'gone') ? 0 : 1;
     },
     {signal},
@@ -178,7 +178,7 @@ function requireNumber(entry: ShownEntry): Numbered {
   );
 }
 
-function tellRetried(entry: ShownEntry, sweep: Sweep | undefined): Retried {
+function outcomeOfRetry(entry: ShownEntry, sweep: Sweep | undefined): Retried {
   const {quarantineId, resolvedAt, reason, sweepId} = entry;
   if (resolvedAt !== null) {
     const absent = sweep?.evidence.absent;
@@ -200,7 +200,7 @@ const outcomes: Readonly<Record<Retried['outcome'], string>> = {
   'not-answered': 'the service gave no answer',
 };
 
-function drawRetried({quarantineId, outcome, reason}: Retried): string {
+function formatRetried({quarantineId, outcome, reason}: Retried): string {
   return wrap(
     `quarantine ${quarantineId}: ${outcomes[outcome]}${reason === null ? '' : `: ${reason}`}`,
   );
@@ -259,7 +259,7 @@ export async function watchSweeps(
       await lookOnce(world, {sweepIds, ended}, watch);
       goodAt = performance.now();
       if (goodAt - beganAt > patienceMs)
-        await tellHeld(
+        await printHeld(
           world,
           sweepIds.filter((id) => !ended.has(id)),
           {...watch, told},
@@ -299,7 +299,7 @@ async function lookOnce(
  * Tells once of each process that has a sweep which is waited for: a wait without a word looks like
  * a program that hangs. A process that is certainly gone loses its sweep at once.
  */
-async function tellHeld(
+async function printHeld(
   {pool}: Pick<Warehouse, 'pool'>,
   sweepIds: readonly string[],
   {progress, told}: Pick<Watch, 'progress'> & {readonly told: Set<string>},
@@ -403,7 +403,7 @@ export async function summarise(
   );
 }
 
-export function drawSummary(summaries: readonly StreamSummary[]): string {
+export function formatSummary(summaries: readonly StreamSummary[]): string {
   const head = [
     'stream',
     'state',

@@ -8,13 +8,13 @@ import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import {findCodeSection, listCodeSections} from '../core/package.ts';
 import {Secret} from '../core/secret.ts';
-import {drawTable} from '../core/table.ts';
+import {formatTable} from '../core/table.ts';
 import {
-  drawAside,
   foldWords,
-  tell,
-  tellAside,
-  tellFolded,
+  printErr,
+  printFolded,
+  printKeystrokes,
+  printOut,
   toPrintable,
   widthOf,
 } from '../core/text.ts';
@@ -29,9 +29,9 @@ interface Result {
 
 /** Prints for a person, in lines that fit the terminal, or one JSON document for a program. */
 export function print(isJson: boolean, {json, text, isDocument = false}: Result): void {
-  if (isJson) tell(`${JSON.stringify(json, null, 2)}\n`);
-  else if (isDocument) tell(`${text}\n`);
-  else tellFolded(`${text}\n`);
+  if (isJson) printOut(`${JSON.stringify(json, null, 2)}\n`);
+  else if (isDocument) printOut(`${text}\n`);
+  else printFolded(`${text}\n`);
 }
 
 /** Lines for a person are at most this wide, and no wider than the terminal. */
@@ -51,7 +51,7 @@ export function fitTable(
   const printable = rows.map((row) =>
     row.map((cell) => (typeof cell === 'string' ? toPrintable(cell) : cell)),
   );
-  return drawTable(head, printable, {numbers, width: widthOf(process.stdout)});
+  return formatTable(head, printable, {numbers, width: widthOf(process.stdout)});
 }
 
 /**
@@ -83,7 +83,7 @@ export function callOf(verb: string, env: Environment = process.env): string {
  * @param account - the name of the account of the environment, or of the made-up one; null where
  *   there is neither
  */
-export function drawNextSteps(account: string | null, env: Environment = process.env): string {
+export function formatNextSteps(account: string | null, env: Environment = process.env): string {
   const call = (verb: string) => callOf(verb, env);
   const steps: readonly (readonly [string, string])[] = [
     [call('status'), 'health, and how old the knowledge of each stream can be'],
@@ -150,7 +150,7 @@ export async function readSecret(
 }
 
 async function askHidden(question: string): Promise<string> {
-  tellAside(question);
+  printErr(question);
   const nowhere = new Writable({write: (_chunk, _encoding, done) => done()});
   const lines = createInterface({input: process.stdin, output: nowhere, terminal: true});
   try {
@@ -158,7 +158,7 @@ async function askHidden(question: string): Promise<string> {
     return await Promise.race([lines.question(''), cancelled]);
   } finally {
     lines.close();
-    tellAside('\n');
+    printErr('\n');
   }
 }
 
@@ -179,7 +179,7 @@ export async function typeBack(act: string, name: string): Promise<void> {
 }
 
 async function ask(question: string): Promise<string> {
-  tellAside(question);
+  printErr(question);
   const lines = createInterface({input: process.stdin});
   try {
     const cancelled = new Promise<string>((done) => lines.once('close', () => done('')));
@@ -202,7 +202,7 @@ export class Asker {
   constructor() {
     const output = new Writable({
       write: (chunk: Buffer, _encoding, done) => {
-        if (!this.#isHidden) drawAside(chunk);
+        if (!this.#isHidden) printKeystrokes(chunk);
         done();
       },
     });
@@ -244,7 +244,7 @@ export class Asker {
 
   /** Tells how an answer was found. */
   tell(text: string): void {
-    tellAside(`${text}\n`);
+    printErr(`${text}\n`);
   }
 
   close(): void {
@@ -254,7 +254,7 @@ export class Asker {
   async #read(prompt: string, isHidden: boolean): Promise<string> {
     // Readline draws its prompt anew at each key, so that it has to know it; of a hidden answer it
     // draws nothing.
-    if (isHidden) tellAside(prompt);
+    if (isHidden) printErr(prompt);
     this.#isHidden = isHidden;
     try {
       const typed = await Promise.race([
@@ -264,7 +264,7 @@ export class Asker {
       return typed.trim();
     } finally {
       this.#isHidden = false;
-      if (isHidden) tellAside('\n');
+      if (isHidden) printErr('\n');
     }
   }
 }

@@ -10,7 +10,7 @@ import {readPrivateFile} from '../core/secret.ts';
 import {isId} from '../core/text.ts';
 
 /** The command line hands this to every verb. */
-export interface Surroundings {
+export interface CliContext {
   /** Whether `--json` was given, wherever it stands. Known only when a verb is called. */
   readonly json: () => {readonly json: boolean};
   /** Ends what runs when a person stops it. */

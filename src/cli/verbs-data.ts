@@ -5,12 +5,12 @@ import {type Command, Option} from 'commander';
 import {decisionsDo} from '../changes/words.ts';
 import {
   addWord,
+  type CliContext,
   config,
   finishVerb,
   readCount,
   readNumber,
   readSince,
-  type Surroundings,
 } from './verb.ts';
 
 const insight = {
@@ -18,16 +18,16 @@ const insight = {
   export: () => import('./export.ts'),
 };
 
-export function addInsight(program: Command, surroundings: Surroundings): void {
-  addAsk(program, surroundings);
-  addCheck(program, surroundings);
-  addReport(program, surroundings);
-  addExport(program, surroundings);
-  addDeliver(program, surroundings);
-  addMcp(program, surroundings);
+export function addInsight(program: Command, context: CliContext): void {
+  addAsk(program, context);
+  addCheck(program, context);
+  addReport(program, context);
+  addExport(program, context);
+  addDeliver(program, context);
+  addMcp(program, context);
 }
 
-function addAsk(program: Command, {json}: Surroundings): void {
+function addAsk(program: Command, {json}: CliContext): void {
   program
     .command('ask')
     .description('answer a question about the business; without a name, list the questions')
@@ -51,7 +51,7 @@ function addAsk(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addCheck(program: Command, {json}: Surroundings): void {
+function addCheck(program: Command, {json}: CliContext): void {
   program
     .command('check')
     .description('check that figures tie out with the warehouse, and list suspicious data')
@@ -60,7 +60,7 @@ function addCheck(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addReport(program: Command, {json}: Surroundings): void {
+function addReport(program: Command, {json}: CliContext): void {
   program
     .command('report')
     .description('print the weekly report: figures, movements, lists, restated figures')
@@ -80,7 +80,7 @@ function addReport(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addExport(program: Command, {json}: Surroundings): void {
+function addExport(program: Command, {json}: CliContext): void {
   const verb = program.command('export').description('export the star schema for other tools');
   for (const format of ['parquet', 'csv'] as const) {
     const command = verb
@@ -115,7 +115,7 @@ function addExport(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addDeliver(program: Command, {json, signal}: Surroundings): void {
+function addDeliver(program: Command, {json, signal}: CliContext): void {
   program
     .command('deliver')
     .description('deliver a snapshot of the star schema to the targets of the settings, now')
@@ -127,7 +127,7 @@ function addDeliver(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-function addMcp(program: Command, {signal}: Surroundings): void {
+function addMcp(program: Command, {signal}: CliContext): void {
   program
     .command('mcp')
     .description('serve an AI assistant (MCP) over standard input and output, read-only')
@@ -144,15 +144,15 @@ const read = () => import('./changes.ts');
 const decide = () => import('./changes-decide.ts');
 const takeBack = () => import('./changes-decide.ts');
 
-export function addChanges(program: Command, surroundings: Surroundings): void {
+export function addChanges(program: Command, context: CliContext): void {
   const changes = program
     .command('changes')
     .description('list, inspect, retry, cancel and undo changes made in the warehouse');
-  addList(changes, surroundings);
-  addShow(changes, surroundings);
-  for (const decision of decisions) addDecision(changes, decision, surroundings);
-  addResolve(changes, surroundings);
-  addUndo(changes, surroundings);
+  addList(changes, context);
+  addShow(changes, context);
+  for (const decision of decisions) addDecision(changes, decision, context);
+  addResolve(changes, context);
+  addUndo(changes, context);
 }
 
 /** The filters by which changes are chosen. */
@@ -185,7 +185,7 @@ function withChoice(command: Command): Command {
     .option('--dry-run', 'show what would be done; do nothing');
 }
 
-function addList(changes: Command, {json}: Surroundings): void {
+function addList(changes: Command, {json}: CliContext): void {
   withFilters(changes.command('list').description('list changes and their states'))
     .option('--limit <number>', 'maximum number', readCount, 20)
     .action((given) =>
@@ -193,7 +193,7 @@ function addList(changes: Command, {json}: Surroundings): void {
     );
 }
 
-function addShow(changes: Command, {json}: Surroundings): void {
+function addShow(changes: Command, {json}: CliContext): void {
   changes
     .command('show')
     .description('show one change: its story, the request, and what happens next')
@@ -201,11 +201,7 @@ function addShow(changes: Command, {json}: Surroundings): void {
     .action((id) => finishVerb(async () => (await read()).changesShow(await config(), id, json())));
 }
 
-function addDecision(
-  changes: Command,
-  verb: (typeof decisions)[number],
-  {json}: Surroundings,
-): void {
+function addDecision(changes: Command, verb: (typeof decisions)[number], {json}: CliContext): void {
   const command = withChoice(changes.command(verb).description(decisionsDo[verb]));
   if (verb === 'cancel') command.option('--reason <text>', 'reason to record');
   command.action((ids, given) =>
@@ -215,7 +211,7 @@ function addDecision(
   );
 }
 
-function addResolve(changes: Command, {json}: Surroundings): void {
+function addResolve(changes: Command, {json}: CliContext): void {
   withChoice(
     changes
       .command('resolve')
@@ -231,7 +227,7 @@ function addResolve(changes: Command, {json}: Surroundings): void {
     );
 }
 
-function addUndo(changes: Command, {json}: Surroundings): void {
+function addUndo(changes: Command, {json}: CliContext): void {
   withChoice(
     changes
       .command('undo')
@@ -243,7 +239,7 @@ function addUndo(changes: Command, {json}: Surroundings): void {
   );
 }
 
-export function addFeed(program: Command, {json, signal}: Surroundings): void {
+export function addFeed(program: Command, {json, signal}: CliContext): void {
   program
     .command('feed')
     .description('print the change feed of the warehouse, in order, after a cursor')
@@ -269,7 +265,7 @@ export function addFeed(program: Command, {json, signal}: Surroundings): void {
 
 const loadHooks = () => import('./hooks.ts');
 
-export function addHooks(program: Command, {json, signal}: Surroundings): void {
+export function addHooks(program: Command, {json, signal}: CliContext): void {
   const hooks = program
     .command('hooks')
     .description('manage webhooks that receive the feed, signed');
@@ -334,7 +330,7 @@ export function addHooks(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-export function addLinks(program: Command, {json}: Surroundings): void {
+export function addLinks(program: Command, {json}: CliContext): void {
   const links = program
     .command('links')
     .description('manage the keys by which outside systems, such as an ERP, know records');
@@ -381,7 +377,7 @@ export function addLinks(program: Command, {json}: Surroundings): void {
     );
 }
 
-export function addMatch(program: Command, {json}: Surroundings): void {
+export function addMatch(program: Command, {json}: CliContext): void {
   program
     .command('match')
     .description('find which records of an outside system are already here, and link them')

@@ -4,18 +4,18 @@
 import {type Command, Option} from 'commander';
 import {
   addWord,
+  type CliContext,
   config,
   finishVerb,
   readBasePath,
   readCount,
   readPort,
-  type Surroundings,
   settingsFile,
 } from './verb.ts';
 
 const loadConfig = () => import('./config.ts');
 
-export function addInit(program: Command, {json}: Surroundings): void {
+export function addInit(program: Command, {json}: CliContext): void {
   program
     .command('init')
     .description(
@@ -38,17 +38,17 @@ export function addInit(program: Command, {json}: Surroundings): void {
     );
 }
 
-export function addConfig(program: Command, surroundings: Surroundings): void {
+export function addConfig(program: Command, context: CliContext): void {
   const verbs = program
     .command('config')
     .description('export, compare and apply settings as a file');
-  addExport(verbs, surroundings);
-  addPlan(verbs, surroundings);
-  addApply(verbs, surroundings);
-  addSchema(verbs, surroundings);
+  addExport(verbs, context);
+  addPlan(verbs, context);
+  addApply(verbs, context);
+  addSchema(verbs, context);
 }
 
-function addExport(verbs: Command, {json}: Surroundings): void {
+function addExport(verbs: Command, {json}: CliContext): void {
   verbs
     .command('export')
     .description('export the active settings as YAML, without tokens')
@@ -61,7 +61,7 @@ function addExport(verbs: Command, {json}: Surroundings): void {
     );
 }
 
-function addPlan(verbs: Command, {json}: Surroundings): void {
+function addPlan(verbs: Command, {json}: CliContext): void {
   verbs
     .command('plan')
     .description('show what a file would change, value by value; change nothing')
@@ -74,7 +74,7 @@ function addPlan(verbs: Command, {json}: Surroundings): void {
     );
 }
 
-function addApply(verbs: Command, {json}: Surroundings): void {
+function addApply(verbs: Command, {json}: CliContext): void {
   verbs
     .command('apply')
     .description('apply a file of settings: all of it, or nothing')
@@ -84,7 +84,7 @@ function addApply(verbs: Command, {json}: Surroundings): void {
     );
 }
 
-function addSchema(verbs: Command, {json}: Surroundings): void {
+function addSchema(verbs: Command, {json}: CliContext): void {
   verbs
     .command('schema')
     .description('print the JSON Schema of the file of settings, for editors')
@@ -97,13 +97,13 @@ function pathOf(file: string): string | undefined {
   return file === '-' ? undefined : file;
 }
 
-export function addMirror(program: Command, surroundings: Surroundings): void {
-  addStart(program, surroundings);
-  addSync(program, surroundings);
-  addPush(program, surroundings);
+export function addMirror(program: Command, context: CliContext): void {
+  addStart(program, context);
+  addSync(program, context);
+  addPush(program, context);
 }
 
-function addStart(program: Command, {json, signal}: Surroundings): void {
+function addStart(program: Command, {json, signal}: CliContext): void {
   program
     .command('start')
     .description('run Fieldmirror: migrate, sync on schedules, send changes, serve the console')
@@ -130,7 +130,7 @@ function addStart(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-function addSync(program: Command, {json, signal}: Surroundings): void {
+function addSync(program: Command, {json, signal}: CliContext): void {
   program
     .command('sync')
     .description('sync now and show progress; all streams unless some are named')
@@ -158,7 +158,7 @@ function addSync(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-function addPush(program: Command, {json, signal}: Surroundings): void {
+function addPush(program: Command, {json, signal}: CliContext): void {
   program
     .command('push')
     .description('send pending changes to the service now')
@@ -171,13 +171,13 @@ function addPush(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-export function addHttp(program: Command, surroundings: Surroundings): void {
-  addServer(program, surroundings);
-  addOpen(program, surroundings);
-  addKeys(program, surroundings);
+export function addHttp(program: Command, context: CliContext): void {
+  addServer(program, context);
+  addOpen(program, context);
+  addKeys(program, context);
 }
 
-function addServer(program: Command, {json, signal}: Surroundings): void {
+function addServer(program: Command, {json, signal}: CliContext): void {
   program
     .command('http')
     .description('serve the console and the HTTP API without a worker (start serves both too)')
@@ -194,7 +194,7 @@ function addServer(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-function addOpen(program: Command, {json}: Surroundings): void {
+function addOpen(program: Command, {json}: CliContext): void {
   program
     .command('open')
     .description('print a sign-in link for the console of a running start')
@@ -211,7 +211,7 @@ function addOpen(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addKeys(program: Command, {json}: Surroundings): void {
+function addKeys(program: Command, {json}: CliContext): void {
   const keys = program.command('keys').description('manage keys of the HTTP API and the console');
   const load = () => import('./accounts.ts');
   keys
@@ -245,7 +245,7 @@ function addKeys(program: Command, {json}: Surroundings): void {
     .action((name) => finishVerb(async () => (await load()).revoke(await config(), name, json())));
 }
 
-export function addService(program: Command, {json, signal}: Surroundings): void {
+export function addService(program: Command, {json, signal}: CliContext): void {
   program
     .command('service')
     .description('run the reference service: a field-service account with made-up data')
@@ -289,7 +289,7 @@ export function addService(program: Command, {json, signal}: Surroundings): void
     );
 }
 
-export function addRehearse(program: Command, {json, signal}: Surroundings): void {
+export function addRehearse(program: Command, {json, signal}: CliContext): void {
   program
     .command('rehearse')
     .description(
@@ -313,7 +313,7 @@ export function addRehearse(program: Command, {json, signal}: Surroundings): voi
 
 const loadInstallation = () => import('./installation.ts');
 
-export function addInstallation(program: Command, {json}: Surroundings): void {
+export function addInstallation(program: Command, {json}: CliContext): void {
   const installation = program
     .command('installation')
     .description('manage which database is the active one, and which key seals tokens');
@@ -340,7 +340,7 @@ export function addInstallation(program: Command, {json}: Surroundings): void {
     );
 }
 
-export function addWarehouse(program: Command, {json, signal}: Surroundings): void {
+export function addWarehouse(program: Command, {json, signal}: CliContext): void {
   program
     .command('url')
     .description('print the connection URL of the warehouse')

@@ -6,25 +6,25 @@ import {UsageError} from '../core/errors.ts';
 import {isCode} from '../core/package.ts';
 import {
   addWord,
+  type CliContext,
   config,
   finishVerb,
   readCount,
   readNumber,
   readSpan,
-  type Surroundings,
 } from './verb.ts';
 
-export function addUpkeep(program: Command, surroundings: Surroundings): void {
-  addStatus(program, surroundings);
-  addExplain(program, surroundings);
-  addAlerts(program, surroundings);
-  addDoctor(program, surroundings);
-  addPrune(program, surroundings);
-  addForget(program, surroundings);
-  addMigrate(program, surroundings);
+export function addUpkeep(program: Command, context: CliContext): void {
+  addStatus(program, context);
+  addExplain(program, context);
+  addAlerts(program, context);
+  addDoctor(program, context);
+  addPrune(program, context);
+  addForget(program, context);
+  addMigrate(program, context);
 }
 
-function addStatus(program: Command, {json}: Surroundings): void {
+function addStatus(program: Command, {json}: CliContext): void {
   program
     .command('status')
     .description('show health: freshness of each stream, and what needs a person (exit code 1)')
@@ -36,7 +36,7 @@ function addStatus(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addExplain(program: Command, {json}: Surroundings): void {
+function addExplain(program: Command, {json}: CliContext): void {
   program
     .command('explain')
     .description('explain where a value came from, what happened to a row, or a code such as E07')
@@ -62,13 +62,13 @@ function addExplain(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addAlerts(program: Command, surroundings: Surroundings): void {
+function addAlerts(program: Command, context: CliContext): void {
   const alerts = program
     .command('alerts')
     .description('manage rules of alerts, and list open alerts');
-  addAlertRule(alerts, surroundings);
+  addAlertRule(alerts, context);
   const load = () => import('./alerts.ts');
-  const {json, signal} = surroundings;
+  const {json, signal} = context;
   alerts
     .command('list')
     .description('list rules, whether their messages arrive, and open alerts')
@@ -89,7 +89,7 @@ function addAlerts(program: Command, surroundings: Surroundings): void {
     );
 }
 
-function addAlertRule(alerts: Command, {json}: Surroundings): void {
+function addAlertRule(alerts: Command, {json}: CliContext): void {
   alerts
     .command('add')
     .description('add a rule: receiver, causes and account')
@@ -125,7 +125,7 @@ function addAlertRule(alerts: Command, {json}: Surroundings): void {
     );
 }
 
-function addDoctor(program: Command, {json}: Surroundings): void {
+function addDoctor(program: Command, {json}: CliContext): void {
   program
     .command('doctor')
     .description('check every dependency, and print how to fix each problem')
@@ -137,7 +137,7 @@ function addDoctor(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addPrune(program: Command, {json, signal}: Surroundings): void {
+function addPrune(program: Command, {json, signal}: CliContext): void {
   program
     .command('prune')
     .description('prune expired rows now, as workers do every hour')
@@ -149,7 +149,7 @@ function addPrune(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-function addForget(program: Command, {json}: Surroundings): void {
+function addForget(program: Command, {json}: CliContext): void {
   program
     .command('forget')
     .description('erase the personal data of a customer, after you type the name')
@@ -167,7 +167,7 @@ function addForget(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addMigrate(program: Command, {json}: Surroundings): void {
+function addMigrate(program: Command, {json}: CliContext): void {
   program
     .command('migrate')
     .description('migrate the schema of the warehouse, and nothing else')
@@ -176,13 +176,13 @@ function addMigrate(program: Command, {json}: Surroundings): void {
     );
 }
 
-export function addSweeps(program: Command, surroundings: Surroundings): void {
-  addPastSweeps(program, surroundings);
-  addQuarantine(program, surroundings);
-  addSchedules(program, surroundings);
+export function addSweeps(program: Command, context: CliContext): void {
+  addPastSweeps(program, context);
+  addQuarantine(program, context);
+  addSchedules(program, context);
 }
 
-function addPastSweeps(program: Command, {json}: Surroundings): void {
+function addPastSweeps(program: Command, {json}: CliContext): void {
   const sweeps = program
     .command('sweeps')
     .description('list and inspect past sweeps; approve stopped deletions');
@@ -212,7 +212,7 @@ function addPastSweeps(program: Command, {json}: Surroundings): void {
     );
 }
 
-function addQuarantine(program: Command, {json, signal}: Surroundings): void {
+function addQuarantine(program: Command, {json, signal}: CliContext): void {
   const quarantine = program
     .command('quarantine')
     .description('list, inspect and retry records that could not be read');
@@ -249,7 +249,7 @@ function addQuarantine(program: Command, {json, signal}: Surroundings): void {
     );
 }
 
-function addSchedules(program: Command, {json}: Surroundings): void {
+function addSchedules(program: Command, {json}: CliContext): void {
   const schedules = program.command('schedules').description('manage schedules of sweeps');
   const load = () => import('./schedules.ts');
   schedules
@@ -318,17 +318,17 @@ const loadAccounts = () => import('./accounts.ts');
 const loadLife = () => import('./accounts-move.ts');
 const loadCheck = () => import('./accounts-check.ts');
 
-export function addAccounts(program: Command, surroundings: Surroundings): void {
+export function addAccounts(program: Command, context: CliContext): void {
   const accounts = program.command('accounts').description('manage the mirrored accounts');
-  addList(accounts, surroundings);
-  addAdd(accounts, surroundings);
-  addCheck(accounts, surroundings);
-  addPauseAndResume(accounts, surroundings);
-  addRenameAndRemove(accounts, surroundings);
-  addMove(accounts, surroundings);
+  addList(accounts, context);
+  addAdd(accounts, context);
+  addCheck(accounts, context);
+  addPauseAndResume(accounts, context);
+  addRenameAndRemove(accounts, context);
+  addMove(accounts, context);
 }
 
-function addList(accounts: Command, {json}: Surroundings): void {
+function addList(accounts: Command, {json}: CliContext): void {
   accounts
     .command('list')
     .description('list accounts, their states, and where their tokens come from')
@@ -337,7 +337,7 @@ function addList(accounts: Command, {json}: Surroundings): void {
     );
 }
 
-function addAdd(accounts: Command, {json}: Surroundings): void {
+function addAdd(accounts: Command, {json}: CliContext): void {
   accounts
     .command('add')
     .description('add an account, or replace its token; prompts for the token')
@@ -354,7 +354,7 @@ function addAdd(accounts: Command, {json}: Surroundings): void {
     );
 }
 
-function addCheck(accounts: Command, {json}: Surroundings): void {
+function addCheck(accounts: Command, {json}: CliContext): void {
   accounts
     .command('check')
     .description("check each account's token; resume accounts stopped by a bad token")
@@ -364,7 +364,7 @@ function addCheck(accounts: Command, {json}: Surroundings): void {
     );
 }
 
-function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
+function addPauseAndResume(accounts: Command, {json}: CliContext): void {
   accounts
     .command('pause')
     .description('pause an account: start no sweep and send no change')
@@ -384,7 +384,7 @@ function addPauseAndResume(accounts: Command, {json}: Surroundings): void {
     );
 }
 
-function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
+function addRenameAndRemove(accounts: Command, {json}: CliContext): void {
   accounts
     .command('rename')
     .description('rename an account in Fieldmirror')
@@ -402,7 +402,7 @@ function addRenameAndRemove(accounts: Command, {json}: Surroundings): void {
     );
 }
 
-function addMove(accounts: Command, {json}: Surroundings): void {
+function addMove(accounts: Command, {json}: CliContext): void {
   accounts
     .command('move')
     .description('change the address of a paused account, after its records are compared')
@@ -421,7 +421,7 @@ function addMove(accounts: Command, {json}: Surroundings): void {
     );
 }
 
-export function addEmployees(program: Command, {json, signal}: Surroundings): void {
+export function addEmployees(program: Command, {json, signal}: CliContext): void {
   program
     .command('employees')
     .description('manage logins of employees')

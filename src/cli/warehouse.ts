@@ -7,7 +7,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
-import {tellAside, tellStep} from '../core/text.ts';
+import {printErr, printStep} from '../core/text.ts';
 import {checkDirect} from '../postgres/checks.ts';
 import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
@@ -126,7 +126,7 @@ export async function withWarehouse<T>(
   let joined: Promise<EmbeddedPostgres> | null = null;
   const join = async () => {
     if (!(options.makes ?? options.migrates)) requireEmbedded(config.home);
-    const embedded = await openEmbeddedPostgres(config.home, tellStep);
+    const embedded = await openEmbeddedPostgres(config.home, printStep);
     embedded.keepUp();
     closers.add(() => embedded.leave());
     return embedded;
@@ -155,7 +155,7 @@ async function openPostgres(
   const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
   const {directUrl} = config;
   const {lockTimeoutMs} = options;
-  let tell = tellWait;
+  let tell = printWait;
   const onWait = (line: string) => tell(line);
   const shared = {
     max: poolSize,
@@ -183,8 +183,8 @@ async function openPostgres(
 }
 
 /** For a person who looks on: a start that waits says for whom. */
-export function tellWait(line: string): void {
-  tellAside(`${line}\n`);
+export function printWait(line: string): void {
+  printErr(`${line}\n`);
 }
 
 /** Loads the definitions of the star only now: a verb that migrates nothing does without them. */
@@ -193,7 +193,7 @@ export async function bringUpToDate(
   isThorough = false,
 ): Promise<{readonly applied: number}> {
   const {definitions, migrateSchema} = await import('../schema/migrate.ts');
-  return await migrateSchema(direct, definitions, isThorough, {tell: tellWait});
+  return await migrateSchema(direct, definitions, isThorough, {tell: printWait});
 }
 
 /**

@@ -153,7 +153,7 @@ export interface WayIn {
   readonly label: string;
 }
 
-interface Telling {
+interface RefusalPage {
   readonly title: string;
   readonly text: string;
   readonly ways?: readonly WayIn[];
@@ -167,7 +167,7 @@ export class AccessRefused extends Error {
   readonly text: string;
   readonly ways: readonly WayIn[];
 
-  constructor(status: number, {title, text, ways = []}: Telling, options: ErrorOptions = {}) {
+  constructor(status: number, {title, text, ways = []}: RefusalPage, options: ErrorOptions = {}) {
     super(`${title}: ${text}`, options);
     this.status = status;
     this.title = title;

@@ -14,7 +14,7 @@ import {
 } from '../accounts/access.ts';
 import {
   type Account,
-  listWaysOn,
+  listRecoveryCommands,
   pauseAccount,
   placeOf,
   resumeAccount,
@@ -23,15 +23,15 @@ import {listWorkers, type Worker} from '../accounts/workers.ts';
 import {UsageError} from '../core/errors.ts';
 import {checkShortName, defaultSystem, roles} from '../core/names.ts';
 import {findSeen} from './access.ts';
-import {defineAction, definePage, type Look, may, nameOfAccount} from './page.ts';
+import {defineAction, definePage, may, nameOfAccount, type PageContext} from './page.ts';
 import {
-  drawForm,
-  drawMark,
-  drawProse,
-  drawSmall,
-  drawState,
-  drawTime,
+  renderForm,
+  renderMark,
+  renderProse,
+  renderSmall,
+  renderState,
   renderTable,
+  renderTime,
 } from './render.ts';
 
 interface Story {
@@ -61,14 +61,14 @@ export const accountsPage = definePage<Story>({
     };
   },
   title: () => 'Accounts',
-  draw: (story, look) => html`
-    ${drawAccounts(story, look)}
-    ${drawAdding(look)}
+  render: (story, context) => html`
+    ${renderAccounts(story, context)}
+    ${renderAdding(context)}
     <h2>Keys</h2>
-    ${drawKeys(story.keys, look)}
-    ${drawAddingKey(look)}
+    ${renderKeys(story.keys, context)}
+    ${renderAddingKey(context)}
     <h2>What was done in the console</h2>
-    ${drawAudit(story.audit, look)}`,
+    ${renderAudit(story.audit, context)}`,
   elsewhere: () => ({
     command: 'fieldmirror accounts list\nfieldmirror keys list',
     sql: [
@@ -78,55 +78,58 @@ export const accountsPage = definePage<Story>({
   }),
 });
 
-function drawAccounts({accounts, workers}: Story, look: Look): SafeHtml {
+function renderAccounts({accounts, workers}: Story, context: PageContext): SafeHtml {
   return renderTable({
     isStacked: true,
     caption: 'Accounts that are mirrored here',
     columns: ['account', 'state', 'at', 'zone', 'token', 'served by', 'steps'],
     rows: accounts.map((account) => [
       account.name,
-      html`${drawState(account.state)}${drawSmall(account.stateReason)}`,
+      html`${renderState(account.state)}${renderSmall(account.stateReason)}`,
       placeOf(account.apiUrl),
       account.timeZone,
       account.keyId === null ? 'of a worker’s environment' : `sealed with key ${account.keyId}`,
-      tellServed(account, workers),
-      drawSteps(account, look),
+      describeServed(account, workers),
+      renderSteps(account, context),
     ]),
     none: 'No account is mirrored yet.',
   });
 }
 
-function tellServed({accountId, state}: Account, workers: readonly Worker[]): SafeHtml | string {
+function describeServed(
+  {accountId, state}: Account,
+  workers: readonly Worker[],
+): SafeHtml | string {
   const serving = workers.filter(({accountIds}) => accountIds.includes(accountId));
   if (serving.length > 0) return serving.map(({host, pid}) => `${host}, pid ${pid}`).join('; ');
-  return state === 'active' ? drawMark('bad', 'no worker') : '';
+  return state === 'active' ? renderMark('bad', 'no worker') : '';
 }
 
-function drawSteps(account: Account, look: Look): SafeHtml {
+function renderSteps(account: Account, context: PageContext): SafeHtml {
   const to = (step: string) => `/accounts/${encodeURIComponent(account.name)}/${step}`;
-  const ways = listWaysOn(account).map(
+  const ways = listRecoveryCommands(account).map(
     ([command, does]) => html`<br><small>fieldmirror ${command} ${does}</small>`,
   );
-  return html`${drawForm(look, {to: to('check'), role: 'operator', label: 'Check'})} ${
+  return html`${renderForm(context, {to: to('check'), role: 'operator', label: 'Check'})} ${
     account.state === 'active'
-      ? drawForm(look, {
+      ? renderForm(context, {
           to: to('pause'),
           role: 'operator',
           label: 'Pause',
           fields: html`<label>Reason <input name="reason" maxlength="500" size="12"></label>`,
         })
       : account.state === 'paused'
-        ? drawForm(look, {to: to('resume'), role: 'operator', label: 'Resume'})
+        ? renderForm(context, {to: to('resume'), role: 'operator', label: 'Resume'})
         : ways
   }`;
 }
 
-function drawAdding(look: Look): SafeHtml | string {
-  if (!may(look, 'admin')) return '';
+function renderAdding(context: PageContext): SafeHtml | string {
+  if (!may(context, 'admin')) return '';
   return html`<details><summary>Add an account, or give one a new token</summary>
     <p>The token is tried at the service before it is stored,
       sealed with the first key of FIELDMIRROR_KEY.</p>
-    ${drawForm(look, {
+    ${renderForm(context, {
       to: '/accounts/add',
       role: 'admin',
       label: 'Try and keep',
@@ -138,7 +141,7 @@ function drawAdding(look: Look): SafeHtml | string {
     })}</details>`;
 }
 
-function drawKeys(keys: readonly ApiKey[], look: Look): SafeHtml {
+function renderKeys(keys: readonly ApiKey[], context: PageContext): SafeHtml {
   return renderTable({
     isStacked: true,
     caption: 'Keys of the console and the HTTP API',
@@ -149,23 +152,23 @@ function drawKeys(keys: readonly ApiKey[], look: Look): SafeHtml {
       describeRights(key),
       key.system,
       key.createdBy,
-      drawTime(lastUsedAt, look),
+      renderTime(lastUsedAt, context),
       revokedAt === null
-        ? drawForm(look, {
+        ? renderForm(context, {
             to: `/keys/${encodeURIComponent(name)}/revoke`,
             role: 'admin',
             label: 'Revoke',
             isGrave: true,
           })
-        : html`revoked ${drawTime(revokedAt, look)}`,
+        : html`revoked ${renderTime(revokedAt, context)}`,
     ]),
     none: 'There is no key yet.',
   });
 }
 
-function drawAddingKey(look: Look): SafeHtml | string {
-  if (!may(look, 'admin')) return '';
-  return html`<details><summary>Make a key</summary>${drawForm(look, {
+function renderAddingKey(context: PageContext): SafeHtml | string {
+  if (!may(context, 'admin')) return '';
+  return html`<details><summary>Make a key</summary>${renderForm(context, {
     to: '/keys/add',
     role: 'admin',
     label: 'Make it',
@@ -174,32 +177,32 @@ function drawAddingKey(look: Look): SafeHtml | string {
         (role) => html`<option>${role}</option>`,
       )}</select></label>
       <label>Account <select name="account">
-        <option value="">all: console alone</option>${look.seen.map(
+        <option value="">all: console alone</option>${context.seen.map(
           ({name}) => html`<option>${name}</option>`,
         )}</select></label>
       <label>Outside system <input name="system" maxlength="50" placeholder="${
         defaultSystem
       }"></label>
-      ${drawYesNo('holdsDeletes', 'Hold its deletes')}
-      ${drawYesNo('masks', 'Hide personal data')}`,
+      ${renderYesNo('holdsDeletes', 'Hold its deletes')}
+      ${renderYesNo('masks', 'Hide personal data')}`,
   })}</details>`;
 }
 
-function drawYesNo(name: string, label: string): SafeHtml {
+function renderYesNo(name: string, label: string): SafeHtml {
   return html`<label>${label} <select name="${name}">
     <option value="">no</option><option value="yes">yes</option></select></label>`;
 }
 
-function drawAudit(audit: readonly AuditEntry[], look: Look): SafeHtml {
+function renderAudit(audit: readonly AuditEntry[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Actions in the console, the newest first',
     columns: ['when', 'who', 'did', 'to', 'account', 'from'],
     rows: audit.map(({at, name, role, action, subject, accountId, address}) => [
-      drawTime(at, look),
+      renderTime(at, context),
       `${name}, ${role}`,
       action,
-      drawProse(subject, look),
-      nameOfAccount(look, accountId),
+      renderProse(subject, context),
+      nameOfAccount(context, accountId),
       address,
     ]),
     none: 'Nothing was done yet.',
@@ -249,8 +252,8 @@ export const checkAccountAction = defineAction({
   name: 'accounts.check',
   role: 'operator',
   form: z.object({}),
-  prepare: async ({seen, params, doings}) =>
-    await doings.checkAccount(findSeen(seen, params.account).name),
+  prepare: async ({seen, params, services}) =>
+    await services.checkAccount(findSeen(seen, params.account).name),
   act: async (_db, {seen, params}, found) => {
     const {name, accountId} = findSeen(seen, params.account);
     return {subject: `account ${name}`, accountId, after: {found}, said: found};
@@ -269,9 +272,9 @@ export const addAccount = defineAction({
   name: 'accounts.add',
   role: 'admin',
   form: z.object({name: text, url: optional, timeZone: optional, token: text}),
-  prepare: async ({given, doings}) => {
+  prepare: async ({given, services}) => {
     if (given.token === '') throw new UsageError('API token: expected one, got nothing');
-    return await doings.tryAccount(given);
+    return await services.tryAccount(given);
   },
   act: async (db, _order, {keep, tell}) => {
     const account = await keep(db);

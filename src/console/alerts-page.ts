@@ -2,7 +2,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import {type Alert, deleteRule, type Problem, tellAddressStep} from '../alerts/alerts.ts';
+import {type Alert, deleteRule, describeAddressStep, type Problem} from '../alerts/alerts.ts';
 import {
   type AlertOverview,
   listPastDeliveries,
@@ -14,10 +14,25 @@ import {formatDuration, formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {notThere} from './access.ts';
-import {drawCause} from './documents.ts';
-import {type AskedPage, defineAction, definePage, hidden, type Look, linkTo, may} from './page.ts';
-import {drawAddingRule, drawLetters, drawSubscribers} from './receivers.ts';
-import {drawForm, drawMark, drawProse, drawSmall, drawTime, renderTable} from './render.ts';
+import {renderCause} from './documents.ts';
+import {
+  defineAction,
+  definePage,
+  hidden,
+  linkTo,
+  may,
+  type PageContext,
+  type PageRequest,
+} from './page.ts';
+import {renderAddingRule, renderLetters, renderSubscribers} from './receivers.ts';
+import {
+  renderForm,
+  renderMark,
+  renderProse,
+  renderSmall,
+  renderTable,
+  renderTime,
+} from './render.ts';
 
 interface Story extends AlertOverview {
   /** The newest first. */
@@ -36,18 +51,18 @@ export const alertsPage = definePage<Story>({
   moving: ['alerts', 'alert_rules', 'alert_deliveries', 'feed_hooks', 'feed_dead_letters'],
   read: readStory,
   title: () => 'Alerts',
-  draw: (story, look) => html`
+  render: (story, context) => html`
     <p class="lead">${summarise(story)}</p>
     <h2>Wrong now</h2>
-    ${drawOpen(story.open, look)}
+    ${renderOpen(story.open, context)}
     <h2>Who is told</h2>
-    ${drawRules(story.rules, look)}
-    ${drawAddingRule(look)}
+    ${renderRules(story.rules, context)}
+    ${renderAddingRule(context)}
     <h2>Messages</h2>
-    ${drawDeliveries(story.deliveries, look)}
+    ${renderDeliveries(story.deliveries, context)}
     <h2>Subscribers of the feed</h2>
-    ${drawSubscribers(story.hooks, look)}
-    ${drawLetters(story.letters, look)}`,
+    ${renderSubscribers(story.hooks, context)}
+    ${renderLetters(story.letters, context)}`,
   hide: (story) => ({
     ...story,
     rules: story.rules.map((rule) =>
@@ -69,7 +84,7 @@ export const alertsPage = definePage<Story>({
 /**
  * Somebody who is bound to an account sees the rules, alerts and subscribers of that account alone.
  */
-async function readStory({db, seen, seesAll, accounts}: AskedPage): Promise<Story> {
+async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<Story> {
   const {rules, open} = await readAlertOverview(db);
   const names = accounts.map(({name}) => name);
   const isSeen = ({accountId}: {readonly accountId: string | null}) =>
@@ -108,8 +123,8 @@ function summarise({rules, open}: Story): string {
   return `${wrong}; ${arriving}.`;
 }
 
-function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
-  const hasSeveral = look.seen.length > 1;
+function renderOpen(open: readonly Alert[], context: PageContext): SafeHtml {
+  const hasSeveral = context.seen.length > 1;
   return renderTable({
     caption: 'What is wrong now, the oldest first',
     columns: [
@@ -120,15 +135,18 @@ function drawOpen(open: readonly Alert[], look: Look): SafeHtml {
       'found',
     ],
     rows: open.map(({cause, account, stream, text, nextStep, since, openedAt}) => {
-      const link = linkOfProblem({kind: cause, stream, account}, look);
+      const link = linkOfProblem({kind: cause, stream, account}, context);
       return [
-        drawMark('bad', cause),
+        renderMark('bad', cause),
         ...(hasSeveral ? [account ?? ''] : []),
-        html`<span class="what">${drawProse(stream === null ? text : `${stream}: ${text}`, look)}${
+        html`<span class="what">${renderProse(
+          stream === null ? text : `${stream}: ${text}`,
+          context,
+        )}${
           link === null ? '' : html` <a class="whole" href="${link}">${nameWay(link)}</a>`
-        }</span><small>${nextStep === null ? '' : `${nextStep}; `}${drawCause(cause)}</small>`,
-        drawTime(since, look),
-        drawTime(openedAt, look),
+        }</span><small>${nextStep === null ? '' : `${nextStep}; `}${renderCause(cause)}</small>`,
+        renderTime(since, context),
+        renderTime(openedAt, context),
       ];
     }),
     none: 'Nothing. What is wrong is looked for once a minute, as long as there is a rule.',
@@ -153,7 +171,7 @@ const words: Readonly<Record<PastDelivery['state'], string>> = {
   failed: 'given up',
 };
 
-function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHtml {
+function renderDeliveries(deliveries: readonly PastDelivery[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Messages to receivers, the newest first',
     columns: [
@@ -166,28 +184,28 @@ function drawDeliveries(deliveries: readonly PastDelivery[], look: Look): SafeHt
       'next try',
     ],
     rows: deliveries.map((delivery) => [
-      html`${drawDeliveryState(delivery)}${drawSmall(
+      html`${renderDeliveryState(delivery)}${renderSmall(
         delivery.state === 'sent' ? null : delivery.lastError,
       )}`,
       delivery.rule,
-      html`<span class="what">${drawProse(tellDelivery(delivery), look)}</span>`,
+      html`<span class="what">${renderProse(describeDelivery(delivery), context)}</span>`,
       delivery.attempts,
-      drawTime(delivery.createdAt, look),
-      drawTime(delivery.sentAt, look),
-      delivery.state === 'due' ? drawTime(delivery.dueAt, look) : '',
+      renderTime(delivery.createdAt, context),
+      renderTime(delivery.sentAt, context),
+      delivery.state === 'due' ? renderTime(delivery.dueAt, context) : '',
     ]),
     none: 'None yet.',
     isStacked: true,
   });
 }
 
-function drawDeliveryState({state, lastError}: PastDelivery): SafeHtml {
+function renderDeliveryState({state, lastError}: PastDelivery): SafeHtml {
   return state === 'due' && lastError !== null
-    ? drawMark('warning', 'not taken yet')
-    : drawMark(tones[state], words[state]);
+    ? renderMark('warning', 'not taken yet')
+    : renderMark(tones[state], words[state]);
 }
 
-function tellDelivery({kind, text, folded}: PastDelivery): string {
+function describeDelivery({kind, text, folded}: PastDelivery): string {
   if (kind === 'ping') return 'a ping';
   if (kind === 'digest') return `a digest of ${formatNumber(folded)}`;
   return kind === 'mended' ? `mended: ${text}` : (text ?? '');
@@ -197,7 +215,7 @@ function tellDelivery({kind, text, folded}: PastDelivery): string {
  * The rules, and whether their messages arrive. An address is a secret: its host is all that is
  * shown.
  */
-function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
+function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Rules: who is told, of what, and whether it arrives',
     columns: [
@@ -208,56 +226,62 @@ function drawRules(rules: readonly RuleStatus[], look: Look): SafeHtml {
       'last taken',
       {head: 'waiting', kind: 'number'},
       'quiet for',
-      ...(may(look, 'admin') ? ['steps'] : []),
+      ...(may(context, 'admin') ? ['steps'] : []),
     ],
     rows: rules.map((rule) => [
       rule.name,
-      html`${rule.target}<small>${tellMeans(rule)}</small>`,
-      html`<span class="what">${tellScope(rule)}</span>`,
-      drawArrival(rule, look),
-      rule.lastSentAt === null ? 'never' : drawTime(rule.lastSentAt, look),
+      html`${rule.target}<small>${describeMeans(rule)}</small>`,
+      html`<span class="what">${describeScope(rule)}</span>`,
+      renderArrival(rule, context),
+      rule.lastSentAt === null ? 'never' : renderTime(rule.lastSentAt, context),
       rule.waiting,
       rule.everyMs === null ? formatDuration(rule.quietMs) : '',
-      ...(may(look, 'admin') ? [drawSteps(rule, look)] : []),
+      ...(may(context, 'admin') ? [renderSteps(rule, context)] : []),
     ]),
     none: 'Nobody. A rule tells a person, a program or a dead man’s switch what is wrong.',
     isStacked: true,
   });
 }
 
-function tellMeans({receiver, everyMs}: RuleStatus): string {
+function describeMeans({receiver, everyMs}: RuleStatus): string {
   return everyMs === null ? `by ${receiver}` : `by ${receiver}, every ${formatDuration(everyMs)}`;
 }
 
-function tellScope({account, causes: told}: RuleStatus): string {
+function describeScope({account, causes: told}: RuleStatus): string {
   const of = [account, told?.join(', ') ?? null].filter((part) => part !== null).join(': ');
   return of === '' ? 'everything' : of;
 }
 
-function drawArrival(rule: RuleStatus, look: Look): SafeHtml {
+function renderArrival(rule: RuleStatus, context: PageContext): SafeHtml {
   const {name, receiver, hasAddress, failingSince, lastError, givenUp, lastSentAt} = rule;
   if (!hasAddress)
-    return html`${drawMark('warning', 'no address')}${drawSmall(
-      `It waits for it: ${tellAddressStep(name, receiver)}`,
+    return html`${renderMark('warning', 'no address')}${renderSmall(
+      `It waits for it: ${describeAddressStep(name, receiver)}`,
     )}`;
   if (failingSince === null)
-    return lastSentAt === null ? drawMark('quiet', 'none was sent') : drawMark('good', 'arrive');
+    return lastSentAt === null
+      ? renderMark('quiet', 'none was sent')
+      : renderMark('good', 'arrive');
   const lost = givenUp === 0 ? '' : ` ${formatNumber(givenUp)} given up.`;
   const why =
     lastError ?? 'no worker has what it takes to send them: a key, or FIELDMIRROR_SMTP_URL';
-  return html`${drawMark('bad', 'do not arrive')} since ${drawTime(failingSince, look)}${drawSmall(
-    `${why}.${lost}`,
-  )}`;
+  return html`${renderMark('bad', 'do not arrive')} since ${renderTime(
+    failingSince,
+    context,
+  )}${renderSmall(`${why}.${lost}`)}`;
 }
 
-function drawSteps({name}: RuleStatus, look: Look): SafeHtml {
+function renderSteps({name}: RuleStatus, context: PageContext): SafeHtml {
   const to = (step: string) => `/alerts/${encodeURIComponent(name)}/${step}`;
-  return html`${drawForm(look, {to: to('test'), role: 'admin', label: 'Test'})}${drawForm(look, {
-    to: to('remove'),
-    role: 'admin',
-    label: 'Remove',
-    isGrave: true,
-  })}`;
+  return html`${renderForm(context, {to: to('test'), role: 'admin', label: 'Test'})}${renderForm(
+    context,
+    {
+      to: to('remove'),
+      role: 'admin',
+      label: 'Remove',
+      isGrave: true,
+    },
+  )}`;
 }
 
 type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
@@ -283,7 +307,7 @@ const addresses: Readonly<Partial<Record<Problem['kind'], Address>>> = {
 /** The page on which a problem is looked after; null where there is none. */
 export function linkOfProblem(
   {kind, stream, account}: Pick<Problem, 'stream' | 'account'> & {readonly kind: string},
-  look: Look,
+  context: PageContext,
 ): string | null {
   const [, state] = /^change-(.+)$/.exec(kind) ?? [];
   const [path, filters = {}] =
@@ -291,8 +315,8 @@ export function linkOfProblem(
       ? (new Map(Object.entries(addresses)).get(kind) ?? [null])
       : (['/changes', {state: 'needy'}] as const);
   if (path === null) return null;
-  const of = look.seen.length > 1 ? account : undefined;
-  return linkTo(look, path, {
+  const of = context.seen.length > 1 ? account : undefined;
+  return linkTo(context, path, {
     ...filters,
     ...(['/sweeps', '/quarantine'].includes(path) ? {stream} : {}),
     account: of,
@@ -310,7 +334,7 @@ export const testRuleAction = defineAction({
   name: 'alerts.test',
   role: 'admin',
   form: z.object({}),
-  prepare: async ({params, doings}) => await doings.testRule(params.rule ?? ''),
+  prepare: async ({params, services}) => await services.testRule(params.rule ?? ''),
   act: async (_db, {params}, answer) => ({
     subject: `alert rule ${params.rule}`,
     accountId: null,

@@ -3,22 +3,28 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {isId} from '../core/text.ts';
-import {type Answered, type Told, tellDates, tellScope, wordOf} from '../star/answer.ts';
+import {
+  type Answered,
+  type AnswerOrGap,
+  describeDates,
+  describeScope,
+  wordOf,
+} from '../star/answer.ts';
 import {type Grid, gridOf, pictureOf} from '../star/boards.ts';
 import type {Chart} from '../star/chart.ts';
 import type {Question} from '../star/member.ts';
 import type {FormFields} from './access.ts';
-import {type Look, linkTo, pageOf} from './page.ts';
+import {linkTo, type PageContext, pageOf} from './page.ts';
 import {
   type Cell,
-  drawChosenAccount,
-  drawFigure,
-  drawGrid,
-  drawHidden,
-  drawMark,
-  drawTime,
-  drawUnbroken,
+  renderChosenAccount,
+  renderFigure,
+  renderGrid,
+  renderHidden,
+  renderMark,
   renderTable,
+  renderTime,
+  renderUnbroken,
   type TableHead,
 } from './render.ts';
 
@@ -32,28 +38,32 @@ export const keptWords = [...askedWords, 'sort'] as const;
 
 /** Where a question is answered in full, for the days and as of the moment of the page. */
 export function linkToQuestion(
-  look: Look,
+  context: PageContext,
   question: Pick<Question, 'name'>,
   as: 'ask' | 'csv' = 'ask',
 ): string {
-  return linkTo(look, `/business/${as}/${wordOf(question)}`, filtersOf(look));
+  return linkTo(context, `/business/${as}/${wordOf(question)}`, filtersOf(context));
 }
 
-function filtersOf({query}: Look): FormFields {
+function filtersOf({query}: PageContext): FormFields {
   return Object.fromEntries(keptWords.map((name) => [name, query[name]]));
 }
 
 /** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
-function drawSortable(name: string, head: string, {question, isNumber, look}: Sorting): TableHead {
-  const {sort} = look.query;
+function renderSortable(
+  name: string,
+  head: string,
+  {question, isNumber, context}: Sorting,
+): TableHead {
+  const {sort} = context.query;
   const first = isNumber ? `-${name}` : name;
   const other = isNumber ? name : `-${name}`;
   const sorted = sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined;
   return {
     head,
     sorted,
-    to: linkTo(look, `/business/ask/${wordOf(question)}`, {
-      ...filtersOf(look),
+    to: linkTo(context, `/business/ask/${wordOf(question)}`, {
+      ...filtersOf(context),
       sort: sort === first ? other : first,
     }),
     ...(isNumber ? {kind: 'number' as const} : {}),
@@ -63,7 +73,7 @@ function drawSortable(name: string, head: string, {question, isNumber, look}: So
 interface Sorting {
   readonly question: Question;
   readonly isNumber: boolean;
-  readonly look: Look;
+  readonly context: PageContext;
 }
 
 /**
@@ -71,18 +81,18 @@ interface Sorting {
  * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out:
  *   all, and the chart
  */
-export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
+export function renderTold(told: AnswerOrGap, context: PageContext, shownRows?: number): SafeHtml {
   const {question} = told;
   if ('missing' in told)
-    return html`<p>${drawMark('warning', 'not set')} ${told.missing}.
-      <a href="${linkTo(look, '/settings')}">Set it on the page Settings</a></p>`;
+    return html`<p>${renderMark('warning', 'not set')} ${told.missing}.
+      <a href="${linkTo(context, '/settings')}">Set it on the page Settings</a></p>`;
   const {answered} = told;
   const {json, drawn} = answered.answer;
   const picture = pictureOf(question, answered.answer);
-  const chart = picture === null ? null : linkBars(picture, answered, look);
+  const chart = picture === null ? null : linkBars(picture, answered, context);
   const grid = gridOf(question, answered.answer);
   const isDrawn = chart !== null || grid !== null;
-  const from = shownRows === undefined ? pageRows * (pageOf(look.query) - 1) : 0;
+  const from = shownRows === undefined ? pageRows * (pageOf(context.query) - 1) : 0;
   const isBare = isDrawn && shownRows !== undefined;
   const cells = isBare ? [] : drawn.cells.slice(from, from + (shownRows ?? pageRows));
   const hasMore = json.isCutOff || cells.length < drawn.cells.length;
@@ -90,19 +100,22 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
     renderTable({
       caption: question.question,
       columns: drawn.head.map((head, at) =>
-        drawSortable(json.columns[at] ?? '', head, {
-          ...{question, look},
+        renderSortable(json.columns[at] ?? '', head, {
+          ...{question, context},
           isNumber: drawn.numbers.includes(at),
         }),
       ),
-      rows: cells.length === 0 ? [] : [...linkRows(cells, answered, {look, from}), ...drawn.foot],
+      rows:
+        cells.length === 0 ? [] : [...linkRows(cells, answered, {context, from}), ...drawn.foot],
       none: 'Nothing.',
     });
   // The page itself says where no currency is set.
-  const scope = (lacksCurrency(told) ? tellDates(answered) : tellScope(answered)).join('; ');
+  const scope = (lacksCurrency(told) ? describeDates(answered) : describeScope(answered)).join(
+    '; ',
+  );
   return html`
-    ${chart === null ? '' : drawFigure(chart, cells.length === 0 ? linkNames(chart) : null)}
-    ${grid === null ? '' : drawGrid(grid, linkGrid(grid, answered, look))}
+    ${chart === null ? '' : renderFigure(chart, cells.length === 0 ? linkNames(chart) : null)}
+    ${grid === null ? '' : renderGrid(grid, linkGrid(grid, answered, context))}
     ${
       isDrawn && cells.length === 0
         ? ''
@@ -110,59 +123,65 @@ export function drawTold(told: Told, look: Look, shownRows?: number): SafeHtml {
           ? rows()
           : html`<details><summary>As a list</summary>${rows()}</details>`
     }
-    ${shownRows === undefined ? drawPages(answered, look) : ''}
-    <p class="quiet small">${drawCounted(answered, look)}${scope}${
+    ${shownRows === undefined ? renderPages(answered, context) : ''}
+    <p class="quiet small">${renderCounted(answered, context)}${scope}${
       scope !== '' && hasMore ? '. ' : ''
     }${
       !hasMore
         ? ''
         : shownRows !== undefined
-          ? html`<a href="${linkToQuestion(look, question)}">All rows</a>`
+          ? html`<a href="${linkToQuestion(context, question)}">All rows</a>`
           : json.isCutOff
             ? 'The CSV has all rows.'
             : ''
     }</p>
     <details class="small"><summary>What is counted</summary>
     <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
-    <p>${drawTrust(answered, look)}</p></details>`;
+    <p>${renderTrust(answered, context)}</p></details>`;
 }
 
 /** When an answer was counted that was not counted just now: `Counted at 14:05. ` */
-export function drawCounted({countedAt}: Answered, look: Look): SafeHtml | string {
-  const ageMs = Date.parse(look.now) - Date.parse(countedAt);
-  return ageMs < justNowMs ? '' : html`Counted at ${drawTime(countedAt, look)}. `;
+export function renderCounted({countedAt}: Answered, context: PageContext): SafeHtml | string {
+  const ageMs = Date.parse(context.now) - Date.parse(countedAt);
+  return ageMs < justNowMs ? '' : html`Counted at ${renderTime(countedAt, context)}. `;
 }
 
 /** The ways to all rows that were read, a hundred at a time. */
-function drawPages({asked: {question}, answer: {drawn}}: Answered, look: Look): SafeHtml | string {
+function renderPages(
+  {asked: {question}, answer: {drawn}}: Answered,
+  context: PageContext,
+): SafeHtml | string {
   const count = Math.ceil(drawn.cells.length / pageRows);
   if (count < 2) return '';
   const to = (page: number) =>
-    linkTo(look, `/business/ask/${wordOf(question)}`, {...filtersOf(look), page: String(page)});
+    linkTo(context, `/business/ask/${wordOf(question)}`, {
+      ...filtersOf(context),
+      page: String(page),
+    });
   const pages = Array.from({length: count}, (_, at) => at + 1);
   const nameOf = (page: number) =>
     `${pageRows * (page - 1) + 1} to ${Math.min(drawn.cells.length, pageRows * page)}`;
   return html`<nav class="boards" aria-label="Pages of the rows">${pages.map((page) => {
-    const current = page === pageOf(look.query) ? html` aria-current="page"` : '';
+    const current = page === pageOf(context.query) ? html` aria-current="page"` : '';
     return html`<a href="${to(page)}"${current}>${nameOf(page)}</a>`;
   })}</nav>`;
 }
 
 /** Whether amounts are shown, and nobody has said in which currency. */
-export function lacksCurrency(told: Told): boolean {
+export function lacksCurrency(told: AnswerOrGap): boolean {
   return (
     'answered' in told && told.question.money.length > 0 && told.answered.fresh.currency === null
   );
 }
 
-export function drawWayToCurrency(look: Look): SafeHtml {
+export function renderWayToCurrency(context: PageContext): SafeHtml {
   return html`<p class="quiet small">These are amounts without a currency.
-    <a href="${linkTo(look, '/settings')}">Set the currency</a></p>`;
+    <a href="${linkTo(context, '/settings')}">Set the currency</a></p>`;
 }
 
-export function drawDownload(told: Told, look: Look): SafeHtml | string {
+export function renderDownload(told: AnswerOrGap, context: PageContext): SafeHtml | string {
   if ('missing' in told) return '';
-  const csv = linkToQuestion(look, told.question, 'csv');
+  const csv = linkToQuestion(context, told.question, 'csv');
   return html`<a class="small" href="${csv}" download>Download as CSV</a>`;
 }
 
@@ -178,26 +197,28 @@ const leads = [
 function pathOfCell(
   {answer: {json, keys}}: Answered,
   {place, at}: {readonly place: number; readonly at: number},
-  look: Look,
+  context: PageContext,
 ): string | null {
   const own = keys[place];
   const column = json.columns[at] ?? '';
   const lead = leads.find(
     ({key, columns}) => isRow(own?.[key]) && columns.some((name) => name === column),
   );
-  return lead === undefined ? null : linkTo(look, `/records/${lead.stream}/row-${own?.[lead.key]}`);
+  return lead === undefined
+    ? null
+    : linkTo(context, `/records/${lead.stream}/row-${own?.[lead.key]}`);
 }
 
 /** The cells of an answer, from so many rows on: each that names a record leads to it. */
 function linkRows(
   rows: readonly (readonly string[])[],
   answered: Answered,
-  {look, from}: {readonly look: Look; readonly from: number},
+  {context, from}: {readonly context: PageContext; readonly from: number},
 ): Cell[][] {
   return rows.map((row, place) =>
     row.map((cell, at) => {
-      const to = cell === '' ? null : pathOfCell(answered, {place: from + place, at}, look);
-      if (to === null) return drawUnbroken(cell);
+      const to = cell === '' ? null : pathOfCell(answered, {place: from + place, at}, context);
+      if (to === null) return renderUnbroken(cell);
       const isNumber = answered.answer.json.columns[at]?.endsWith('number') === true;
       return html`<a${isNumber ? '' : html` class="what"`} href="${to}">${cell}</a>`;
     }),
@@ -205,10 +226,13 @@ function linkRows(
 }
 
 /** A chart whose bars are records: their names lead to them. */
-function linkBars(chart: Chart, answered: Answered, look: Look): Chart {
+function linkBars(chart: Chart, answered: Answered, context: PageContext): Chart {
   const at = findNames(answered);
   if (chart.form !== 'rows' || at === -1) return chart;
-  return {...chart, links: chart.names.map((_, place) => pathOfCell(answered, {place, at}, look))};
+  return {
+    ...chart,
+    links: chart.names.map((_, place) => pathOfCell(answered, {place, at}, context)),
+  };
 }
 
 /** The place of the column that names records; -1 where there is none. */
@@ -219,23 +243,23 @@ function findNames({answer: {json}}: Answered): number {
 
 /** The names of a chart, as links where each is a record's. */
 function linkNames({names, links}: Chart): readonly Cell[] {
-  return names.map((name, place) => drawName(name, links?.[place] ?? null));
+  return names.map((name, place) => renderName(name, links?.[place] ?? null));
 }
 
 /** The names of a grid, as links where each is a record's. */
-function linkGrid({rows}: Grid, answered: Answered, look: Look): readonly Cell[] {
+function linkGrid({rows}: Grid, answered: Answered, context: PageContext): readonly Cell[] {
   const at = findNames(answered);
   const {columns, rows: told} = answered.answer.json;
   const places = told.map((row) => String(row[columns[at] ?? ''] ?? ''));
   return rows.map(({name}) =>
-    drawName(
+    renderName(
       name,
-      at === -1 ? null : pathOfCell(answered, {place: places.indexOf(name), at}, look),
+      at === -1 ? null : pathOfCell(answered, {place: places.indexOf(name), at}, context),
     ),
   );
 }
 
-function drawName(name: string, to: string | null): Cell {
+function renderName(name: string, to: string | null): Cell {
   return to === null || name === '' ? name : html`<a class="what" href="${to}">${name}</a>`;
 }
 
@@ -244,38 +268,40 @@ function isRow(key: string | null | undefined): key is string {
   return key !== null && key !== undefined && isId(key);
 }
 
-function drawTrust({asked: {moment}, broken, fresh}: Answered, look: Look): SafeHtml {
+function renderTrust({asked: {moment}, broken, fresh}: Answered, context: PageContext): SafeHtml {
   const age =
     moment !== null
-      ? html`As of ${drawTime(moment, look)}, by what was known then.`
+      ? html`As of ${renderTime(moment, context)}, by what was known then.`
       : fresh.freshAsOf === null
         ? html`The jobs were never proven complete.`
-        : html`Proven complete as of ${drawTime(fresh.freshAsOf, look)}.`;
+        : html`Proven complete as of ${renderTime(fresh.freshAsOf, context)}.`;
   const behind =
     fresh.waitingSince === null
       ? ''
-      : html` Without what changed since ${drawTime(fresh.waitingSince, look)}.`;
+      : html` Without what changed since ${renderTime(fresh.waitingSince, context)}.`;
   const verdict =
-    broken.length === 0 ? drawMark('good', 'ties out') : drawMark('bad', broken.join('; '));
+    broken.length === 0 ? renderMark('good', 'ties out') : renderMark('bad', broken.join('; '));
   return html`${age}${behind} ${verdict}`;
 }
 
 /** The days, the grouping and the moment of an answer, as far as they can be chosen. */
-export function drawAskedMoment(look: Look, question?: Question): SafeHtml {
-  const now = linkTo(look, look.path.split('?')[0] ?? '');
-  const isChosen = askedWords.some((name) => look.query[name] !== undefined);
+export function renderAskedMoment(context: PageContext, question?: Question): SafeHtml {
+  const now = linkTo(context, context.path.split('?')[0] ?? '');
+  const isChosen = askedWords.some((name) => context.query[name] !== undefined);
   return html`<form class="filters">
-    ${drawChosenAccount(look)}
-    ${look.query.sort === undefined ? '' : drawHidden('sort', look.query.sort)}
+    ${renderChosenAccount(context)}
+    ${context.query.sort === undefined ? '' : renderHidden('sort', context.query.sort)}
     ${
       question?.period === undefined
         ? ''
-        : html`<label>From <input type="date" name="from" value="${dayOf(look.query.from)}"></label>
-          <label>To <input type="date" name="to" value="${dayOf(look.query.to)}"></label>`
+        : html`<label>From <input type="date" name="from" value="${dayOf(
+            context.query.from,
+          )}"></label>
+          <label>To <input type="date" name="to" value="${dayOf(context.query.to)}"></label>`
     }
-    ${drawGroupings(question)}
+    ${renderGroupings(question)}
     <label>As of the end of
-      <input type="date" name="as-of" value="${dayOf(look.query['as-of'])}"></label>
+      <input type="date" name="as-of" value="${dayOf(context.query['as-of'])}"></label>
     <button>Show</button>${isChosen ? html` <a href="${now}">Now</a>` : ''}</form>`;
 }
 
@@ -284,7 +310,7 @@ function dayOf(typed = ''): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(typed) ? typed : '';
 }
 
-function drawGroupings(question: Question | undefined): SafeHtml | string {
+function renderGroupings(question: Question | undefined): SafeHtml | string {
   const words = Object.keys(question?.by ?? {});
   if (words.length === 0) return '';
   return html`<label>By <select name="by"><option value="">as usual</option>${words.map(

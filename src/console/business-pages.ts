@@ -9,32 +9,32 @@ import {formatNumber} from '../core/format.ts';
 import {nearestOf} from '../core/names.ts';
 import {
   type Answered,
+  type AnswerOrGap,
   beginReading,
   groupQuestion,
   prepareQuestion,
   readAnswers,
   sortQuestion,
   sqlOf,
-  type Told,
   wordOf,
 } from '../star/answer.ts';
 import {type Board, boards, subjects} from '../star/boards.ts';
-import {writeCsv} from '../star/draw-answer.ts';
-import {figureKinds, tellChange} from '../star/report-figures.ts';
+import {writeCsv} from '../star/format-answer.ts';
+import {describeChange, figureKinds} from '../star/report-figures.ts';
 import {questions} from '../star/star.ts';
 import {AccessRefused, type FormFields, notThere} from './access.ts';
 import {
   askedWords,
-  drawAskedMoment,
-  drawCounted,
-  drawDownload,
-  drawTold,
-  drawWayToCurrency,
   keptWords,
   lacksCurrency,
   linkToQuestion,
+  renderAskedMoment,
+  renderCounted,
+  renderDownload,
+  renderTold,
+  renderWayToCurrency,
 } from './answers.ts';
-import {definePage, type Look, linkTo, nameOfAccount} from './page.ts';
+import {definePage, linkTo, nameOfAccount, type PageContext} from './page.ts';
 import {chooseAccounts, readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
@@ -52,33 +52,36 @@ export const businessPage = definePage({
     weeks: await readWeeks(db, accounts, {asOf: query['as-of'], isMasked: masks}),
   }),
   title: () => 'Business',
-  draw: (story, look) => html`
-    ${drawAskedMoment(look)}
-    ${drawHeadlines(story.weeks, look)}
+  render: (story, context) => html`
+    ${renderAskedMoment(context)}
+    ${renderHeadlines(story.weeks, context)}
     <h2>By role</h2>
     <div class="cards">${story.boards.map(
       ({name, title, sentence}) =>
-        html`<div class="card"><h3><a href="${linkToBoard(look, name)}">${title}</a></h3><p>${
+        html`<div class="card"><h3><a href="${linkToBoard(context, name)}">${title}</a></h3><p>${
           sentence
         }</p></div>`,
     )}</div>
     <h2>Every question</h2>
-    <div class="cards">${subjects.map((subject) => drawSubject(subject, look))}</div>`,
+    <div class="cards">${subjects.map((subject) => renderSubject(subject, context))}</div>`,
   elsewhere: () => ({command: 'fieldmirror ask', sql: 'SELECT * FROM mart.ask_freshness;'}),
 });
 
-function drawSubject({title, questions: names}: (typeof subjects)[number], look: Look): SafeHtml {
+function renderSubject(
+  {title, questions: names}: (typeof subjects)[number],
+  context: PageContext,
+): SafeHtml {
   const asked = names.flatMap((name) => questions.filter((question) => question.name === name));
   return html`<section class="card"><h3>${title}</h3><ul class="links">${asked.map(
     (question) =>
-      html`<li><a href="${linkToQuestion(look, question)}">${question.question}</a></li>`,
+      html`<li><a href="${linkToQuestion(context, question)}">${question.question}</a></li>`,
   )}</ul></section>`;
 }
 
 interface Story {
   readonly board: Board;
   readonly accountId: string;
-  readonly told: readonly Told[];
+  readonly told: readonly AnswerOrGap[];
 }
 
 const boardRows = 10;
@@ -108,23 +111,28 @@ export const boardPage = definePage<Story>({
     return {board, accountId, told: await readAnswers(db, asked, wanted)};
   },
   title: ({board}) => board.title,
-  draw: ({board, accountId, told}, look) => html`
+  render: ({board, accountId, told}, context) => html`
     <p>${board.sentence}${
-      look.seen.length > 1 ? ` Account ${nameOfAccount(look, accountId)}.` : ''
+      context.seen.length > 1 ? ` Account ${nameOfAccount(context, accountId)}.` : ''
     }</p>
     <nav class="boards" aria-label="Pages of the business">${boards.map(
       ({name, title}) =>
-        html`<a href="${linkToBoard(look, name)}"${
+        html`<a href="${linkToBoard(context, name)}"${
           name === board.name ? html` aria-current="page"` : ''
         }>${title}</a>`,
     )}</nav>
-    ${drawAskedMoment(look)}
-    ${told.some(lacksCurrency) ? drawWayToCurrency(look) : ''}
+    ${renderAskedMoment(context)}
+    ${told.some(lacksCurrency) ? renderWayToCurrency(context) : ''}
     <div class="answers">${told.map(
       (each) =>
-        html`<section><div class="heading"><h2><a href="${linkToQuestion(look, each.question)}">${
-          each.question.question
-        }</a></h2>${drawDownload(each, look)}</div>${drawTold(each, look, boardRows)}</section>`,
+        html`<section><div class="heading"><h2><a href="${linkToQuestion(
+          context,
+          each.question,
+        )}">${each.question.question}</a></h2>${renderDownload(each, context)}</div>${renderTold(
+          each,
+          context,
+          boardRows,
+        )}</section>`,
     )}</div>`,
   elsewhere: ({params}) => {
     const names = boards.find(({name}) => name === params.board)?.questions ?? [];
@@ -135,8 +143,8 @@ export const boardPage = definePage<Story>({
   },
 });
 
-function linkToBoard(look: Look, name: string): string {
-  return linkTo(look, `/business/${name}`, {'as-of': look.query['as-of']});
+function linkToBoard(context: PageContext, name: string): string {
+  return linkTo(context, `/business/${name}`, {'as-of': context.query['as-of']});
 }
 
 function wayTo({name, title}: Board) {
@@ -144,7 +152,7 @@ function wayTo({name, title}: Board) {
 }
 
 /** One question, with all its rows. */
-export const questionPage = definePage<{readonly accountId: string; readonly told: Told}>({
+export const questionPage = definePage<{readonly accountId: string; readonly told: AnswerOrGap}>({
   path: '/business/ask/:question',
   section: '/business',
   moving: [],
@@ -166,11 +174,14 @@ export const questionPage = definePage<{readonly accountId: string; readonly tol
     return {accountId, told};
   },
   title: ({told}) => told.question.question,
-  draw: ({told, accountId}, look) => html`
-    ${look.seen.length > 1 ? html`<p>Account ${nameOfAccount(look, accountId)}.</p>` : ''}
-    <div class="heading">${drawAskedMoment(look, told.question)}${drawDownload(told, look)}</div>
-    ${lacksCurrency(told) ? drawWayToCurrency(look) : ''}
-    ${drawTold(told, look)}`,
+  render: ({told, accountId}, context) => html`
+    ${context.seen.length > 1 ? html`<p>Account ${nameOfAccount(context, accountId)}.</p>` : ''}
+    <div class="heading">${renderAskedMoment(context, told.question)}${renderDownload(
+      told,
+      context,
+    )}</div>
+    ${lacksCurrency(told) ? renderWayToCurrency(context) : ''}
+    ${renderTold(told, context)}`,
   elsewhere: ({query}, {told}) => {
     const options = askedWords.flatMap((name) =>
       query[name] === undefined ? [] : [` --${name} ${query[name]}`],
@@ -201,7 +212,7 @@ function findQuestion(word: string | undefined, by: string | undefined) {
   );
 }
 
-type Weeks = Extract<Told, {answered: Answered}>['answered'] | null;
+type Weeks = Extract<AnswerOrGap, {answered: Answered}>['answered'] | null;
 
 /** The last 53 whole weeks of the first account; null where none is mirrored. */
 async function readWeeks(
@@ -218,24 +229,24 @@ async function readWeeks(
 }
 
 /** The last week in five figures, each beside the week and the year before. */
-function drawHeadlines(weeks: Weeks, look: Look): SafeHtml | string {
+function renderHeadlines(weeks: Weeks, context: PageContext): SafeHtml | string {
   const rows = weeks?.answer.json.rows ?? [];
   const [last, before] = rows;
   if (weeks === null || last === undefined) return '';
   const yearBefore = rows[52];
-  const to = linkTo(look, '/business/ask/weeks', {'as-of': look.query['as-of']});
+  const to = linkTo(context, '/business/ask/weeks', {'as-of': context.query['as-of']});
   const {currency} = weeks.fresh;
-  const counted = drawCounted(weeks, look);
+  const counted = renderCounted(weeks, context);
   return html`<h2>Last week, from ${String(last.week)}</h2>
   ${counted === '' ? '' : html`<p class="quiet small">${counted}</p>`}
   <div class="cards tiles">${figureKinds.map(({metric, label, unit}) => {
     const [value, ...others] = [last, before, yearBefore].map((row) => textOf(row?.[metric]));
-    const [week = '', year = ''] = others.map((other) => tellChange(value ?? null, other));
+    const [week = '', year = ''] = others.map((other) => describeChange(value ?? null, other));
     return html`<section class="card"><h3><a href="${to}">${label}</a></h3>
       <p class="figure">${formatNumber(Math.round(Number(value)))}${
         unit === 'money' && currency !== null ? html` <small>${currency}</small>` : ''
       }</p>
-      <p class="small">${tellCourse(week, 'week on week')}<br>${tellCourse(
+      <p class="small">${describeCourse(week, 'week on week')}<br>${describeCourse(
         year,
         'year on year',
       )}</p></section>`;
@@ -247,7 +258,7 @@ function textOf(value: unknown): string | null {
 }
 
 /** `▲ 12.5 % week on week` */
-function tellCourse(change: string, course: string): string {
+function describeCourse(change: string, course: string): string {
   return `${change === '' ? 'no figure' : change === '=' ? '± 0 %' : change} ${course}`;
 }
 

@@ -15,46 +15,46 @@ import {
   type Verb,
   verbs,
 } from '../changes/decisions.ts';
-import {type Command, listFought} from '../changes/next-step.ts';
+import {type Command, listConflictingFields} from '../changes/next-step.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
 import {
   decisionsDo,
+  describeDecided,
+  describeNextStep,
+  describeReason,
   nameChange,
   nameOutcome,
   showWanted,
-  tellDecided,
-  tellNextStep,
-  tellReason,
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {capitalise, isId} from '../core/text.ts';
 import {findStream} from '../streams/all.ts';
 import {notThere} from './access.ts';
-import {drawRequests} from './change-requests.ts';
+import {renderRequests} from './change-requests.ts';
 import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
 import {
   type Action,
-  type AskedPage,
   defineAction,
   definePage,
   hidden,
-  type Look,
   linkTo,
   may,
   type Order,
   type Outcome,
+  type PageContext,
+  type PageRequest,
 } from './page.ts';
 import {
-  drawFacts,
-  drawForm,
-  drawMark,
-  drawProse,
-  drawState,
-  drawTime,
+  renderFacts,
+  renderForm,
+  renderMark,
+  renderProse,
+  renderState,
   renderTable,
+  renderTime,
 } from './render.ts';
 
 /** A change, and the name of its record as it is here. */
@@ -66,15 +66,15 @@ export const oneChange = definePage<NamedChange>({
   moving: ['changes', 'accounts'],
   read: readOne,
   title: ({change}) => `Change ${change.changeId}: ${nameChange(change)}`,
-  draw: (story, look) => html`
-    <p class="lead">${drawRecordName(story, look)}${drawOutcome(
+  render: (story, context) => html`
+    <p class="lead">${renderRecordName(story, context)}${renderOutcome(
       story.change,
-    )}${drawProse(tellEnd(story), look)}</p>
-    ${drawNext(story, look)}
-    ${drawSides(story)}
+    )}${renderProse(describeEnd(story), context)}</p>
+    ${renderNext(story, context)}
+    ${renderSides(story)}
     <h2>About it</h2>
-    ${drawAbout(story, look)}
-    ${drawRequests(story, look)}`,
+    ${renderAbout(story, context)}
+    ${renderRequests(story, context)}`,
   hide: ({name = null, ...story}) => ({
     ...hideChangeInFull(story),
     name: name === null ? null : hidden,
@@ -89,7 +89,7 @@ export const oneChange = definePage<NamedChange>({
   }),
 });
 
-async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<NamedChange> {
+async function readOne({db, seen, params: {changeId = ''}}: PageRequest): Promise<NamedChange> {
   if (!isId(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
   const story = await readChangeInFull(db, changeId, seen);
   if (story !== null)
@@ -102,84 +102,96 @@ async function readOne({db, seen, params: {changeId = ''}}: AskedPage): Promise<
   );
 }
 
-function drawRecordName({name = null, change, record}: NamedChange, look: Look): SafeHtml | string {
+function renderRecordName(
+  {name = null, change, record}: NamedChange,
+  context: PageContext,
+): SafeHtml | string {
   if (name === null) return '';
   const fields = Object.keys(change.fields);
   const title = titleChange(name, {operation: change.operation, fields});
   if (record === null) return html`<strong>${title}</strong> `;
-  const to = linkTo(look, `/records/${record.stream}/${record.number}`);
+  const to = linkTo(context, `/records/${record.stream}/${record.number}`);
   return html`<strong><a href="${to}">${title}</a></strong> `;
 }
 
-function drawOutcome(change: ChangeInFull['change']): SafeHtml {
+function renderOutcome(change: ChangeInFull['change']): SafeHtml {
   const outcome = nameOutcome(change);
-  return drawState(outcome.replace(' ', '_'), outcome);
+  return renderState(outcome.replace(' ', '_'), outcome);
 }
 
-function tellEnd({change, conflicts}: ChangeInFull): string {
-  const reason = tellReason({...change, fought: listFought(conflicts)});
+function describeEnd({change, conflicts}: ChangeInFull): string {
+  const reason = describeReason({...change, fought: listConflictingFields(conflicts)});
   return reason === '' ? '' : `: ${reason}`;
 }
 
-function drawAbout(story: ChangeInFull, look: Look): SafeHtml {
+function renderAbout(story: ChangeInFull, context: PageContext): SafeHtml {
   const {change, account, record, blocker} = story;
   const {requestedBy, application, requestedAt, settledAt, sentAt, externalKey, table, rowId} =
     change;
-  return drawFacts([
+  return renderFacts([
     ['made by', application === null ? requestedBy : `${requestedBy}, from ${application}`],
-    ['requested', drawTime(requestedAt, look)],
-    ['sent last', drawTime(sentAt, look)],
-    ['settled', drawTime(settledAt, look)],
-    ['account', look.seen.length > 1 ? account : null],
+    ['requested', renderTime(requestedAt, context)],
+    ['sent last', renderTime(sentAt, context)],
+    ['settled', renderTime(settledAt, context)],
+    ['account', context.seen.length > 1 ? account : null],
     [
       'record',
       record === null
         ? null
-        : html`<a href="${linkTo(look, `/records/${record.stream}/${record.number}`)}">${
+        : html`<a href="${linkTo(context, `/records/${record.stream}/${record.number}`)}">${
             findStream(record.stream).item
           } ${record.number}</a>`,
     ],
     ['row', `row ${rowId} of warehouse.${table}`],
     ['external key', externalKey],
-    ['batch', change.batch === null ? null : drawFiltered('batch', change.batch, look)],
+    ['batch', change.batch === null ? null : renderFiltered('batch', change.batch, context)],
     [
       'transaction',
       change.transactionId === null
         ? null
-        : drawFiltered('transaction', change.transactionId, look),
+        : renderFiltered('transaction', change.transactionId, context),
     ],
-    ['takes back', change.undoes === null ? null : drawLinks(change.undoes, look)],
+    ['takes back', change.undoes === null ? null : renderLinks(change.undoes, context)],
     [
       'waits for',
       blocker === null
         ? null
-        : html`${drawLink(blocker.changeId, look)}: ${drawProse(
+        : html`${renderLink(blocker.changeId, context)}: ${renderProse(
             nameChange(blocker),
-            look,
+            context,
           )}, ${nameState(blocker.state)}`,
     ],
-    ['holds up', drawWaiting(story, look)],
+    ['holds up', renderWaiting(story, context)],
     ['looked whether it arrived', change.looks === 0 ? null : change.looks],
   ]);
 }
 
 /** A fact that other changes may share, with the way to them. */
-function drawFiltered(filter: 'batch' | 'transaction', value: string, look: Look): SafeHtml {
-  return html`<a href="${linkTo(look, '/changes', {[filter]: value})}">${value}</a>`;
+function renderFiltered(
+  filter: 'batch' | 'transaction',
+  value: string,
+  context: PageContext,
+): SafeHtml {
+  return html`<a href="${linkTo(context, '/changes', {[filter]: value})}">${value}</a>`;
 }
 
-function drawWaiting({waiting: {count, first}}: ChangeInFull, look: Look): SafeHtml | null {
+function renderWaiting(
+  {waiting: {count, first}}: ChangeInFull,
+  context: PageContext,
+): SafeHtml | null {
   if (count === 0) return null;
   const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
-  return html`${drawLinks(first, look)}${more}`;
+  return html`${renderLinks(first, context)}${more}`;
 }
 
-function drawLinks(changeIds: readonly string[], look: Look): SafeHtml {
-  return html`${changeIds.map((id, at) => html`${at === 0 ? '' : ', '}${drawLink(id, look)}`)}`;
+function renderLinks(changeIds: readonly string[], context: PageContext): SafeHtml {
+  return html`${changeIds.map(
+    (id, at) => html`${at === 0 ? '' : ', '}${renderLink(id, context)}`,
+  )}`;
 }
 
-function drawLink(changeId: string, look: Look): SafeHtml {
-  return html`<a href="${linkTo(look, `/changes/${changeId}`)}">change ${changeId}</a>`;
+function renderLink(changeId: string, context: PageContext): SafeHtml {
+  return html`<a href="${linkTo(context, `/changes/${changeId}`)}">change ${changeId}</a>`;
 }
 
 /** Decisions that a person may want whether or not they are the next step. */
@@ -189,9 +201,9 @@ const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
  * What happens next, and what a person can do: the terminal's commands, as forms where the console
  * has an action.
  */
-function drawNext(story: ChangeInFull, look: Look): SafeHtml {
+function renderNext(story: ChangeInFull, context: PageContext): SafeHtml {
   const {next, verbs, change} = story;
-  const isFieldwise = mayChooseSides(story, look);
+  const isFieldwise = mayChooseSides(story, context);
   const told = (next?.commands ?? []).filter(
     ({move}) => !isFieldwise || move === null || !('decision' in move),
   );
@@ -201,15 +213,19 @@ function drawNext(story: ChangeInFull, look: Look): SafeHtml {
       !told.some(({move}) => move !== null && 'verb' in move && move.verb === verb),
   );
   const moves = [
-    ...told.map((command) => drawMove(command, story, look)),
-    ...(may(look, 'operator')
-      ? others.map((verb) => drawVerb(verb, decisionsDo[verb], {story, look}))
+    ...told.map((command) => renderMove(command, story, context)),
+    ...(may(context, 'operator')
+      ? others.map((verb) => renderVerb(verb, decisionsDo[verb], {story, context}))
       : []),
-    ...(may(look, 'operator') && isUndoable(change) ? [drawUndo(change, look)] : []),
+    ...(may(context, 'operator') && isUndoable(change) ? [renderUndo(change, context)] : []),
   ];
   return html`<h2>What happens next</h2>
-  <p>${next === null ? 'Nothing: it is over.' : drawProse(toSentence(tellNextStep(next)), look)}</p>
-  ${isFieldwise ? drawChoiceOfSides(story, look) : ''}
+  <p>${
+    next === null
+      ? 'Nothing: it is over.'
+      : renderProse(toSentence(describeNextStep(next)), context)
+  }</p>
+  ${isFieldwise ? renderChoiceOfSides(story, context) : ''}
   ${
     moves.length === 0
       ? ''
@@ -218,8 +234,8 @@ function drawNext(story: ChangeInFull, look: Look): SafeHtml {
 }
 
 /** Whether the fields that both sides changed are decided here, each by itself. */
-function mayChooseSides({decisions, fought}: ChangeInFull, look: Look): boolean {
-  return fought.length > 0 && decisions.includes('take service') && may(look, 'operator');
+function mayChooseSides({decisions, fought}: ChangeInFull, context: PageContext): boolean {
+  return fought.length > 0 && decisions.includes('take service') && may(context, 'operator');
 }
 
 function toSentence(text: string): string {
@@ -231,39 +247,43 @@ function isUndoable({state, operation}: ChangeInFull['change']): boolean {
   return state === 'done' && operation !== 'delete';
 }
 
-function drawUndo({changeId}: ChangeInFull['change'], look: Look): SafeHtml {
-  const preview = linkTo(look, '/changes/undo', {[`c${changeId}`]: 'on'});
+function renderUndo({changeId}: ChangeInFull['change'], context: PageContext): SafeHtml {
+  const preview = linkTo(context, '/changes/undo', {[`c${changeId}`]: 'on'});
   const shows = 'shows what would be written to take it back, and does nothing yet';
   return html`<a href="${preview}">Preview the undo</a> ${shows}`;
 }
 
-function drawMove({command, does, move}: Command, story: ChangeInFull, look: Look): SafeHtml {
-  const drawn = {story, look};
+function renderMove(
+  {command, does, move}: Command,
+  story: ChangeInFull,
+  context: PageContext,
+): SafeHtml {
+  const drawn = {story, context};
   if (move === null) return html`<code>${command}</code> ${does}`;
   if ('shows' in move) {
     const {shows} = move;
-    return html`<a href="${linkTo(look, `/changes/${shows}`)}">Change ${shows}</a> ${does}`;
+    return html`<a href="${linkTo(context, `/changes/${shows}`)}">Change ${shows}</a> ${does}`;
   }
   if ('lists' in move) {
     const {lists: state} = move;
-    const list = linkTo(look, '/changes', {state});
+    const list = linkTo(context, '/changes', {state});
     return html`<a href="${list}">The changes that are ${state}</a>: ${does}`;
   }
   const isOpen =
     'verb' in move ? story.verbs.includes(move.verb) : story.decisions.includes(move.decision);
-  if (!isOpen || !may(look, 'operator')) return html`<code>${command}</code> ${does}`;
+  if (!isOpen || !may(context, 'operator')) return html`<code>${command}</code> ${does}`;
   return 'verb' in move
-    ? drawVerb(move.verb, does, drawn)
-    : drawDecision(move.decision, does, drawn);
+    ? renderVerb(move.verb, does, drawn)
+    : renderDecision(move.decision, does, drawn);
 }
 
-interface Drawn {
+interface Rendered {
   readonly story: ChangeInFull;
-  readonly look: Look;
+  readonly context: PageContext;
 }
 
-function drawVerb(verb: PlainVerb, does: string, {story: {change}, look}: Drawn): SafeHtml {
-  const form = drawForm(look, {
+function renderVerb(verb: PlainVerb, does: string, {story: {change}, context}: Rendered): SafeHtml {
+  const form = renderForm(context, {
     to: `/changes/${change.changeId}/${verb}`,
     role: 'operator',
     label: labelOf(verb),
@@ -276,14 +296,14 @@ function drawVerb(verb: PlainVerb, does: string, {story: {change}, look}: Drawn)
   return html`${form} <span class="quiet">${capitalise(does)}.</span>`;
 }
 
-function drawDecision(
+function renderDecision(
   decision: ChangeInFull['decisions'][number],
   does: string,
-  {story: {change}, look}: Drawn,
+  {story: {change}, context}: Rendered,
 ): SafeHtml {
   const to = `/changes/${change.changeId}/resolve`;
   const draw = (label: string, name: string, fields?: SafeHtml) =>
-    html`${drawForm(look, {
+    html`${renderForm(context, {
       ...{to, role: 'operator', label, fixed: {decision: name}, isPlain: true},
       ...(fields === undefined ? {} : {fields}),
     })} <span class="quiet">${capitalise(does)}.</span>`;
@@ -295,11 +315,11 @@ function drawDecision(
     case 'resend':
       return draw('Send once more', 'resend');
     case 'adopt NUMBER':
-      return draw('Adopt', 'adopt', drawCandidates(change));
+      return draw('Adopt', 'adopt', renderCandidates(change));
   }
 }
 
-function drawCandidates({table, result}: ChangeInFull['change']): SafeHtml {
+function renderCandidates({table, result}: ChangeInFull['change']): SafeHtml {
   const candidates = result?.candidates ?? [];
   const list = candidates.length === 0 ? '' : html` list="candidates"`;
   return html`<label>Number of the record in ${table}
@@ -318,7 +338,10 @@ function drawCandidates({table, result}: ChangeInFull['change']): SafeHtml {
  * One choice for each field that both sides changed, and one button; fields that move as one go
  * together.
  */
-function drawChoiceOfSides({change, fought, conflicts}: ChangeInFull, look: Look): SafeHtml {
+function renderChoiceOfSides(
+  {change, fought, conflicts}: ChangeInFull,
+  context: PageContext,
+): SafeHtml {
   const show = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
     conflicts
       .filter(({field, winner}) => winner === null && fields.includes(field))
@@ -336,7 +359,7 @@ function drawChoiceOfSides({change, fought, conflicts}: ChangeInFull, look: Look
         theirs, of the service: ${theirs}</label>
     </fieldset>`;
   })}`;
-  return html`<div class="card sides">${drawForm(look, {
+  return html`<div class="card sides">${renderForm(context, {
     to: `/changes/${change.changeId}/resolve`,
     role: 'operator',
     label: fought.length === 1 ? 'Decide' : 'Decide each field',
@@ -348,7 +371,7 @@ function drawChoiceOfSides({change, fought, conflicts}: ChangeInFull, look: Look
 const sides = ['base', 'wanted', 'row', 'service'] as const;
 
 /** Each field with its value before, the one wanted, the row's and the service's, side by side. */
-function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
+function renderSides({change, sides: fields}: ChangeInFull): SafeHtml {
   return html`<h2>Side by side</h2>
   ${change.operation === 'delete' ? html`<p>The record is to be deleted.</p>` : ''}
   ${renderTable({
@@ -357,9 +380,9 @@ function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
     columns: ['field', 'before', 'wanted here', 'row now', 'at the service', 'note'],
     rows: fields.map((field) => [
       html`<code>${field.field}</code>`,
-      ...sides.map((side) => drawValue(field, side)),
+      ...sides.map((side) => renderValue(field, side)),
       field.isFought
-        ? html`${drawMark('bad', 'conflict')} <small>${field.note}</small>`
+        ? html`${renderMark('bad', 'conflict')} <small>${field.note}</small>`
         : (field.note ?? ''),
     ]),
     none:
@@ -370,7 +393,7 @@ function drawSides({change, sides: fields}: ChangeInFull): SafeHtml {
 }
 
 /** A value that is not known leaves its cell empty; an empty value says so. */
-function drawValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | string {
+function renderValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | string {
   const value = field[side];
   if (value === undefined) return '';
   return html`<span class="value">${showWanted(value)}</span>`;
@@ -438,7 +461,7 @@ async function decide(
   const [change] = isNumber ? await readDecidable(db, [changeId], accountIds) : [];
   if (change === undefined) throw notThere(`change ${JSON.stringify(changeId)}`);
   const state = await run(changeId);
-  const told = tellDecided(changeId, state);
+  const told = describeDecided(changeId, state);
   return {
     subject: `change ${changeId}`,
     accountId: change.accountId,

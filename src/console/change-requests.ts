@@ -5,8 +5,8 @@ import type {Attempt} from '../changes/change.ts';
 import type {ChangeInFull} from '../changes/story.ts';
 import {formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
-import type {Look} from './page.ts';
-import {drawMark, drawTime} from './render.ts';
+import type {PageContext} from './page.ts';
+import {renderMark, renderTime} from './render.ts';
 
 const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {
   done: ['good', 'done'],
@@ -16,19 +16,22 @@ const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone,
 };
 
 /** Every request that was sent with its answer, and the one that would be sent. */
-export function drawRequests({attempts, change, request}: ChangeInFull, look: Look): SafeHtml {
-  return html`${request === null ? '' : drawPlanned(request, change)}
+export function renderRequests(
+  {attempts, change, request}: ChangeInFull,
+  context: PageContext,
+): SafeHtml {
+  return html`${request === null ? '' : renderPlanned(request, change)}
   <h2>Requests</h2>
   ${
     attempts.length === 0
       ? html`<p class="none">Nothing was sent.</p>`
       : html`<ol class="story">${attempts.map(
-          (attempt) => html`<li>${drawAttempt(attempt, change, look)}</li>`,
+          (attempt) => html`<li>${renderAttempt(attempt, change, context)}</li>`,
         )}</ol>`
   }`;
 }
 
-function drawPlanned(
+function renderPlanned(
   request: NonNullable<ChangeInFull['request']>,
   {operation}: ChangeInFull['change'],
 ): SafeHtml {
@@ -45,7 +48,11 @@ function drawPlanned(
   }`;
 }
 
-function drawAttempt(attempt: Attempt, {state}: ChangeInFull['change'], look: Look): SafeHtml {
+function renderAttempt(
+  attempt: Attempt,
+  {state}: ChangeInFull['change'],
+  context: PageContext,
+): SafeHtml {
   const {method, path, startedAt, endedAt, outcome, status, answer, request} = attempt;
   const [tone, word] =
     outcome === null
@@ -53,8 +60,8 @@ function drawAttempt(attempt: Attempt, {state}: ChangeInFull['change'], look: Lo
         ? (['busy', 'on its way'] as const)
         : (['warning', 'its worker was lost'] as const)
       : outcomes[outcome];
-  return html`<div>${drawTime(startedAt, look)}: <code>${method} ${path}</code></div>
-  <div>${drawMark(tone, word)}${status === null ? '' : `, answered ${status}`}${tellSeconds(
+  return html`<div>${renderTime(startedAt, context)}: <code>${method} ${path}</code></div>
+  <div>${renderMark(tone, word)}${status === null ? '' : `, answered ${status}`}${describeSeconds(
     startedAt,
     endedAt,
   )}</div>
@@ -70,7 +77,7 @@ function drawAttempt(attempt: Attempt, {state}: ChangeInFull['change'], look: Lo
   }`;
 }
 
-function tellSeconds(startedAt: string, endedAt: string | null): string {
+function describeSeconds(startedAt: string, endedAt: string | null): string {
   if (endedAt === null) return '';
   return `, after ${formatNumber((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)} s`;
 }

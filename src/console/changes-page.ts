@@ -16,11 +16,11 @@ import type {Deciding} from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
 import {
   decisionsDo,
+  describeNextStep,
+  describeReason,
   findBlocker,
   nameChange,
   nameOutcome,
-  tellNextStep,
-  tellReason,
 } from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
@@ -29,23 +29,23 @@ import {allWrites} from '../streams/all.ts';
 import {AccessRefused} from './access.ts';
 import {hideLine} from './hide-change.ts';
 import {
-  type AskedPage,
   definePage,
   type Elsewhere,
-  type Look,
   linkTo,
   may,
   nameOfAccount,
+  type PageContext,
+  type PageRequest,
 } from './page.ts';
 import {
   type Cell,
-  drawChosenAccount,
-  drawHidden,
-  drawOption,
-  drawProse,
-  drawState,
-  drawTime,
+  renderChosenAccount,
+  renderHidden,
+  renderOption,
+  renderProse,
+  renderState,
   renderTable,
+  renderTime,
 } from './render.ts';
 
 export const changeList = definePage<ChangeList>({
@@ -58,23 +58,23 @@ export const changeList = definePage<ChangeList>({
     return await readChangeList(db, {accounts, wanted: readWanted(asked), after});
   },
   title: () => 'Changes',
-  draw: (list, look) => html`
-    ${drawCounts(list.counts, look)}
+  render: (list, context) => html`
+    ${renderCounts(list.counts, context)}
     ${list.underWay.map((text) => html`<p>${text}</p>`)}
-    ${drawChangeFilters(look)}
+    ${renderChangeFilters(context)}
     ${
-      may(look, 'operator') && list.changes.length > 0
-        ? drawChoosing(list, look)
-        : drawLines(list, look)
+      may(context, 'operator') && list.changes.length > 0
+        ? renderChoosing(list, context)
+        : renderLines(list, context)
     }
-    ${drawPaging(list, look)}`,
+    ${renderPaging(list, context)}`,
   hide: (list) => ({...list, changes: list.changes.map(hideLine)}),
-  elsewhere: tellListElsewhere,
+  elsewhere: describeListElsewhere,
 });
 
-function drawCounts({needy, open, settled}: ChangeCounts, look: Look): SafeHtml {
+function renderCounts({needy, open, settled}: ChangeCounts, context: PageContext): SafeHtml {
   const link = (state: string, count: number) =>
-    html`<a href="${linkTo(look, '/changes', {state})}">${nameFilterState(state)} ${formatNumber(
+    html`<a href="${linkTo(context, '/changes', {state})}">${nameFilterState(state)} ${formatNumber(
       count,
     )}</a>`;
   const seen = settled.reduce((total, {count}) => total + count, 0);
@@ -96,10 +96,10 @@ function drawCounts({needy, open, settled}: ChangeCounts, look: Look): SafeHtml 
  * The lines with boxes to tick: what is ticked, or all that match, is shown once more before
  * anything is done.
  */
-function drawChoosing(list: ChangeList, look: Look): SafeHtml {
-  const kept = Object.entries({...filtersOf(look.query), account: look.query.account});
+function renderChoosing(list: ChangeList, context: PageContext): SafeHtml {
+  const kept = Object.entries({...filtersOf(context.query), account: context.query.account});
   return html`<form action="/changes/preview">
-    ${kept.map(([name, value]) => (value === undefined ? '' : drawHidden(name, value)))}
+    ${kept.map(([name, value]) => (value === undefined ? '' : renderHidden(name, value)))}
     <fieldset class="bulk"><legend>With those ticked, or all that match</legend>
     <div class="actions">
       <label>Decide <select name="choice">${choices.map(
@@ -113,16 +113,16 @@ function drawChoosing(list: ChangeList, look: Look): SafeHtml {
       <button class="plain" formaction="/changes/undo" name="all" value="yes">
         Preview undo of all that match</button>
     </div></fieldset>
-    ${drawLines(list, look, {isChoosing: true})}</form>`;
+    ${renderLines(list, context, {isChoosing: true})}</form>`;
 }
 
-function drawLines(
+function renderLines(
   {changes}: ChangeList,
-  look: Look,
+  context: PageContext,
   {isChoosing = false}: {readonly isChoosing?: boolean} = {},
 ): SafeHtml {
-  if (changes.length === 0) return drawEmpty(look);
-  const isOfMany = look.accounts.length > 1;
+  if (changes.length === 0) return renderEmpty(context);
+  const isOfMany = context.accounts.length > 1;
   return renderTable({
     isStacked: true,
     caption: 'Changes, those that need a person first',
@@ -133,12 +133,12 @@ function drawLines(
       ...['state', 'why', 'by', 'requested', 'next'],
     ],
     rows: changes.map((line) => [
-      ...(isChoosing ? [drawBox(line)] : []),
-      html`<a class="what" href="${linkTo(look, `/changes/${line.changeId}`)}">${titleLine(
+      ...(isChoosing ? [renderBox(line)] : []),
+      html`<a class="what" href="${linkTo(context, `/changes/${line.changeId}`)}">${titleLine(
         line,
-      )}</a><small>${line.changeId}: ${drawProse(nameChange(line), look)}</small>`,
-      ...(isOfMany ? [nameOfAccount(look, line.accountId)] : []),
-      ...drawLine(line, look),
+      )}</a><small>${line.changeId}: ${renderProse(nameChange(line), context)}</small>`,
+      ...(isOfMany ? [nameOfAccount(context, line.accountId)] : []),
+      ...renderLine(line, context),
     ]),
     none: '',
   });
@@ -151,10 +151,10 @@ function titleLine(line: ChangeLine): string {
 }
 
 /** What the page is for, while it is empty; the way out of a filter that finds nothing. */
-function drawEmpty(look: Look): SafeHtml {
-  if (Object.values(filtersOf(look.query)).some((value) => value !== undefined))
+function renderEmpty(context: PageContext): SafeHtml {
+  if (Object.values(filtersOf(context.query)).some((value) => value !== undefined))
     return html`<div class="card"><p>No change matches this filter. <a href="${linkTo(
-      look,
+      context,
       '/changes',
     )}">Show all changes</a></p></div>`;
   return html`<div class="card"><h2>No changes yet</h2>
@@ -168,39 +168,41 @@ const exampleOfChange = [
   ' WHERE customer_number = 12;',
 ].join('\n');
 
-function drawLine(line: ChangeLine, look: Look): Cell[] {
+function renderLine(line: ChangeLine, context: PageContext): Cell[] {
   const {requestedBy, application, batch, requestedAt, next} = line;
   const outcome = nameOutcome(line);
   const blocker = findBlocker(line);
   return [
-    drawState(outcome.replace(' ', '_'), outcome),
+    renderState(outcome.replace(' ', '_'), outcome),
     blocker === null
-      ? html`<span class="why">${drawProse(tellReason(line), look)}</span>`
-      : html`waits for <a href="${linkTo(look, `/changes/${blocker}`)}">change ${blocker}</a>`,
+      ? html`<span class="why">${renderProse(describeReason(line), context)}</span>`
+      : html`waits for <a href="${linkTo(context, `/changes/${blocker}`)}">change ${blocker}</a>`,
     html`${requestedBy}${application === null ? '' : html` <small>${application}</small>`}${
       batch === null ? '' : html` <small>${batch}</small>`
     }`,
-    drawTime(requestedAt, look),
-    html`<span class="why">${next === null ? '' : drawProse(tellNextStep(next), look)}</span>`,
+    renderTime(requestedAt, context),
+    html`<span class="why">${
+      next === null ? '' : renderProse(describeNextStep(next), context)
+    }</span>`,
   ];
 }
 
-function drawBox(line: ChangeLine): SafeHtml {
+function renderBox(line: ChangeLine): SafeHtml {
   const {changeId} = line;
   const label = `change ${changeId}, ${titleLine(line)}`;
   return html`<input type="checkbox" name="c${changeId}" value="on" aria-label="${label}">`;
 }
 
-function drawPaging({next}: ChangeList, look: Look): SafeHtml | string {
-  const filters = filtersOf(look.query);
-  const isFirst = look.query.after === undefined;
+function renderPaging({next}: ChangeList, context: PageContext): SafeHtml | string {
+  const filters = filtersOf(context.query);
+  const isFirst = context.query.after === undefined;
   if (next === null && isFirst) return '';
   return html`<p class="actions">
-    ${isFirst ? '' : html`<a href="${linkTo(look, '/changes', filters)}">First page</a>`}
+    ${isFirst ? '' : html`<a href="${linkTo(context, '/changes', filters)}">First page</a>`}
     ${
       next === null
         ? ''
-        : html`<a href="${linkTo(look, '/changes', {...filters, after: next})}" rel="next">
+        : html`<a href="${linkTo(context, '/changes', {...filters, after: next})}" rel="next">
             Next page</a>`
     }
   </p>`;
@@ -283,7 +285,10 @@ export function writeFilters(query: Readonly<Record<string, string>>): string {
 }
 
 /** @throws {AccessRefused} a filter that there is none of */
-export function readWanted({accounts, query}: Pick<AskedPage, 'accounts' | 'query'>): ChangeFilter {
+export function readWanted({
+  accounts,
+  query,
+}: Pick<PageRequest, 'accounts' | 'query'>): ChangeFilter {
   const {state, table, by, age, batch, transaction} = query;
   const {within, before} =
     age === undefined ? {within: null, before: null} : ages[check('age', age, ageNames)];
@@ -327,49 +332,49 @@ function nameFilterState(state: string): string {
 }
 
 /** The form whose state is the address. */
-function drawChangeFilters(look: Look): SafeHtml {
-  const {state, table, by = '', age, batch = '', transaction} = look.query;
-  const isFiltered = Object.values(filtersOf(look.query)).some((value) => value !== undefined);
+function renderChangeFilters(context: PageContext): SafeHtml {
+  const {state, table, by = '', age, batch = '', transaction} = context.query;
+  const isFiltered = Object.values(filtersOf(context.query)).some((value) => value !== undefined);
   return html`<form class="filters" action="/changes" role="search" aria-label="Filter the changes">
-    ${drawChosenAccount(look)}
-    ${transaction === undefined ? '' : drawHidden('transaction', transaction)}
-    <label>State ${drawSelect('state', state, [
+    ${renderChosenAccount(context)}
+    ${transaction === undefined ? '' : renderHidden('transaction', transaction)}
+    <label>State ${renderSelect('state', state, [
       ['', 'any'],
       ...states.map((name) => [name, nameFilterState(name)] as const),
     ])}</label>
-    <label>Table ${drawSelect('table', table, [
+    <label>Table ${renderSelect('table', table, [
       ['', 'any'],
       ...tables.map((name) => [name, name] as const),
     ])}</label>
     <label>By <input name="by" value="${by}" placeholder="user or application" size="15"></label>
     <label>Batch <input name="batch" value="${batch}" placeholder="its name"
       maxlength="200" size="15"></label>
-    <label>Requested ${drawSelect('age', age, [
+    <label>Requested ${renderSelect('age', age, [
       ['', 'at any time'],
       ...ageNames.map((name) => [name, ages[name].label] as const),
     ])}</label>
     <button>Show</button>
-    ${isFiltered ? html`<a href="${linkTo(look, '/changes')}">Show all</a>` : ''}
+    ${isFiltered ? html`<a href="${linkTo(context, '/changes')}">Show all</a>` : ''}
   </form>`;
 }
 
-function drawSelect(
+function renderSelect(
   name: string,
   chosen: string | undefined,
   options: readonly (readonly [value: string, label: string])[],
 ): SafeHtml {
   return html`<select name="${name}">${options.map(([value, label]) =>
-    drawOption(value, value === (chosen ?? ''), label),
+    renderOption(value, value === (chosen ?? ''), label),
   )}</select>`;
 }
 
-function tellListElsewhere(asked: Omit<AskedPage, 'db' | 'doings'>): Elsewhere {
-  const wanted = readWanted(asked);
+function describeListElsewhere(request: Omit<PageRequest, 'db' | 'services'>): Elsewhere {
+  const wanted = readWanted(request);
   const isNeedy = wanted.state === 'needy';
   return {
     command: isNeedy
       ? 'fieldmirror status --check'
-      : `fieldmirror changes list${writeOptions(asked)}`,
+      : `fieldmirror changes list${writeOptions(request)}`,
     sql: [
       'SELECT * FROM sync.changes',
       ` WHERE ${conditionsOf(wanted).join('\n   AND ')}`,
@@ -379,9 +384,9 @@ function tellListElsewhere(asked: Omit<AskedPage, 'db' | 'doings'>): Elsewhere {
 }
 
 /** The filters as the options of a command: ` --state held --batch 'import 4711'`. */
-export function writeOptions(asked: Pick<AskedPage, 'accounts' | 'query'>): string {
-  const {state, table, by, batch, transaction, within} = readWanted(asked);
-  const {account = null, age = null} = asked.query;
+export function writeOptions(request: Pick<PageRequest, 'accounts' | 'query'>): string {
+  const {state, table, by, batch, transaction, within} = readWanted(request);
+  const {account = null, age = null} = request.query;
   const options = Object.entries({
     state,
     table,

@@ -17,7 +17,13 @@ import {
 } from '../changes/decisions.ts';
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
 import {nameUndo, noteUndo, previewUndo, type UndoPreview, undoMany} from '../changes/undo.ts';
-import {nameChange, showWanted, tellChangeCount, tellMany, tellUndo} from '../changes/words.ts';
+import {
+  describeChangeCount,
+  describeDecisions,
+  describeUndo,
+  nameChange,
+  showWanted,
+} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {capitalise} from '../core/text.ts';
@@ -35,8 +41,8 @@ import {
   writeOptions,
 } from './changes-page.ts';
 import {hideChange, hideGroup, hideRequest} from './hide-change.ts';
-import {type AskedPage, defineAction, definePage, type Look, linkTo} from './page.ts';
-import {drawForm, drawProse, renderTable} from './render.ts';
+import {defineAction, definePage, linkTo, type PageContext, type PageRequest} from './page.ts';
+import {renderForm, renderProse, renderTable} from './render.ts';
 
 interface ChosenPreview extends DecisionPreview {
   readonly choice: string;
@@ -55,7 +61,7 @@ export const changePreview = definePage<ChosenPreview>({
     return {...previewDecision(await findDecidable(asked), deciding), choice: name};
   },
   title: ({choice}) => `Preview: ${labelOf(choice)}`,
-  draw: drawDecisionPreview,
+  render: renderDecisionPreview,
   hide: (preview) => ({...preview, cannot: preview.cannot.map(hideGroup)}),
   elsewhere: (asked) => {
     const {query} = asked;
@@ -73,9 +79,9 @@ export const changePreview = definePage<ChosenPreview>({
   },
 });
 
-async function findDecidable(asked: AskedPage) {
-  const {db, query, accounts} = asked;
-  if (query.all === 'yes') return await listDecidable(db, readWanted(asked), mostDecided + 1);
+async function findDecidable(request: PageRequest) {
+  const {db, query, accounts} = request;
+  if (query.all === 'yes') return await listDecidable(db, readWanted(request), mostDecided + 1);
   const accountIds = accounts.map(({accountId}) => accountId);
   return await readDecidable(db, readTicked(query), accountIds);
 }
@@ -98,46 +104,50 @@ const cut =
   `More changes match: these are the first ${formatNumber(mostDecided)}. ` +
   'Decide the rest when these are done.';
 
-function drawDecisionPreview(preview: ChosenPreview, look: Look): SafeHtml {
+function renderDecisionPreview(preview: ChosenPreview, context: PageContext): SafeHtml {
   const {choice, can, canCount, cannot, cannotCount, isCut} = preview;
   const chosen = findChoice(choice);
   return html`
     <p class="lead">${chosen === undefined ? '' : `${capitalise(chosen.does)}.`}</p>
-    <p>${tellDecidable(canCount, cannotCount)} Nothing is done yet.</p>
+    <p>${describeDecidable(canCount, cannotCount)} Nothing is done yet.</p>
     ${isCut ? html`<p>${cut}</p>` : ''}
-    ${canCount === 0 || chosen === undefined ? '' : drawDecideForm(preview, chosen, look)}
-    <p><a href="${linkTo(look, '/changes', filtersOf(look.query))}">Back to the changes</a></p>
+    ${canCount === 0 || chosen === undefined ? '' : renderDecideForm(preview, chosen, context)}
+    <p><a href="${linkTo(
+      context,
+      '/changes',
+      filtersOf(context.query),
+    )}">Back to the changes</a></p>
     <h2>What would be done</h2>
-    ${drawGroups(can, {
-      look,
+    ${renderGroups(can, {
+      context,
       head: 'kind',
       caption: 'Changes that can be decided this way',
       none: 'Nothing: this is open to none of them.',
     })}
     <h2>What cannot be done, and why</h2>
-    ${drawGroups(cannot, {
-      look,
+    ${renderGroups(cannot, {
+      context,
       head: 'why',
       caption: 'Changes that cannot be decided this way',
       none: 'It is open to all of them.',
     })}`;
 }
 
-function tellDecidable(can: number, cannot: number): string {
+function describeDecidable(can: number, cannot: number): string {
   const done = `${formatNumber(can)} ${can === 1 ? 'change' : 'changes'} can be decided this way`;
   return cannot === 0 ? `${done}.` : `${done}, ${formatNumber(cannot)} cannot.`;
 }
 
-function drawDecideForm(
+function renderDecideForm(
   {canCount, numbers}: ChosenPreview,
   {name, label, isGrave}: Choice,
-  look: Look,
+  context: PageContext,
 ) {
-  return drawForm(look, {
+  return renderForm(context, {
     to: '/changes/decide',
     role: 'operator',
     label: `${label}: ${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'}`,
-    fixed: {choice: name, numbers, filters: writeFilters(look.query)},
+    fixed: {choice: name, numbers, filters: writeFilters(context.query)},
     ...(name === 'cancel'
       ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="40"></label>`}
       : {}),
@@ -184,7 +194,7 @@ export const decideManyAction = defineAction({
     return {
       accountId: accountIds.size === 1 ? accountId : null,
       ...noteDecision(found, decided, deciding),
-      said: Object.values(tellMany(decided)).join(' ').trim(),
+      said: Object.values(describeDecisions(decided)).join(' ').trim(),
       to: `/changes?${new URLSearchParams(given.filters)}`,
     };
   },
@@ -215,7 +225,7 @@ export const undoPreview = definePage<UndoStory>({
   moving: [],
   read: readPreview,
   title: () => 'Preview of the undo',
-  draw: drawUndoPreview,
+  render: renderUndoPreview,
   hide: (preview) => ({
     ...preview,
     left: preview.left.map(hideGroup),
@@ -235,10 +245,10 @@ export const undoPreview = definePage<UndoStory>({
   },
 });
 
-async function readPreview(asked: AskedPage): Promise<UndoStory> {
-  const {db} = asked;
-  const batch = nameUndo(asked.query.batch ?? null, new Date());
-  const undo = await previewUndo(db, await findUndoable(asked), batch, {mostRequests: mostShown});
+async function readPreview(request: PageRequest): Promise<UndoStory> {
+  const {db} = request;
+  const batch = nameUndo(request.query.batch ?? null, new Date());
+  const undo = await previewUndo(db, await findUndoable(request), batch, {mostRequests: mostShown});
   const {cancelledCount, undoneCount, left, made, requests, changes} = undo;
   return {
     ...{cancelledCount, undoneCount, left},
@@ -254,14 +264,14 @@ async function readPreview(asked: AskedPage): Promise<UndoStory> {
 }
 
 /** @throws {AccessRefused} none is ticked, or more match than are taken back at once */
-async function findUndoable(asked: AskedPage): Promise<string[]> {
-  const {db, query, accounts} = asked;
+async function findUndoable(request: PageRequest): Promise<string[]> {
+  const {db, query, accounts} = request;
   if (query.all !== 'yes') {
     const accountIds = accounts.map(({accountId}) => accountId);
     const ticked = await readDecidable(db, readTicked(query), accountIds);
     return ticked.map(({changeId}) => changeId);
   }
-  const found = await listUndoable(db, readWanted(asked), mostDecided + 1);
+  const found = await listUndoable(db, readWanted(request), mostDecided + 1);
   if (found.length <= mostDecided) return found;
   throw new AccessRefused(422, {
     title: 'These are too many to take back at once',
@@ -272,15 +282,19 @@ async function findUndoable(asked: AskedPage): Promise<string[]> {
   });
 }
 
-function drawUndoPreview(preview: UndoStory, look: Look): SafeHtml {
+function renderUndoPreview(preview: UndoStory, context: PageContext): SafeHtml {
   const {cancelledCount, undoneCount, madeCount, made, left} = preview;
   const count = cancelledCount + undoneCount;
   return html`
     <p class="lead">Write back what the changes were made from.
       What it makes is held: nothing is sent before a person releases it.</p>
-    <p>${tellUndoCounts(preview)} Nothing is done yet.</p>
-    ${count === 0 ? '' : drawUndoForm(preview, count, look)}
-    <p><a href="${linkTo(look, '/changes', filtersOf(look.query))}">Back to the changes</a></p>
+    <p>${describeUndoCounts(preview)} Nothing is done yet.</p>
+    ${count === 0 ? '' : renderUndoForm(preview, count, context)}
+    <p><a href="${linkTo(
+      context,
+      '/changes',
+      filtersOf(context.query),
+    )}">Back to the changes</a></p>
     <h2>What would be written</h2>
     ${
       madeCount > made.length
@@ -288,58 +302,62 @@ function drawUndoPreview(preview: UndoStory, look: Look): SafeHtml {
             of ${formatNumber(madeCount)}.</p>`
         : ''
     }
-    ${drawMade(preview, look)}
+    ${renderMade(preview, context)}
     <h2>What is left, and why</h2>
-    ${drawLeft(left, look)}`;
+    ${renderLeft(left, context)}`;
 }
 
-function tellUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): string {
+function describeUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): string {
   const told = [
     cancelledCount === 0
       ? ''
-      : `${tellChangeCount(cancelledCount)}, not sent yet, would be given up.`,
+      : `${describeChangeCount(cancelledCount)}, not sent yet, would be given up.`,
     undoneCount === 0
       ? ''
-      : `${tellChangeCount(undoneCount)}, done, ` +
-        `would be taken back by ${tellChangeCount(madeCount)}.`,
+      : `${describeChangeCount(undoneCount)}, done, ` +
+        `would be taken back by ${describeChangeCount(madeCount)}.`,
   ];
   return told.filter((text) => text !== '').join(' ') || 'None of them can be taken back.';
 }
 
-function drawUndoForm({numbers}: UndoStory, count: number, look: Look): SafeHtml | string {
-  return drawForm(look, {
+function renderUndoForm(
+  {numbers}: UndoStory,
+  count: number,
+  context: PageContext,
+): SafeHtml | string {
+  return renderForm(context, {
     to: '/changes/undo',
     role: 'operator',
-    label: `Take back ${tellChangeCount(count)}`,
-    fixed: {numbers, batch: look.query.batch ?? '', filters: writeFilters(look.query)},
+    label: `Take back ${describeChangeCount(count)}`,
+    fixed: {numbers, batch: context.query.batch ?? '', filters: writeFilters(context.query)},
     isGrave: true,
   });
 }
 
-function drawMade({made}: UndoStory, look: Look): SafeHtml {
+function renderMade({made}: UndoStory, context: PageContext): SafeHtml {
   return renderTable({
     caption: 'What would be written to take the changes back',
     columns: ['takes back', 'record', 'fields', 'request'],
     rows: made.map(({change, request}) => [
-      drawNumbers(change.undoes ?? [], look),
-      drawProse(nameChange(change), look),
+      renderNumbers(change.undoes ?? [], context),
+      renderProse(nameChange(change), context),
       html`<ul class="links">${Object.keys(change.fields).map(
-        (field) => html`<li>${drawField(field, change)}</li>`,
+        (field) => html`<li>${renderField(field, change)}</li>`,
       )}</ul>`,
-      drawRequest(request),
+      renderRequest(request),
     ]),
     none: 'Nothing: no change of its own is needed.',
     isStacked: true,
   });
 }
 
-function drawField(field: string, {base, fields}: Change): SafeHtml {
+function renderField(field: string, {base, fields}: Change): SafeHtml {
   const before = html`<span class="value">${showWanted(base[field])}</span>`;
   const after = html`<span class="value">${showWanted(fields[field])}</span>`;
   return html`<code>${field}</code>: ${before} becomes ${after}`;
 }
 
-function drawRequest(request: PlannedRequest | Unplannable): SafeHtml {
+function renderRequest(request: PlannedRequest | Unplannable): SafeHtml {
   if ('problem' in request)
     return html`<span class="why">Nothing can be sent: ${request.problem}</span>`;
   const {method, path, body} = request;
@@ -351,9 +369,9 @@ function drawRequest(request: PlannedRequest | Unplannable): SafeHtml {
   }`;
 }
 
-function drawLeft(left: readonly ChangeGroup[], look: Look): SafeHtml {
-  return drawGroups(left, {
-    look,
+function renderLeft(left: readonly ChangeGroup[], context: PageContext): SafeHtml {
+  return renderGroups(left, {
+    context,
     head: 'why',
     caption: 'Changes of which something is left',
     none: 'Nothing is left.',
@@ -386,7 +404,7 @@ export const undoChangesAction = defineAction({
     return {
       accountId: others.length === 0 ? accountId : null,
       ...noteUndo(found, undo),
-      said: tellUndo(undo),
+      said: describeUndo(undo),
       to:
         undo.undoneCount > 0
           ? `/changes?${new URLSearchParams({batch})}`
@@ -395,32 +413,33 @@ export const undoChangesAction = defineAction({
   },
 });
 
-interface DrawnGroups {
-  readonly look: Look;
+interface RenderedGroups {
+  readonly context: PageContext;
   readonly head: string;
   readonly caption: string;
   readonly none: string;
 }
 
 /** Changes that have something in common, with the way to the first of them. */
-function drawGroups(
+function renderGroups(
   groups: readonly ChangeGroup[],
-  {look, head, caption, none}: DrawnGroups,
+  {context, head, caption, none}: RenderedGroups,
 ): SafeHtml {
   return renderTable({
     caption,
     columns: [head, {head: 'changes', kind: 'number'}, 'the first'],
     rows: groups.map(({what, count, first}) => [
-      drawProse(what, look),
+      renderProse(what, context),
       count,
-      drawNumbers(first, look),
+      renderNumbers(first, context),
     ]),
     none,
   });
 }
 
-function drawNumbers(changeIds: readonly string[], look: Look): SafeHtml {
+function renderNumbers(changeIds: readonly string[], context: PageContext): SafeHtml {
   return html`${changeIds.map(
-    (id, at) => html`${at === 0 ? '' : ', '}<a href="${linkTo(look, `/changes/${id}`)}">${id}</a>`,
+    (id, at) =>
+      html`${at === 0 ? '' : ', '}<a href="${linkTo(context, `/changes/${id}`)}">${id}</a>`,
   )}`;
 }

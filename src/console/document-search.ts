@@ -105,7 +105,7 @@ function toPlain(markdown: string): string {
 }
 
 /** The form that looks for words; its state is the address. */
-export function drawDocumentSearch(sought: string): SafeHtml {
+export function renderDocumentSearch(sought: string): SafeHtml {
   return html`<form class="filters" action="/docs" role="search"
   aria-label="Documents"><label>Search the documents
 <input type="search" name="q" value="${sought}" maxlength="100"></label>
@@ -113,7 +113,7 @@ export function drawDocumentSearch(sought: string): SafeHtml {
 }
 
 /** What was found for some words. */
-export function drawFoundPassages(sought: string): SafeHtml {
+export function renderFoundPassages(sought: string): SafeHtml {
   const words = sought.split(/\s+/).filter((word) => word !== '');
   const hits = words.length === 0 ? [] : findPassages(words);
   if (hits.length === 0)
@@ -126,7 +126,7 @@ export function drawFoundPassages(sought: string): SafeHtml {
 <ol class="list">${hits.slice(0, mostHits).map(
     ({href, title, page, text}) =>
       html`<li><a href="${href}">${title === page ? title : `${page}: ${title}`}</a>
-<p class="small">${drawExcerpt(text, words)}</p></li>`,
+<p class="small">${renderExcerpt(text, words)}</p></li>`,
   )}</ol>`;
 }
 
@@ -135,7 +135,7 @@ const before = 60;
 const around = 220;
 
 /** The text around the first word that was found in it, with the words marked. */
-function drawExcerpt(text: string, words: readonly string[]): SafeHtml {
+function renderExcerpt(text: string, words: readonly string[]): SafeHtml {
   const any = words.map((word) => RegExp.escape(word)).join('|');
   const pattern = new RegExp(`((?<![\\p{L}\\p{N}])(?:${any}))`, 'iu');
   const at = text.search(pattern);

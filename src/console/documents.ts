@@ -10,29 +10,29 @@ import {findCodeSection, listDocuments, readDocument} from '../core/package.ts';
 import {capitalise} from '../core/text.ts';
 import {AccessRefused, type FormFields} from './access.ts';
 import {
-  drawDocumentSearch,
-  drawFoundPassages,
   makeAnchors,
+  renderDocumentSearch,
+  renderFoundPassages,
   titleOfDocument,
 } from './document-search.ts';
-import {drawPlain} from './layout.ts';
+import {renderPlain} from './layout.ts';
 import {knownViewerOf} from './sign-in.ts';
 
 /** A link to the section about the code of an error or of an alert. */
-export function drawCodeLink(code: string): SafeHtml {
+export function renderCodeLink(code: string): SafeHtml {
   return html`<a href="/docs/${code}">${code}</a>`;
 }
 
 /** Where a cause of an alert is explained. */
-export function drawCause(cause: string): SafeHtml {
+export function renderCause(cause: string): SafeHtml {
   const page = numberOfCause(cause);
-  return page === null ? html`${seeDocs(cause)}` : html`see ${drawCodeLink(page)}`;
+  return page === null ? html`${seeDocs(cause)}` : html`see ${renderCodeLink(page)}`;
 }
 
 export function addDocuments(app: FastifyInstance): void {
   const send = {config: {isOpen: true, knowsViewer: true}};
   const draw = ({title, body, chapters}: Rendered, request: FastifyRequest, sought = '') =>
-    drawPlain(title, drawFramed({body, chapters, sought}), knownViewerOf(request));
+    renderPlain(title, renderFramed({body, chapters, sought}), knownViewerOf(request));
   app.get('/docs', send, async (request, reply) => {
     const {q} = request.query as FormFields;
     const shown = q === undefined ? renderIndex() : renderFound(q);
@@ -68,13 +68,13 @@ interface Rendered {
 const leastChapters = 3;
 
 /** A document, with the way to all documents and its chapters beside it. */
-function drawFramed({
+function renderFramed({
   body,
   chapters,
   sought,
 }: Omit<Rendered, 'title'> & {readonly sought: string}): SafeHtml {
   const list = chapters.map(({anchor, title}) => html`<li><a href="#${anchor}">${title}</a></li>`);
-  return html`<div class="document"><nav aria-label="Documents">${drawDocumentSearch(
+  return html`<div class="document"><nav aria-label="Documents">${renderDocumentSearch(
     sought,
   )}<a href="/docs">All documents</a>${
     chapters.length < leastChapters
@@ -84,7 +84,7 @@ function drawFramed({
 }
 
 function renderFound(sought: string): Rendered {
-  return {title: 'Documents', body: String(drawFoundPassages(sought)), chapters: []};
+  return {title: 'Documents', body: String(renderFoundPassages(sought)), chapters: []};
 }
 
 const indexName = 'README';
@@ -101,7 +101,7 @@ function renderIndex(): Rendered {
   });
   const more = groups.map(
     ({anchor, title, paths}) => html`<h2 id="${anchor}">${title}</h2>
-<ul>${paths.map(drawLink)}</ul>`,
+<ul>${paths.map(renderLink)}</ul>`,
   );
   return {
     title: 'Documents',
@@ -110,7 +110,7 @@ function renderIndex(): Rendered {
   };
 }
 
-function drawLink(path: string): SafeHtml {
+function renderLink(path: string): SafeHtml {
   return html`<li><a href="/docs/${path}">${titleOfDocument(path)}</a></li>`;
 }
 

@@ -4,22 +4,22 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import type {Tone} from '../core/tone.ts';
 import {
+  type FieldHit,
   type FieldsStory,
   hideFields,
   readFields,
-  type ToldField,
 } from '../explain/search-records.ts';
 import {nameField} from '../star/fields.ts';
 import {AccessRefused, findSeen, notThere} from './access.ts';
-import {defineAction, definePage, hidden, type Look, linkTo, type Page} from './page.ts';
+import {defineAction, definePage, hidden, linkTo, type Page, type PageContext} from './page.ts';
 import {
-  drawChosenAccount,
-  drawFacts,
-  drawForm,
-  drawMark,
-  drawOption,
-  drawTime,
+  renderChosenAccount,
+  renderFacts,
+  renderForm,
+  renderMark,
+  renderOption,
   renderTable,
+  renderTime,
   showMinute,
 } from './render.ts';
 
@@ -41,7 +41,8 @@ export const fieldsPage: Page = definePage({
     );
   },
   title: ({field, table}) => (field === null ? 'Fields' : `Field ${field} of ${table}`),
-  draw: (story, look) => (story.field === null ? drawList(story, look) : drawOne(story, look)),
+  render: (story, context) =>
+    story.field === null ? renderList(story, context) : renderOne(story, context),
   hide: (story) => hideFields(story, hidden),
   elsewhere: ({query}) => ({
     command: 'fieldmirror status',
@@ -52,19 +53,19 @@ export const fieldsPage: Page = definePage({
   }),
 });
 
-function drawList(story: FieldsStory, look: Look): SafeHtml {
+function renderList(story: FieldsStory, context: PageContext): SafeHtml {
   const {tables, table, fields: told, hasMore} = story;
-  const hasAccounts = look.seen.length > 1;
+  const hasAccounts = context.seen.length > 1;
   return html`<p class="lead">${
     tables.length === 0
       ? 'No field was seen yet: the first sweep finds them.'
       : `${told.length} ${told.length === 1 ? 'field' : 'fields'} of ${table}.`
   }</p>
 <form class="filters"><label>Table <select name="table">${tables.map((one) =>
-    drawOption(one.table, one.table === table, `${one.table} (${one.count})`),
-  )}</select></label> ${drawChosenAccount(look)}<button>Show</button></form>
+    renderOption(one.table, one.table === table, `${one.table} (${one.count})`),
+  )}</select></label> ${renderChosenAccount(context)}<button>Show</button></form>
 <h2>Changes of the last ${story.days} days</h2>
-${drawEvents(story, look)}
+${renderEvents(story, context)}
 <h2>Fields of ${table}</h2>
 ${renderTable({
   caption: `Fields of ${table}`,
@@ -78,44 +79,44 @@ ${renderTable({
     ...(hasAccounts ? ['account'] : []),
   ],
   rows: told.map((field) => [
-    html`<a href="${linkTo(look, '/fields', {table, field: field.field})}">${field.field}</a>${
-      field.vanishedAt === null ? '' : html` <small>${drawMark('warning', 'vanished')}</small>`
+    html`<a href="${linkTo(context, '/fields', {table, field: field.field})}">${field.field}</a>${
+      field.vanishedAt === null ? '' : html` <small>${renderMark('warning', 'vanished')}</small>`
     }`,
-    drawTypes(field),
-    drawPlace(field),
-    drawShare(field),
-    showMinute(field.firstSeenAt, look.timeZone).slice(0, 10),
+    renderTypes(field),
+    renderPlace(field),
+    renderShare(field),
+    showMinute(field.firstSeenAt, context.timeZone).slice(0, 10),
     ...(hasAccounts ? [field.account] : []),
   ]),
   none: 'None was seen.',
 })}${hasMore ? html`<p class="quiet">There are more: choose an account.</p>` : ''}`;
 }
 
-function drawOne(story: FieldsStory, look: Look): SafeHtml {
+function renderOne(story: FieldsStory, context: PageContext): SafeHtml {
   const {table, fields: told} = story;
-  return html`<p><a href="${linkTo(look, '/fields', {table})}">All fields of ${table}</a></p>
+  return html`<p><a href="${linkTo(context, '/fields', {table})}">All fields of ${table}</a></p>
 ${told.map(
   (field) =>
-    html`${look.seen.length > 1 ? html`<h2>In account ${field.account}</h2>` : ''}${drawFacts([
-      ['types', drawTypes(field)],
-      ['kept in', drawPlace(field)],
-      ['filled in', drawShare(field)],
+    html`${context.seen.length > 1 ? html`<h2>In account ${field.account}</h2>` : ''}${renderFacts([
+      ['types', renderTypes(field)],
+      ['kept in', renderPlace(field)],
+      ['filled in', renderShare(field)],
       ['examples', field.examples.join(' · ')],
-      ['first seen', drawTime(field.firstSeenAt, look)],
-      ['last read', drawTime(field.lastSeenAt, look)],
-      ['vanished', drawTime(field.vanishedAt, look)],
-    ])}${drawNaming(field, look)}`,
+      ['first seen', renderTime(field.firstSeenAt, context)],
+      ['last read', renderTime(field.lastSeenAt, context)],
+      ['vanished', renderTime(field.vanishedAt, context)],
+    ])}${renderNaming(field, context)}`,
 )}
 <h2>Changes of the last ${story.days} days</h2>
-${drawEvents(story, look)}`;
+${renderEvents(story, context)}`;
 }
 
 /**
  * A field without a column is given a name, under which it becomes a column of mart, or loses it.
  */
-function drawNaming(
-  {account, tableName, field, columnName, types, promotedAs}: ToldField,
-  look: Look,
+function renderNaming(
+  {account, tableName, field, columnName, types, promotedAs}: FieldHit,
+  context: PageContext,
 ) {
   if (columnName !== null || types.includes('secret')) return '';
   const to = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
@@ -123,13 +124,13 @@ function drawNaming(
   const input = html`<label>Name in mart.${tableName} <input name="name"
     value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
   const role = 'admin';
-  return html`<div class="actions">${drawForm(look, {
+  return html`<div class="actions">${renderForm(context, {
     ...{to, role, label: 'Give it this name', fixed, fields: input},
   })}
 ${
   promotedAs === null
     ? ''
-    : drawForm(look, {
+    : renderForm(context, {
         ...{to, role, label: 'Take its name away', fixed: {...fixed, name: ''}, isGrave: true},
       })
 }</div>`;
@@ -142,18 +143,18 @@ const tones: Readonly<Record<string, Tone>> = {
   retyped: 'warning',
 };
 
-function drawEvents({events, days}: FieldsStory, look: Look): SafeHtml {
-  const hasAccounts = look.seen.length > 1;
+function renderEvents({events, days}: FieldsStory, context: PageContext): SafeHtml {
+  const hasAccounts = context.seen.length > 1;
   return renderTable({
     caption: `Changes in fields of the last ${days} days`,
     isStacked: true,
     columns: ['when', 'field', 'what', 'detail', 'found by', ...(hasAccounts ? ['account'] : [])],
     rows: events.map(({at, tableName, field, kind, detail, sweepId, account}) => [
-      drawTime(at, look),
-      html`<a href="${linkTo(look, '/fields', {table: tableName, field})}">${tableName}.${
+      renderTime(at, context),
+      html`<a href="${linkTo(context, '/fields', {table: tableName, field})}">${tableName}.${
         field
       }</a>`,
-      drawMark(tones[kind] ?? 'quiet', kind),
+      renderMark(tones[kind] ?? 'quiet', kind),
       detail,
       html`<a href="/sweeps/${sweepId}">sweep ${sweepId}</a>`,
       ...(hasAccounts ? [account] : []),
@@ -162,17 +163,17 @@ function drawEvents({events, days}: FieldsStory, look: Look): SafeHtml {
   });
 }
 
-function drawTypes({types}: ToldField): string {
+function renderTypes({types}: FieldHit): string {
   return types.length === 0 ? 'always empty' : types.join(', ');
 }
 
-function drawPlace({columnName, types, promotedAs}: ToldField): SafeHtml | string {
+function renderPlace({columnName, types, promotedAs}: FieldHit): SafeHtml | string {
   if (types.includes('secret')) return 'a secret: dropped, never stored';
   if (columnName !== null) return columnName;
   return promotedAs === null ? 'extra' : html`extra, in mart as <strong>${promotedAs}</strong>`;
 }
 
-function drawShare({filledShare}: ToldField): string {
+function renderShare({filledShare}: FieldHit): string {
   if (filledShare === null) return '';
   const percent = filledShare * 100;
   return percent > 0 && percent < 1 ? 'under 1 %' : `${Math.round(percent)} %`;

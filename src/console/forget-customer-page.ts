@@ -19,9 +19,9 @@ import {
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import {AccessRefused, findSeen, notThere} from './access.ts';
-import {type AskedPage, defineAction, definePage, hidden, type Look} from './page.ts';
+import {defineAction, definePage, hidden, type PageContext, type PageRequest} from './page.ts';
 import {findAsked, linkToRecord} from './records-page.ts';
-import {drawForm, drawMark, drawTime, renderTable} from './render.ts';
+import {renderForm, renderMark, renderTable, renderTime} from './render.ts';
 
 /** The rows that would go, before an admin types the number back. */
 export const forgetPage = definePage<ForgettingStory>({
@@ -31,7 +31,7 @@ export const forgetPage = definePage<ForgettingStory>({
   moving: [],
   read: readStory,
   title: ({number}) => `Forget customer ${number}`,
-  draw,
+  render: renderForgetting,
   hide: (story) => ({...story, name: story.name === null ? null : hidden}),
   elsewhere: (_asked, {number, account}) => ({
     command: `fieldmirror forget customers ${number} --account ${account}`,
@@ -42,42 +42,42 @@ export const forgetPage = definePage<ForgettingStory>({
   }),
 });
 
-async function readStory(asked: AskedPage): Promise<ForgettingStory> {
+async function readStory(request: PageRequest): Promise<ForgettingStory> {
   const {account, number} = await findAsked({
-    ...asked,
-    params: {...asked.params, stream: 'customers'},
+    ...request,
+    params: {...request.params, stream: 'customers'},
   });
   if (number === null)
     throw notThere(
       `number of this customer: the service does not know it yet, and nothing can be kept out`,
     );
-  const story = await readForgetting(asked.db, account, number);
+  const story = await readForgetting(request.db, account, number);
   if (story === null) throw notThere(`customer ${number}`);
   return story;
 }
 
-function draw(story: ForgettingStory, look: Look): SafeHtml {
+function renderForgetting(story: ForgettingStory, context: PageContext): SafeHtml {
   const {number, account, name, receipts, refusal} = story;
-  const record = linkToRecord(look, {stream: 'customers', number, rowId: '', account});
+  const record = linkToRecord(context, {stream: 'customers', number, rowId: '', account});
   return html`${name === null ? '' : html`<p class="lead">${name}</p>`}
 <p><a href="${record}">Back to the record</a></p>
 ${
   receipts.length > 0
-    ? drawReceipts(receipts, look)
+    ? renderReceipts(receipts, context)
     : refusal === null
-      ? drawChoice(story, look)
-      : drawRefusal(refusal)
+      ? renderChoice(story, context)
+      : renderRefusal(refusal)
 }`;
 }
 
-function drawChoice(
+function renderChoice(
   {number, account, name, isLive, removed}: ForgettingStory,
-  look: Look,
+  context: PageContext,
 ): SafeHtml {
   const told = describeEnd(`customer ${number} of ${account}`, {name, isLive});
   return html`<ul>${told.map((sentence) => html`<li>${sentence}</li>`)}</ul>
 <p>This cannot be taken back. Nothing is done yet.</p>
-${drawForm(look, {
+${renderForm(context, {
   to: `/records/customers/${number}/forget`,
   role: 'admin',
   label: `Forget customer ${number}`,
@@ -87,27 +87,30 @@ ${drawForm(look, {
   isGrave: true,
 })}
 <h2>What goes</h2>
-${drawRemoved(removed)}`;
+${renderRemoved(removed)}`;
 }
 
-function drawRefusal(refusal: string): SafeHtml {
-  return html`<p>${drawMark('warning', 'not now')} ${refusal}</p>`;
+function renderRefusal(refusal: string): SafeHtml {
+  return html`<p>${renderMark('warning', 'not now')} ${refusal}</p>`;
 }
 
 /** Says of a customer that it was forgotten, with what went; nothing of others. */
-export function drawReceipts(receipts: readonly Receipt[], look: Look): SafeHtml | string {
+export function renderReceipts(
+  receipts: readonly Receipt[],
+  context: PageContext,
+): SafeHtml | string {
   if (receipts.length === 0) return '';
-  const mark = drawMark('quiet', 'forgotten');
+  const mark = renderMark('quiet', 'forgotten');
   return html`<h2>Forgotten</h2>${receipts.map(({forgottenAt, forgottenBy, removed}) => {
-    const when = drawTime(forgottenAt, look);
+    const when = renderTime(forgottenAt, context);
     return html`<p>${mark} The personal data went ${when}, by the login ${forgottenBy}.
 What the service still sends of them is kept out.</p>
-${drawRemoved(removed)}`;
+${renderRemoved(removed)}`;
   })}`;
 }
 
 /** Rows by table, as the verb shows them. */
-function drawRemoved(removed: readonly ForgottenRows[]): SafeHtml {
+function renderRemoved(removed: readonly ForgottenRows[]): SafeHtml {
   return renderTable({
     caption: 'Rows that are emptied or go, by table',
     columns: ['table', {head: 'rows', kind: 'number'}],
@@ -125,7 +128,7 @@ export const forgetCustomerAction = defineAction({
   name: 'customers.forget',
   role: 'admin',
   form: z.object({account: z.string(), typed: z.string().trim().max(100).default('')}),
-  act: async (db, {seen, params, given, doings}) => {
+  act: async (db, {seen, params, given, services}) => {
     const {accountId, name} = findSeen(seen, given.account);
     const {number = ''} = params;
     const label = `customer ${number} of ${name}`;
@@ -145,7 +148,7 @@ export const forgetCustomerAction = defineAction({
       said: `Customer ${number} of ${name} is forgotten: ${sumRemoved(removed)}.`,
       to,
       dropsReadings: true,
-      afterwards: () => doings.clearUpForgotten({accountId, names}),
+      afterwards: () => services.clearUpForgotten({accountId, names}),
     };
   },
 });

@@ -3,8 +3,8 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
-import {definePage, hidden, type Look, type Page} from './page.ts';
-import {drawBanner, drawMark, drawProse, renderTable} from './render.ts';
+import {definePage, hidden, type Page, type PageContext} from './page.ts';
+import {renderBanner, renderMark, renderProse, renderTable} from './render.ts';
 import type {RunCheck, SettingTold} from './services.ts';
 
 interface Story {
@@ -27,22 +27,22 @@ export const health: Page = definePage<Story>({
   path: '/health',
   section: '/health',
   moving: [],
-  read: async ({doings, seen, seesAll}) => ({
-    checks: (await doings.examine()).filter(
+  read: async ({services, seen, seesAll}) => ({
+    checks: (await services.examine()).filter(
       ({account}) => seesAll || seen.some(({name}) => name === account),
     ),
-    settings: seesAll ? await doings.listSettings() : null,
+    settings: seesAll ? await services.listSettings() : null,
   }),
   title: () => 'Health',
-  draw: ({checks, settings}, look) => html`
-    ${drawBanner(isWell(checks), summarise(checks))}
-    ${drawChecks(checks, look)}
+  render: ({checks, settings}, context) => html`
+    ${renderBanner(isWell(checks), summarise(checks))}
+    ${renderChecks(checks, context)}
     <h2>Active settings</h2>
     ${
       settings === null
         ? html`<p>Settings, and checks of the whole installation, are shown to those who see
             every account.</p>`
-        : drawSettings(settings)
+        : renderSettings(settings)
     }`,
   hide: ({checks, settings}) => ({
     checks,
@@ -73,7 +73,7 @@ function summarise(checks: readonly RunCheck[]): string {
 }
 
 /** Checks that found something come first. */
-function drawChecks(checks: readonly RunCheck[], look: Look): SafeHtml {
+function renderChecks(checks: readonly RunCheck[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Every dependency, checked just now',
     columns: [
@@ -84,7 +84,11 @@ function drawChecks(checks: readonly RunCheck[], look: Look): SafeHtml {
     isStacked: true,
     rows: checks
       .toSorted((one, other) => Number(one.state === 'good') - Number(other.state === 'good'))
-      .map(({what, state, found}) => [drawMark(tones[state], state), what, drawProse(found, look)]),
+      .map(({what, state, found}) => [
+        renderMark(tones[state], state),
+        what,
+        renderProse(found, context),
+      ]),
     none: 'Nothing was checked.',
   });
 }
@@ -93,19 +97,19 @@ function drawChecks(checks: readonly RunCheck[], look: Look): SafeHtml {
 const mostRows = 150;
 
 /** The settings that somebody has set, and those at their defaults folded away. */
-function drawSettings(settings: readonly SettingTold[]): SafeHtml {
+function renderSettings(settings: readonly SettingTold[]): SafeHtml {
   const set = settings.filter(({source}) => source !== 'default');
   const defaults = settings.filter(({source}) => source === 'default');
   const none = 'None was set: all are at their defaults.';
-  return html`${drawRows('Settings that were set, and by what', set, none)}
-    <details><summary>${formatNumber(defaults.length)} at their defaults</summary>${drawRows(
+  return html`${renderRows('Settings that were set, and by what', set, none)}
+    <details><summary>${formatNumber(defaults.length)} at their defaults</summary>${renderRows(
       'Settings at their defaults',
       defaults,
       'None.',
     )}</details>`;
 }
 
-function drawRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
+function renderRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
   const left = settings.length - mostRows;
   return html`${renderTable({
     caption,

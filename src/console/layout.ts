@@ -10,15 +10,15 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance} from 'fastify';
 import {chartStyle} from '../star/chart.ts';
 import type {Viewer} from './access.ts';
-import {type Elsewhere, type Look, linkTo} from './page.ts';
-import {drawChosenAccount, drawHidden, drawOption, drawProse} from './render.ts';
+import {type Elsewhere, linkTo, type PageContext} from './page.ts';
+import {renderChosenAccount, renderHidden, renderOption, renderProse} from './render.ts';
 
 interface Framed {
   readonly title: string;
   readonly body: SafeHtml;
   /** The path of the section in the navigation. */
   readonly section: string;
-  readonly look: Look;
+  readonly context: PageContext;
   /** What the last action came to; null where there was none. */
   readonly said: string | null;
   /** Null for a page that only says what went wrong. */
@@ -52,52 +52,60 @@ const groups = [
 ] as const;
 
 /** A whole page of the console, for somebody who is signed in. */
-export function drawDocument({title, body, section, look, said, elsewhere, live}: Framed): string {
-  return drawShell(
+export function renderDocument({
+  title,
+  body,
+  section,
+  context,
+  said,
+  elsewhere,
+  live,
+}: Framed): string {
+  return renderShell(
     title,
-    html`${drawTop(look)}
-${drawSide(look, section)}
+    html`${renderTop(context)}
+${renderSide(context, section)}
 ${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div>`}
 <main id="page" tabindex="-1"${
       live === null
         ? ''
-        : html` hx-get="${look.path}" hx-trigger="moved from:#live"
+        : html` hx-get="${context.path}" hx-trigger="moved from:#live"
             hx-select="#page" hx-swap="outerMorph"`
     }>
-  ${said === null ? '' : html`<p class="said" role="status">${drawProse(said, look)}</p>`}
+  ${said === null ? '' : html`<p class="said" role="status">${renderProse(said, context)}</p>`}
   <h1>${title}</h1>
   ${body}
-  ${elsewhere === null ? '' : drawElsewhere(look, elsewhere)}
+  ${elsewhere === null ? '' : renderElsewhere(context, elsewhere)}
 </main>`,
   );
 }
 
 /** The bar of every page: search, account, help, and the menu of the person. */
-function drawTop(look: Look): SafeHtml {
-  const {name, role} = look.viewer;
+function renderTop(context: PageContext): SafeHtml {
+  const {name, role} = context.viewer;
   return html`<a class="skip" href="#page">Skip to the content</a>
 <header class="top">
   <button class="plain to-sections" popovertarget="sections">Menu</button>
   <a class="brand" href="/">Fieldmirror</a>
   <form class="search" action="/records" role="search">
-    ${drawChosenAccount(look)}
+    ${renderChosenAccount(context)}
     <input type="search" name="q" id="search" accesskey="/" aria-label="Find a record"
       placeholder="Find a record: press /" title="by number, name, phone or key">
   </form>
-  <div class="tools">${drawAccounts(look)}
+  <div class="tools">${renderAccounts(context)}
     <a class="help" href="/docs" accesskey="?">Help</a>
     <button class="plain" popovertarget="person" title="${role}">${name}</button>
   </div>
-  ${drawPerson(look)}
+  ${renderPerson(context)}
 </header>`;
 }
 
-function drawSide(look: Look, section: string): SafeHtml {
+function renderSide(context: PageContext, section: string): SafeHtml {
   return html`<nav class="side" id="sections" popover aria-label="Sections">${groups.map(
     ({name, sections}) =>
       html`<div><b>${name}</b>${sections.map(
         ([path, label]) =>
-          html`<a href="${linkTo(look, path)}"${
+          html`<a href="${linkTo(context, path)}"${
             path === section ? html` aria-current="page"` : ''
           }>${label}</a>`,
       )}</div>`,
@@ -105,12 +113,12 @@ function drawSide(look: Look, section: string): SafeHtml {
 }
 
 /** Who is signed in, the clock of the pages, and the way out. */
-function drawPerson({viewer, timeZone, path}: Look): SafeHtml {
+function renderPerson({viewer, timeZone, path}: PageContext): SafeHtml {
   const isUtc = timeZone === 'UTC';
-  const token = drawHidden('form', viewer.formToken);
+  const token = renderHidden('form', viewer.formToken);
   return html`<div class="sheet" id="person" popover>
     <p>${viewer.name}, ${viewer.role}${viewer.masks ? ', masked' : ''}</p>
-    <form method="post" action="/clock">${token}${drawHidden('back', path)}
+    <form method="post" action="/clock">${token}${renderHidden('back', path)}
       <p><small>Times in ${timeZone}</small></p>
       <button class="plain" name="clock" value="${isUtc ? 'account' : 'utc'}">${
         isUtc ? 'Show in the account’s zone' : 'Show in UTC'
@@ -123,13 +131,21 @@ function drawPerson({viewer, timeZone, path}: Look): SafeHtml {
  * A page that says one thing: what went wrong, or what is shown once. It has the frame for somebody
  * who is signed in, without a query for the accounts.
  */
-export function drawPlain(title: string, body: SafeHtml, viewer?: Viewer): string {
+export function renderPlain(title: string, body: SafeHtml, viewer?: Viewer): string {
   if (viewer !== undefined) {
     const nowhere = {seen: [], accounts: [], path: '/', query: {}, timeZone: 'UTC'};
-    const look = {viewer, ...nowhere, now: new Date().toISOString()};
-    return drawDocument({title, body, section: '', look, said: null, elsewhere: null, live: null});
+    const context = {viewer, ...nowhere, now: new Date().toISOString()};
+    return renderDocument({
+      title,
+      body,
+      section: '',
+      context,
+      said: null,
+      elsewhere: null,
+      live: null,
+    });
   }
-  return drawShell(
+  return renderShell(
     title,
     html`<header class="top"><a class="brand" href="/">Fieldmirror</a>
   <div class="tools"><a class="help" href="/docs">Help</a></div></header>
@@ -137,7 +153,7 @@ export function drawPlain(title: string, body: SafeHtml, viewer?: Viewer): strin
   );
 }
 
-function drawShell(title: string, content: SafeHtml): string {
+function renderShell(title: string, content: SafeHtml): string {
   return String(html`<!doctype html>
 <html lang="en">
 <head>
@@ -158,27 +174,27 @@ ${content}
 }
 
 /** Somebody who sees several accounts chooses one, or all. */
-function drawAccounts(look: Look): SafeHtml | string {
-  if (look.seen.length < 2) return '';
-  const {account: chosen = '', ...filters} = look.query;
-  const names = ['', ...look.seen.map(({name}) => name)];
+function renderAccounts(context: PageContext): SafeHtml | string {
+  if (context.seen.length < 2) return '';
+  const {account: chosen = '', ...filters} = context.query;
+  const names = ['', ...context.seen.map(({name}) => name)];
   return html`<form class="accounts">
-    ${Object.entries(filters).map(([name, value]) => drawHidden(name, value))}
+    ${Object.entries(filters).map(([name, value]) => renderHidden(name, value))}
     <label>Account <select name="account">${names.map((name) =>
-      drawOption(name, name === chosen, name === '' ? 'all' : name),
+      renderOption(name, name === chosen, name === '' ? 'all' : name),
     )}</select></label> <button>Show</button></form>`;
 }
 
-function drawElsewhere(look: Look, {command, sql}: Elsewhere): SafeHtml {
+function renderElsewhere(context: PageContext, {command, sql}: Elsewhere): SafeHtml {
   return html`<details class="elsewhere"><summary>The same elsewhere</summary>
   <dl>
     <dt>as command</dt><dd><pre tabindex="0">${command}</pre></dd>
     <dt>as SQL</dt><dd><pre tabindex="0">${sql}</pre></dd>
-    <dt>as JSON</dt><dd><a href="${withJson(look)}">${withJson(look)}</a></dd>
+    <dt>as JSON</dt><dd><a href="${withJson(context)}">${withJson(context)}</a></dd>
   </dl></details>`;
 }
 
-function withJson({path}: Look): string {
+function withJson({path}: PageContext): string {
   return `${path}${path.includes('?') ? '&' : '?'}as=json`;
 }
 

@@ -78,7 +78,7 @@ export class Live {
     this.#streams.add(stream);
     this.#listen();
     if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt))
-      tell(stream);
+      notify(stream);
     const beat = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
     await once(raw, 'close');
     clearInterval(beat);
@@ -134,7 +134,7 @@ export class Live {
   #catchUp(): void {
     this.#onMoved();
     this.#hearsSince = Date.now();
-    for (const stream of this.#streams) tell(stream);
+    for (const stream of this.#streams) notify(stream);
   }
 
   #hasMissed(moving: ReadonlySet<string>, drawnAt: number): boolean {
@@ -147,11 +147,11 @@ export class Live {
   #tell(table: string): void {
     this.#onMoved();
     this.#toldAt.set(table, Date.now());
-    for (const stream of this.#streams) if (stream.moving.has(table)) tell(stream);
+    for (const stream of this.#streams) if (stream.moving.has(table)) notify(stream);
   }
 }
 
-function tell(stream: Stream): void {
+function notify(stream: Stream): void {
   stream.waiting ??= setTimeout(() => {
     stream.waiting = null;
     stream.reply.raw.write('event: moved\ndata: \n\n');
@@ -173,7 +173,7 @@ interface Reading {
   isRefreshing: boolean;
 }
 
-interface Keeping {
+interface CacheOptions {
   /** The reader has just written, and must see it. */
   readonly isFresh: boolean;
   /** How old a story may be; a second when it is left out. */
@@ -211,7 +211,7 @@ export class SharedReads {
   async read<Story>(
     key: string,
     read: () => Promise<Story>,
-    {isFresh, keptMs = usualMs, ages = false}: Keeping,
+    {isFresh, keptMs = usualMs, ages = false}: CacheOptions,
   ): Promise<Story> {
     const held = this.#readings.get(key);
     const ageMs = held === undefined ? Number.POSITIVE_INFINITY : this.#now() - held.at;

@@ -28,10 +28,17 @@ import {
   findSeen,
   readFormFields,
 } from './access.ts';
-import {drawPlain} from './layout.ts';
-import {drawReview, type MatchPlace} from './match-review.ts';
-import {defineAction, definePage, type Look, may, nameOfAccount} from './page.ts';
-import {drawForm, drawHidden, drawMark, drawOption, drawTime, renderTable} from './render.ts';
+import {renderPlain} from './layout.ts';
+import {type MatchPlace, renderReview} from './match-review.ts';
+import {defineAction, definePage, may, nameOfAccount, type PageContext} from './page.ts';
+import {
+  renderForm,
+  renderHidden,
+  renderMark,
+  renderOption,
+  renderTable,
+  renderTime,
+} from './render.ts';
 import {readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
@@ -55,14 +62,14 @@ export const matchPage = definePage<Story>({
     }),
   }),
   title: () => 'Match with an outside system',
-  draw: ({batches}, look) => html`
+  render: ({batches}, context) => html`
     <p>A list of an outside system, such as an ERP, is compared with the customers or employees
       that are mirrored. You see which are the same, decide about those that may be, and link
       them: each record gets the key that the system knows it by. Nothing is sent to the service.
       <a href="/docs/matching">How it is compared</a></p>
-    ${drawComparing(look)}
+    ${renderComparing(context)}
     <h2>Linked so far</h2>
-    ${drawBatches(batches, look)}`,
+    ${renderBatches(batches, context)}`,
   elsewhere: () => ({
     command: 'fieldmirror match customers --system NAME --from parties.csv',
     sql: [
@@ -72,18 +79,18 @@ export const matchPage = definePage<Story>({
   }),
 });
 
-function drawComparing(look: Look): SafeHtml | string {
-  if (!may(look, 'operator'))
+function renderComparing(context: PageContext): SafeHtml | string {
+  if (!may(context, 'operator'))
     return html`<p class="quiet">Comparing and linking take the role operator.</p>`;
-  if (look.viewer.masks)
+  if (context.viewer.masks)
     return html`<p class="quiet">Personal data is hidden from your key, so that you could not
       compare it.</p>`;
   return html`<form method="post" action="${path}/compare" enctype="multipart/form-data"
     class="card settings"><div class="action">
-    ${drawHidden('form', look.viewer.formToken)}
+    ${renderHidden('form', context.viewer.formToken)}
     <div class="filters">
-      <label>Account <select name="account">${look.seen.map(({name}) =>
-        drawOption(name, name === look.query.account, name),
+      <label>Account <select name="account">${context.seen.map(({name}) =>
+        renderOption(name, name === context.query.account, name),
       )}</select></label>
       <label>Compare with <select name="table">${tables.map(
         (table) => html`<option>${table}</option>`,
@@ -101,8 +108,8 @@ P-1,Ada Lovelace,+1 503 555 0142"></textarea></label>
     <button>Compare</button></div></form>`;
 }
 
-function drawBatches(batches: readonly LinkBatch[], look: Look): SafeHtml {
-  const isOperator = may(look, 'operator');
+function renderBatches(batches: readonly LinkBatch[], context: PageContext): SafeHtml {
+  const isOperator = may(context, 'operator');
   return renderTable({
     isStacked: true,
     caption: 'Links that were written together, the newest first',
@@ -118,19 +125,19 @@ function drawBatches(batches: readonly LinkBatch[], look: Look): SafeHtml {
     ],
     rows: batches.map(({batch, at, by, accountId, table, system, count, isUndone}) => [
       batch,
-      drawTime(at, look),
+      renderTime(at, context),
       by,
-      nameOfAccount(look, accountId),
+      nameOfAccount(context, accountId),
       table,
       system,
       count,
       ...(isOperator
         ? [
             isUndone
-              ? drawMark('quiet', 'taken back')
-              : drawForm(look, {
+              ? renderMark('quiet', 'taken back')
+              : renderForm(context, {
                   ...{to: `${path}/${batch}/undo`, role: 'operator', label: 'Take back'},
-                  fixed: {account: nameOfAccount(look, accountId), table},
+                  fixed: {account: nameOfAccount(context, accountId), table},
                   isGrave: true,
                 }),
           ]
@@ -169,10 +176,10 @@ export function addMatching(app: FastifyInstance, deps: ConsoleDeps): void {
       throw new UsageError(`country: expected two letters such as US, got "${country}"`);
     const {parties, refused, unknown} = await readParties(readFileLines(readList(fields)), 'list');
     const matching = await matchRows(deps.pools.reads, place, {parties, country: code});
-    const body = drawReview({...matching, place, viewer, refused, unknown});
+    const body = renderReview({...matching, place, viewer, refused, unknown});
     return await reply
       .type('text/html; charset=utf-8')
-      .send(drawPlain(`${place.table} of ${place.account} and ${place.system}`, body, viewer));
+      .send(renderPlain(`${place.table} of ${place.account} and ${place.system}`, body, viewer));
   });
 }
 

@@ -18,7 +18,7 @@ import {
 } from '../rows/matching.ts';
 import type {Viewer} from './access.ts';
 import {pathOfRecord} from './records-page.ts';
-import {drawFacts, drawHidden, drawMark, renderTable} from './render.ts';
+import {renderFacts, renderHidden, renderMark, renderTable} from './render.ts';
 
 /** The rows that a list is compared with. */
 export interface MatchPlace extends MatchScope {
@@ -41,13 +41,13 @@ const mostExamples = 20;
 const mostRefusals = 20;
 
 /** What was found, and the form that links it; nothing of it is kept. */
-export function drawReview(review: Review): SafeHtml {
+export function renderReview(review: Review): SafeHtml {
   const {matches, linked, place, viewer} = review;
   const counts = countBuckets(matches);
   const choices = matches.several.slice(0, mostChoices);
   const hasLinks = counts.sure + choices.length > 0;
-  return html`<p class="lead">${tellFound(counts)} Nothing is written yet.</p>
-${drawFacts([
+  return html`<p class="lead">${describeFound(counts)} Nothing is written yet.</p>
+${renderFacts([
   ['sure', counts.sure],
   ['several candidates', counts.several],
   ['only here', counts.onlyHere],
@@ -55,12 +55,12 @@ ${drawFacts([
   ['linked already, of the list', linked.inFile],
   ['linked already, here', linked.here],
 ])}
-${drawRefused(review)}
+${renderRefused(review)}
 <form method="post" action="/match/apply" class="review">
-  ${drawHidden('form', viewer.formToken)}${drawHidden('back', '/match')}
-  ${drawHidden('account', place.account)}${drawHidden('table', place.table)}
-  ${drawHidden('system', place.system)}
-  ${counts.sure === 0 ? '' : drawSure(review)}
+  ${renderHidden('form', viewer.formToken)}${renderHidden('back', '/match')}
+  ${renderHidden('account', place.account)}${renderHidden('table', place.table)}
+  ${renderHidden('system', place.system)}
+  ${counts.sure === 0 ? '' : renderSure(review)}
   ${
     counts.several === 0
       ? ''
@@ -70,18 +70,18 @@ ${drawRefused(review)}
             counts.several > choices.length
               ? ` Here are the first ${formatNumber(choices.length)}.`
               : ''
-          }</p>${choices.map((choice) => drawChoices(choice, review))}`
+          }</p>${choices.map((choice) => renderChoices(choice, review))}`
   }
   ${hasLinks ? html`<p class="actions"><button>Link what is chosen</button></p>` : ''}
 </form>
-${drawOnly({title: 'Only there', which: 'key'}, matches.onlyThere, ({party}) => party.id)}
-${drawOnly({title: 'Only here', which: 'number'}, matches.onlyHere, ({party}) =>
+${renderOnly({title: 'Only there', which: 'key'}, matches.onlyThere, ({party}) => party.id)}
+${renderOnly({title: 'Only here', which: 'number'}, matches.onlyHere, ({party}) =>
   linkToOurs(party, review, ''),
 )}
 <p><a href="/match">Compare another list</a></p>`;
 }
 
-function tellFound({sure, several}: ReturnType<typeof countBuckets>): string {
+function describeFound({sure, several}: ReturnType<typeof countBuckets>): string {
   if (sure + several === 0) return 'No record is likely to be one of the list.';
   const parts = [
     ...(sure === 0 ? [] : [`${formatNumber(sure)} ${sure === 1 ? 'is' : 'are'} surely the same`]),
@@ -90,7 +90,7 @@ function tellFound({sure, several}: ReturnType<typeof countBuckets>): string {
   return `${parts.join('; ')}.`;
 }
 
-function drawRefused({refused, unknown}: Review): SafeHtml {
+function renderRefused({refused, unknown}: Review): SafeHtml {
   const lines = refused
     .slice(0, mostRefusals)
     .map(({line, refusal}) => html`<li>Line ${line}: ${refusal}; it is left out.</li>`);
@@ -104,13 +104,13 @@ function drawRefused({refused, unknown}: Review): SafeHtml {
   }`;
 }
 
-function drawSure(review: Review): SafeHtml {
+function renderSure(review: Review): SafeHtml {
   const {sure} = review.matches;
   const links = sure.slice(0, mostSure).map(linkOf);
   const pairs = links.map(({rowId, key}) => [rowId, key]);
   const shown = sure.slice(0, mostExamples);
   return html`<h2>Surely the same</h2>
-${drawHidden('sure', JSON.stringify(pairs))}
+${renderHidden('sure', JSON.stringify(pairs))}
 <p><label><input type="checkbox" name="takesSure" value="yes" checked>
   Link ${links.length === 1 ? 'this pair' : `these ${formatNumber(links.length)} pairs`}</label>${
     sure.length > links.length ? '; the others when you compare again' : ''
@@ -160,7 +160,7 @@ function markOf(level: Pair['likeness'][(typeof compared)[number]]): [Tone, stri
 type Choice = Review['matches']['several'][number];
 
 /** One of theirs beside each of ours that it may be. */
-function drawChoices({theirs, pairs}: Choice, review: Review): SafeHtml {
+function renderChoices({theirs, pairs}: Choice, review: Review): SafeHtml {
   const {id, name} = theirs.party;
   const title = joinFilled([id, name], ': ');
   const radio = (value: string, label: string, isChosen: boolean) =>
@@ -182,7 +182,7 @@ ${renderTable({
       ...pairs.map(({ours, likeness}) => {
         const mark = markOf(likeness[field]);
         return html`<span class="what">${showField(ours.party, field)}</span>${
-          mark === null ? '' : html`<small>${drawMark(...mark)}</small>`
+          mark === null ? '' : html`<small>${renderMark(...mark)}</small>`
         }`;
       }),
     ]),
@@ -222,7 +222,7 @@ function linkToOurs(party: Party, {rows, place}: Review, name = party.name): Saf
   return html`<a href="${address}?${String(new URLSearchParams({account}))}">${words}</a>`;
 }
 
-function drawOnly(
+function renderOnly(
   {title, which}: {readonly title: string; readonly which: string},
   parties: readonly PlainParty[],
   show: (party: PlainParty) => SafeHtml | string,

@@ -14,21 +14,21 @@ import {type Hour, listHours, listNights, type Night} from '../health/figures.ts
 import {readUnderWay} from '../health/under-way.ts';
 import type {Chart} from '../star/chart.ts';
 import {allStreams} from '../streams/all.ts';
-import {closestPromise, tellPromise} from '../sweeps/freshness.ts';
+import {closestPromise, describePromise} from '../sweeps/freshness.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
 import {linkOfProblem, nameWay} from './alerts-page.ts';
-import {drawCause} from './documents.ts';
-import {definePage, hidden, type Look, linkTo} from './page.ts';
+import {renderCause} from './documents.ts';
+import {definePage, hidden, linkTo, type PageContext} from './page.ts';
 import {
-  drawAge,
-  drawBanner,
-  drawFacts,
-  drawFigure,
-  drawMark,
-  drawProse,
-  drawState,
-  drawTime,
+  renderAge,
+  renderBanner,
+  renderFacts,
+  renderFigure,
+  renderMark,
+  renderProse,
+  renderState,
   renderTable,
+  renderTime,
   showMinute,
 } from './render.ts';
 
@@ -36,20 +36,20 @@ export const overview = definePage({
   path: '/',
   section: '/',
   moving: ['changes', 'sweeps', 'accounts'],
-  read: ({db, accounts, doings}) => readOverview(db, accounts, doings.healthInput),
+  read: ({db, accounts, services}) => readOverview(db, accounts, services.healthInput),
   title: () => 'Overview',
-  draw: (story, look) => html`
-    ${drawBanner(isWell(story), story.sentence)}
-    ${drawProblems(story, look)}
-    ${drawUnderWay(story, look)}
+  render: (story, context) => html`
+    ${renderBanner(isWell(story), story.sentence)}
+    ${renderProblems(story, context)}
+    ${renderUnderWay(story, context)}
     <h2>Streams</h2>
-    ${drawStreams(story.streams, look)}
+    ${renderStreams(story.streams, context)}
     <h2>The last thirty nights</h2>
-    ${drawNights(story, look)}
-    ${drawHours(story, look)}
-    ${drawChanges(story, look)}
+    ${renderNights(story, context)}
+    ${renderHours(story, context)}
+    ${renderChanges(story, context)}
     <h2>What comes next</h2>
-    ${drawNext(story, look)}`,
+    ${renderNext(story, context)}`,
   hide: ({titles, ...story}) => ({
     ...story,
     titles: Object.fromEntries(Object.keys(titles).map((changeId) => [changeId, hidden])),
@@ -71,51 +71,54 @@ function isWell({streams, problems}: OverviewStory): boolean {
 /** Problems of one cause that are shown; the list behind the link has the others. */
 const mostOfCause = 5;
 
-function drawProblems(story: OverviewStory, look: Look): SafeHtml | string {
+function renderProblems(story: OverviewStory, context: PageContext): SafeHtml | string {
   const {problems} = story;
   if (problems.length === 0) return '';
   const all = problems.some((problem) => changeOf(problem) !== '')
-    ? html`<a href="${linkTo(look, '/changes', {state: 'needy'})}">All changes that need you</a>`
+    ? html`<a href="${linkTo(context, '/changes', {state: 'needy'})}">All changes that need you</a>`
     : '';
   const byCause = [...Map.groupBy(problems, ({kind}) => kind).values()];
   const shown = new Set(byCause.flatMap((alike) => alike.slice(0, mostOfCause)));
   return html`<div class="heading"><h2>Needs you</h2>${all}</div>
     <ul class="list needs">${problems
       .filter((problem) => shown.has(problem))
-      .map((problem) => drawProblem(problem, story, look))}${byCause.map((alike) =>
-      drawRest(alike.slice(mostOfCause), look),
+      .map((problem) => renderProblem(problem, story, context))}${byCause.map((alike) =>
+      renderRest(alike.slice(mostOfCause), context),
     )}</ul>`;
 }
 
-function drawProblem(problem: Problem, {titles}: OverviewStory, look: Look): SafeHtml {
+function renderProblem(problem: Problem, {titles}: OverviewStory, context: PageContext): SafeHtml {
   const {kind, account, stream, text, next} = problem;
-  const place = [look.seen.length > 1 ? account : null, stream]
+  const place = [context.seen.length > 1 ? account : null, stream]
     .filter((name) => name !== null)
     .join(', ');
   const name = nameCause(kind);
   const changeId = changeOf(problem);
   const title = titles[changeId] ?? (place === '' ? name : `${name}: ${place}`);
   return html`<li>
-      <div><p>${drawMark(
+      <div><p>${renderMark(
         'bad',
-        changeId === '' ? title : drawLinkToChange(title, changeId, look),
+        changeId === '' ? title : renderLinkToChange(title, changeId, context),
       )}</p>
-        <p>${drawProse(text, look)}</p>
-        <small>${next === null ? '' : `${next}; `}${drawCause(kind)}</small></div>
-      ${drawWay(problem, look)}</li>`;
+        <p>${renderProse(text, context)}</p>
+        <small>${next === null ? '' : `${next}; `}${renderCause(kind)}</small></div>
+      ${renderWay(problem, context)}</li>`;
 }
 
-function drawLinkToChange(title: string, changeId: string, look: Look): SafeHtml {
-  return html`<a href="${linkTo(look, `/changes/${changeId}`)}">${title}</a>`;
+function renderLinkToChange(title: string, changeId: string, context: PageContext): SafeHtml {
+  return html`<a href="${linkTo(context, `/changes/${changeId}`)}">${title}</a>`;
 }
 
 /** How many more there are of one cause, with the way to all of them. */
-function drawRest([first, ...others]: readonly Problem[], look: Look): SafeHtml | string {
+function renderRest(
+  [first, ...others]: readonly Problem[],
+  context: PageContext,
+): SafeHtml | string {
   if (first === undefined) return '';
-  return html`<li><p>${drawMark(
+  return html`<li><p>${renderMark(
     'bad',
     `${formatNumber(others.length + 1)} more: ${nameCause(first.kind)}`,
-  )}</p>${drawWayToList(first, look)}</li>`;
+  )}</p>${renderWayToList(first, context)}</li>`;
 }
 
 /** `Change held`, of the cause `change-held`. */
@@ -128,82 +131,88 @@ function changeOf({kind, subject}: Problem): string {
   return kind.startsWith('change-') && isId(subject) ? subject : '';
 }
 
-function drawWay(problem: Problem, look: Look): SafeHtml | string {
+function renderWay(problem: Problem, context: PageContext): SafeHtml | string {
   const changeId = changeOf(problem);
   return changeId === ''
-    ? drawWayToList(problem, look)
-    : drawButton(linkTo(look, `/changes/${changeId}`), 'Decide');
+    ? renderWayToList(problem, context)
+    : renderButton(linkTo(context, `/changes/${changeId}`), 'Decide');
 }
 
-function drawWayToList(problem: Problem, look: Look): SafeHtml | string {
-  const list = linkOfProblem(problem, look);
-  return list === null ? '' : drawButton(list, nameWay(list));
+function renderWayToList(problem: Problem, context: PageContext): SafeHtml | string {
+  const list = linkOfProblem(problem, context);
+  return list === null ? '' : renderButton(list, nameWay(list));
 }
 
-function drawButton(to: string, label: string): SafeHtml {
+function renderButton(to: string, label: string): SafeHtml {
   return html`<div><a class="button" href="${to}">${label}</a></div>`;
 }
 
-function drawUnderWay({underWay}: OverviewStory, look: Look): SafeHtml | string {
+function renderUnderWay({underWay}: OverviewStory, context: PageContext): SafeHtml | string {
   if (underWay.length === 0) return '';
   return html`<h2>Running now</h2><ul class="list">${underWay.map(
-    ({text}) => html`<li>${drawMark('busy', 'now')} ${drawProse(text, look)}</li>`,
+    ({text}) => html`<li>${renderMark('busy', 'now')} ${renderProse(text, context)}</li>`,
   )}</ul>`;
 }
 
-function nameStream({account, stream}: Pick<Freshness, 'account' | 'stream'>, look: Look): string {
-  return look.seen.length > 1 ? `${account}, ${stream}` : stream;
+function nameStream(
+  {account, stream}: Pick<Freshness, 'account' | 'stream'>,
+  context: PageContext,
+): string {
+  return context.seen.length > 1 ? `${account}, ${stream}` : stream;
 }
 
 /** A tile for each stream: how many rows, how old, when it is read again. */
-function drawStreams(streams: readonly Freshness[], look: Look): SafeHtml {
+function renderStreams(streams: readonly Freshness[], context: PageContext): SafeHtml {
   if (streams.length === 0) return html`<p class="none">No account is mirrored yet.</p>`;
   return html`<div class="cards tiles">${streams.map((each) => {
     const {stream, rows, isFresh, provenAt, isUnderWay, nextDueAt} = each;
-    const link = linkTo(look, '/sweeps', {stream, mode: 'full'});
+    const link = linkTo(context, '/sweeps', {stream, mode: 'full'});
     const state = isFresh
-      ? drawMark('good', 'fresh')
-      : drawMark('bad', provenAt === null ? 'never proven' : 'old');
+      ? renderMark('good', 'fresh')
+      : renderMark('bad', provenAt === null ? 'never proven' : 'old');
     return html`<section class="card">
-      <h3><a href="${link}">${nameStream(each, look)}</a> ${state}</h3>
+      <h3><a href="${link}">${nameStream(each, context)}</a> ${state}</h3>
       <p class="figure">${rows === null ? '–' : formatNumber(rows)} <small>records</small></p>
-      ${drawFacts([
-        ['proven complete', drawAge(provenAt, look)],
-        ['next full sweep', isUnderWay ? drawMark('busy', 'running') : drawAge(nextDueAt, look)],
-        ['allowed age', drawBound(each)],
+      ${renderFacts([
+        ['proven complete', renderAge(provenAt, context)],
+        [
+          'next full sweep',
+          isUnderWay ? renderMark('busy', 'running') : renderAge(nextDueAt, context),
+        ],
+        ['allowed age', renderBound(each)],
       ])}</section>`;
   })}</div>`;
 }
 
 /** How old it may become at worst, and what is promised beside the full sweeps. */
-function drawBound({targetMs, promise}: Freshness): SafeHtml {
+function renderBound({targetMs, promise}: Freshness): SafeHtml {
   const bound = targetMs === null ? 'no schedule' : formatDuration(targetMs);
   return html`${bound}${promise === null ? '' : html`<small>${promise}</small>`}`;
 }
 
-function drawChanges({changes}: OverviewStory, look: Look): SafeHtml | string {
+function renderChanges({changes}: OverviewStory, context: PageContext): SafeHtml | string {
   if (changes.length === 0) return '';
   return html`<h2>Changes under way</h2>${renderTable({
     caption: 'Changes made here that are not over',
     columns: ['state', {head: 'how many', kind: 'number'}, 'the oldest'],
     rows: changes.map(({state, count, oldestAt}) => [
-      html`<a href="${linkTo(look, '/changes', {state})}">${drawState(state)}</a>`,
+      html`<a href="${linkTo(context, '/changes', {state})}">${renderState(state)}</a>`,
       count,
-      drawTime(oldestAt, look),
+      renderTime(oldestAt, context),
     ]),
     none: '',
   })}`;
 }
 
-function drawNext({next}: OverviewStory, look: Look): SafeHtml {
-  const hasSeveral = look.seen.length > 1;
+function renderNext({next}: OverviewStory, context: PageContext): SafeHtml {
+  const hasSeveral = context.seen.length > 1;
   return renderTable({
     caption: 'Sweeps that come round next',
     columns: [...(hasSeveral ? ['account'] : []), 'sweep', 'due', 'every'],
     rows: next.map(({account, name, nextDueAt, everyMs}) => [
       ...(hasSeveral ? [account] : []),
       name,
-      drawTime(nextDueAt, look),
+      renderTime(nextDueAt, context),
       formatDuration(everyMs),
     ]),
     none: 'Nothing is planned: no account is active.',
@@ -213,13 +222,16 @@ function drawNext({next}: OverviewStory, look: Look): SafeHtml {
 const shownDays = 30;
 const dayMs = 86_400_000;
 /** Thirty squares for each stream: the verdict of the last full sweep that ended on each day. */
-function drawNights({nights, streams, now}: OverviewStory, look: Look): SafeHtml {
-  const days = listDays(now, look.timeZone);
+function renderNights({nights, streams, now}: OverviewStory, context: PageContext): SafeHtml {
+  const days = listDays(now, context.timeZone);
   const rows = streams.map(({account, stream}) => {
-    const accountId = look.seen.find(({name}) => name === account)?.accountId;
+    const accountId = context.seen.find(({name}) => name === account)?.accountId;
     const own = nights.filter((night) => night.stream === stream && night.accountId === accountId);
-    const squares = days.map((day) => drawDay(day, own, look));
-    return html`<div><span>${nameStream({account, stream}, look)}</span><ol>${squares}</ol></div>`;
+    const squares = days.map((day) => renderDay(day, own, context));
+    return html`<div><span>${nameStream(
+      {account, stream},
+      context,
+    )}</span><ol>${squares}</ol></div>`;
   });
   const shown = [days[0], days[14], days.at(-1)].map((day) => html`<span>${day?.slice(5)}</span>`);
   return html`<div class="card nights">${rows}
@@ -228,18 +240,18 @@ function drawNights({nights, streams, now}: OverviewStory, look: Look): SafeHtml
   ! uncertified; ✕ failed or stopped; grey: no full sweep ended.</p>`;
 }
 
-function drawUnseen(words: string): SafeHtml {
+function renderUnseen(words: string): SafeHtml {
   return html`<span class="unseen">${words}</span>`;
 }
 
-function drawDay(day: string, nights: readonly Night[], look: Look): SafeHtml {
+function renderDay(day: string, nights: readonly Night[], context: PageContext): SafeHtml {
   const night = nights.find((each) => each.day === day);
-  if (night === undefined) return html`<li class="night">${drawUnseen(`${day}: none`)}</li>`;
+  if (night === undefined) return html`<li class="night">${renderUnseen(`${day}: none`)}</li>`;
   const {sweepId, state} = night;
   const title = `${day}: ${state}`;
   if (sweepId === null)
-    return html`<li class="night ${state}" title="${title}">${drawUnseen(title)}</li>`;
-  const to = linkTo(look, `/sweeps/${sweepId}`);
+    return html`<li class="night ${state}" title="${title}">${renderUnseen(title)}</li>`;
+  const to = linkTo(context, `/sweeps/${sweepId}`);
   return html`<li><a class="night ${state}" href="${to}" title="${title}"></a></li>`;
 }
 
@@ -252,10 +264,10 @@ function listDays(now: string, timeZone: string): string[] {
 }
 
 /** Reads and writes of the last day, as two histograms. */
-function drawHours({hours}: OverviewStory, look: Look): SafeHtml {
-  const names = hours.map(({from}) => showMinute(from, look.timeZone).slice(11));
+function renderHours({hours}: OverviewStory, context: PageContext): SafeHtml {
+  const names = hours.map(({from}) => showMinute(from, context.timeZone).slice(11));
   return html`<h2>The last day</h2><div class="cards">
-    ${drawFigure(
+    ${renderFigure(
       chartOf(
         'Records read',
         'Records that sweeps read in each hour, and those of them that brought something new.',
@@ -269,7 +281,7 @@ function drawHours({hours}: OverviewStory, look: Look): SafeHtml {
         },
       ),
     )}
-    ${drawFigure(
+    ${renderFigure(
       chartOf('Changes carried', 'Changes made here that came to their end in each hour.', {
         names,
         hours,
@@ -361,10 +373,10 @@ async function readOverview(
     ]);
   const problems = findProblems(facts, installation, now);
   const titles = await readChangeTitles(pool, problems.map(changeOf).filter(isId));
-  const streams = facts.flatMap((each) => tellFreshness(each, now));
+  const streams = facts.flatMap((each) => listFreshness(each, now));
   return {
     now,
-    sentence: tellOverview(streams, problems),
+    sentence: describeOverview(streams, problems),
     streams,
     problems,
     titles,
@@ -376,7 +388,7 @@ async function readOverview(
   };
 }
 
-function tellFreshness(
+function listFreshness(
   {account, streams, schedules, promises}: AccountFacts,
   now: string,
 ): Freshness[] {
@@ -395,7 +407,7 @@ function tellFreshness(
       rows: held.lastEnded?.counts.records ?? null,
       targetMs,
       isFresh: ageMs !== null && (targetMs === null || ageMs <= targetMs),
-      promise: promise === undefined ? null : tellPromise(promise, now),
+      promise: promise === undefined ? null : describePromise(promise, now),
       nextDueAt: account.state === 'active' ? (schedule?.nextDueAt ?? null) : null,
       isUnderWay: latest !== undefined && latest.endedAt === null,
     };
@@ -403,7 +415,7 @@ function tellFreshness(
 }
 
 /** Whether all is fine, and how much needs a person, in one sentence. */
-export function tellOverview(
+export function describeOverview(
   streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[],
   problems: readonly unknown[],
 ): string {
@@ -414,10 +426,10 @@ export function tellOverview(
       : problems.length === 1
         ? 'one thing needs you'
         : `${problems.length} things need you`;
-  return `${tellStreams(streams)}; ${need}.`;
+  return `${describeStreams(streams)}; ${need}.`;
 }
 
-function tellStreams(streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[]): string {
+function describeStreams(streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[]): string {
   if (streams.length === 0) return 'Nothing is mirrored yet';
   const old = [...new Set(streams.filter(({isFresh}) => !isFresh).map(({stream}) => stream))];
   const count = numbers[streams.length] ?? String(streams.length);

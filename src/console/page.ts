@@ -7,12 +7,12 @@ import type {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import type {Role} from '../core/names.ts';
 import {mayActAs, type Viewer} from './access.ts';
-import type {Doings} from './services.ts';
+import type {ConsoleServices} from './services.ts';
 
 /** What a page is asked for. */
-export interface AskedPage {
+export interface PageRequest {
   readonly db: pg.Pool;
-  readonly doings: Doings;
+  readonly services: ConsoleServices;
   /** Accounts that the viewer may see. */
   readonly seen: readonly Account[];
   /** Whether the viewer sees every account, also those to come. */
@@ -56,14 +56,14 @@ export interface Page<Story = unknown> {
   /** The filters that the story depends on beside the account; left out: all. */
   readonly words?: readonly string[];
   /** Whether the story grows old although no data moves; left out: it does not. */
-  ages?(asked: Pick<AskedPage, 'params'>): boolean;
+  ages?(request: Pick<PageRequest, 'params'>): boolean;
   /** @throws {Refused} there is nothing at that address */
-  read(asked: AskedPage): Promise<Story>;
+  read(request: PageRequest): Promise<Story>;
   title(story: Story): string;
-  draw(story: Story, look: Look): SafeHtml;
+  render(story: Story, context: PageContext): SafeHtml;
   /** The story for a viewer who is not to see personal data. Left out: there is none in it. */
   hide?(story: Story): Story;
-  elsewhere(asked: Omit<AskedPage, 'db' | 'doings'>, story: Story): Elsewhere;
+  elsewhere(request: Omit<PageRequest, 'db' | 'services'>, story: Story): Elsewhere;
 }
 
 /** Lets the compiler see that a page draws the very story that it reads. */
@@ -89,7 +89,7 @@ type Moving =
  * The circumstances under which a page is drawn: who looks, at which accounts, when, and by which
  * clock.
  */
-export interface Look {
+export interface PageContext {
   readonly viewer: Viewer;
   /** Accounts that the viewer may see. */
   readonly seen: readonly Account[];
@@ -104,17 +104,17 @@ export interface Look {
   readonly now: string;
 }
 
-export function may({viewer}: Look, role: Role): boolean {
+export function may({viewer}: PageContext, role: Role): boolean {
   return mayActAs(viewer, role);
 }
 
 /** The account of that number, for its name. */
-export function nameOfAccount({seen}: Pick<Look, 'seen'>, accountId: string | null): string {
+export function nameOfAccount({seen}: Pick<PageContext, 'seen'>, accountId: string | null): string {
   return seen.find((account) => account.accountId === accountId)?.name ?? '';
 }
 
 /** The page of a list that an address names, from 1. */
-export function pageOf({page = ''}: Look['query']): number {
+export function pageOf({page = ''}: PageContext['query']): number {
   return /^[1-9]\d{0,2}$/.test(page) ? Number(page) : 1;
 }
 
@@ -124,11 +124,11 @@ export function pageOf({page = ''}: Look['query']): number {
  * @param filters - by name; null takes one away
  */
 export function linkTo(
-  look: Pick<Look, 'query'>,
+  context: Pick<PageContext, 'query'>,
   path: string,
   filters: Readonly<Record<string, string | null | undefined>> = {},
 ): string {
-  const kept = look.query.account === undefined ? {} : {account: look.query.account};
+  const kept = context.query.account === undefined ? {} : {account: context.query.account};
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries({...kept, ...filters}))
     if (value !== null && value !== undefined && value !== '') query.set(name, value);
@@ -143,7 +143,7 @@ export interface Order<Given> {
   readonly params: Readonly<Record<string, string>>;
   /** The fields of the form. */
   readonly given: Given;
-  readonly doings: Doings;
+  readonly services: ConsoleServices;
 }
 
 /** What became of it: the entry of the audit, and the words for the person. */

@@ -15,20 +15,20 @@ import {
   defineAction,
   definePage,
   hidden,
-  type Look,
   linkTo,
   nameOfAccount,
+  type PageContext,
   pageOf,
 } from './page.ts';
 import {
-  drawChoice,
-  drawFacts,
-  drawFilters,
-  drawForm,
-  drawMark,
-  drawProse,
-  drawTime,
+  renderChoice,
+  renderFacts,
+  renderFilters,
+  renderForm,
+  renderMark,
+  renderProse,
   renderTable,
+  renderTime,
 } from './render.ts';
 
 interface Story {
@@ -56,14 +56,14 @@ export const quarantineListPage = definePage<Story>({
     return {entries: read.slice(0, perPage), hasMore: read.length > perPage, skipped};
   },
   title: () => 'Records in quarantine',
-  draw: (story, look) => html`
+  render: (story, context) => html`
     <p class="lead">${summarise(story)}</p>
-    ${drawFilters(look, [drawChoice('stream', 'Stream', streams, look.query.stream)])}
-    ${drawEntries(story.entries, look)}
-    ${drawPaging(story, look)}
+    ${renderFilters(context, [renderChoice('stream', 'Stream', streams, context.query.stream)])}
+    ${renderEntries(story.entries, context)}
+    ${renderPaging(story, context)}
     <p>The rows of these records stay as they were last read.
       A record leaves quarantine as soon as it is read well, or is gone at the service.
-      <a href="${linkTo(look, '/sweeps')}">Sweeps</a></p>`,
+      <a href="${linkTo(context, '/sweeps')}">Sweeps</a></p>`,
   hide: (story) => ({...story, entries: story.entries.map(hideEntry)}),
   elsewhere: ({query}) => ({
     command: `fieldmirror quarantine list${
@@ -77,12 +77,16 @@ export const quarantineListPage = definePage<Story>({
   }),
 });
 
-function drawPaging({hasMore, skipped}: Story, look: Look): SafeHtml | string {
+function renderPaging({hasMore, skipped}: Story, context: PageContext): SafeHtml | string {
   if (!hasMore && skipped === 0) return '';
-  const {stream} = look.query;
-  const next = linkTo(look, '/quarantine', {stream, page: String(pageOf(look.query) + 1)});
+  const {stream} = context.query;
+  const next = linkTo(context, '/quarantine', {stream, page: String(pageOf(context.query) + 1)});
   return html`<p class="actions">
-    ${skipped === 0 ? '' : html`<a href="${linkTo(look, '/quarantine', {stream})}">First page</a>`}
+    ${
+      skipped === 0
+        ? ''
+        : html`<a href="${linkTo(context, '/quarantine', {stream})}">First page</a>`
+    }
     ${hasMore ? html`<a href="${next}" rel="next">Next page</a>` : ''}</p>`;
 }
 
@@ -93,9 +97,12 @@ function summarise({entries, hasMore, skipped}: Story): string {
   return `${hasMore ? 'More than ' : ''}${formatNumber(count)} records could not be read.`;
 }
 
-function drawEntries(entries: readonly QuarantineEntry[], look: Look): SafeHtml | string {
+function renderEntries(
+  entries: readonly QuarantineEntry[],
+  context: PageContext,
+): SafeHtml | string {
   if (entries.length === 0) return '';
-  const hasSeveral = look.seen.length > 1;
+  const hasSeveral = context.seen.length > 1;
   return renderTable({
     caption: 'Records in quarantine, the latest seen first',
     columns: [
@@ -108,15 +115,15 @@ function drawEntries(entries: readonly QuarantineEntry[], look: Look): SafeHtml 
       'steps',
     ],
     rows: entries.map((entry) => [
-      html`<a href="${linkTo(look, `/quarantine/${entry.quarantineId}`)}">${
+      html`<a href="${linkTo(context, `/quarantine/${entry.quarantineId}`)}">${
         entry.quarantineId
       }</a>`,
       ...(hasSeveral ? [entry.account] : []),
-      nameRecord(entry, look),
-      html`<span class="what">${drawProse(entry.reason, look)}</span>`,
-      drawTime(entry.firstSeenAt, look),
-      drawTime(entry.lastSeenAt, look),
-      drawRetry(entry, look),
+      nameRecord(entry, context),
+      html`<span class="what">${renderProse(entry.reason, context)}</span>`,
+      renderTime(entry.firstSeenAt, context),
+      renderTime(entry.lastSeenAt, context),
+      renderRetry(entry, context),
     ]),
     none: '',
     isStacked: true,
@@ -132,33 +139,36 @@ export const quarantinePage = definePage<Entry>({
   moving: ['sweeps'],
   read: ({db, seen, params}) => findEntry(db, seen, params.entry),
   title: ({quarantineId}) => `Entry ${quarantineId} in quarantine`,
-  draw: (entry, look) => html`
+  render: (entry, context) => html`
     <p class="lead">${
       entry.resolvedAt === null
-        ? drawMark('bad', 'could not be read')
-        : drawMark('good', 'has left quarantine')
-    } ${drawProse(entry.reason, look)}</p>
-    ${drawFacts([
-      ['record', nameRecord(entry, look)],
-      ['account', look.seen.length > 1 ? nameOfAccount(look, entry.accountId) : null],
-      ['first seen', drawTime(entry.firstSeenAt, look)],
-      ['last seen', drawTime(entry.lastSeenAt, look)],
+        ? renderMark('bad', 'could not be read')
+        : renderMark('good', 'has left quarantine')
+    } ${renderProse(entry.reason, context)}</p>
+    ${renderFacts([
+      ['record', nameRecord(entry, context)],
+      ['account', context.seen.length > 1 ? nameOfAccount(context, entry.accountId) : null],
+      ['first seen', renderTime(entry.firstSeenAt, context)],
+      ['last seen', renderTime(entry.lastSeenAt, context)],
       [
         'last seen by',
         entry.sweepId === null
           ? null
-          : html`<a href="${linkTo(look, `/sweeps/${entry.sweepId}`)}">sweep ${entry.sweepId}</a>`,
+          : html`<a href="${linkTo(
+              context,
+              `/sweeps/${entry.sweepId}`,
+            )}">sweep ${entry.sweepId}</a>`,
       ],
       ['on page', entry.page],
-      ['left quarantine', drawTime(entry.resolvedAt, look)],
+      ['left quarantine', renderTime(entry.resolvedAt, context)],
     ])}
-    <div class="actions">${drawRetry(entry, look)}</div>
+    <div class="actions">${renderRetry(entry, context)}</div>
     <h2>What the service sent</h2>
     <p>Without secrets${
       entry.xml.length > shownCharacters ? ', and cut off here: as JSON has all of it' : ''
     }.</p>
     <pre tabindex="0">${entry.xml.slice(0, shownCharacters)}</pre>
-    <p><a href="${linkTo(look, '/quarantine')}">All records in quarantine</a></p>`,
+    <p><a href="${linkTo(context, '/quarantine')}">All records in quarantine</a></p>`,
   hide: hideEntry,
   elsewhere: ({params}) => ({
     command: `fieldmirror quarantine show ${params.entry}`,
@@ -169,28 +179,28 @@ export const quarantinePage = definePage<Entry>({
 /** The record by its number, which leads to its row, or where it stood. */
 function nameRecord(
   {stream, number, page, account}: QuarantineEntry,
-  look: Look,
+  context: PageContext,
 ): SafeHtml | string {
   if (number === null) return `${stream}, no number${page === null ? '' : `, page ${page}`}`;
-  const of = look.seen.length > 1 ? account : undefined;
-  const to = linkTo(look, `/records/${stream}/${number}`, {account: of});
+  const of = context.seen.length > 1 ? account : undefined;
+  const to = linkTo(context, `/records/${stream}/${number}`, {account: of});
   return html`<a href="${to}">${stream} ${number}</a>`;
 }
 
 /** Asks for the record by its number; without one the whole list is to be read again. */
-function drawRetry(
+function renderRetry(
   {quarantineId, number, stream, account, resolvedAt}: QuarantineEntry,
-  look: Look,
+  context: PageContext,
 ): SafeHtml | string {
   if (resolvedAt !== null) return '';
   return number === null
-    ? drawForm(look, {
+    ? renderForm(context, {
         to: `/accounts/${encodeURIComponent(account)}/sweep`,
         role: 'operator',
         label: 'Read the whole list again',
         fixed: {stream},
       })
-    : drawForm(look, {
+    : renderForm(context, {
         to: `/quarantine/${quarantineId}/retry`,
         role: 'operator',
         label: 'Try again',

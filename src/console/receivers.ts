@@ -12,18 +12,25 @@ import {findCodeSection} from '../core/package.ts';
 import {
   type DeadLetter,
   deleteDeadLetter,
+  describeHookScope,
   type FeedHook,
   listHooks,
   readDeadLetter,
   refuseWaiting,
   retryHook,
   skipBatch,
-  tellHookScope,
 } from '../feed/hooks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {findSeen, notThere} from './access.ts';
-import {defineAction, type Look, may, type Order} from './page.ts';
-import {drawForm, drawMark, drawOption, drawSmall, drawTime, renderTable} from './render.ts';
+import {defineAction, may, type Order, type PageContext} from './page.ts';
+import {
+  renderForm,
+  renderMark,
+  renderOption,
+  renderSmall,
+  renderTable,
+  renderTime,
+} from './render.ts';
 
 const choices: Readonly<
   Record<(typeof receivers)[number], {readonly label: string; readonly address: string}>
@@ -79,34 +86,34 @@ export const causeGroups: readonly CauseGroup[] = [
 ];
 
 /** What a cause means, in the words of its document. */
-export function tellMeaning(cause: Cause): string {
+export function describeMeaning(cause: Cause): string {
   const section = findCodeSection(causeNumbers[cause])?.text ?? '';
   return (/\*\*(.+?)\*\*/s.exec(section)?.[1] ?? '').replaceAll(/\s+/g, ' ');
 }
 
-export function drawAddingRule(look: Look): SafeHtml | string {
-  if (!may(look, 'admin')) return '';
+export function renderAddingRule(context: PageContext): SafeHtml | string {
+  if (!may(context, 'admin')) return '';
   return html`<details><summary>Add a rule</summary>
     <p>A worker tells within a minute what is wrong already. The address is sealed with the first
       key of FIELDMIRROR_KEY, and is never shown again.</p>
-    <div class="rule">${drawForm(look, {
+    <div class="rule">${renderForm(context, {
       to: '/alerts/add',
       role: 'admin',
       label: 'Make the rule',
-      fields: html`${drawReceivers()}${drawAddress(look)}${drawCauses()}`,
+      fields: html`${renderReceivers()}${renderAddress(context)}${renderCauses()}`,
     })}</div></details>`;
 }
 
-function drawReceivers(): SafeHtml {
+function renderReceivers(): SafeHtml {
   return html`<fieldset><legend>1. Who is told?</legend>${inOrder.map((receiver) =>
-    drawRadio('receiver', receiver, {
+    renderRadio('receiver', receiver, {
       isChosen: receiver === 'email',
       label: choices[receiver].label,
     }),
   )}</fieldset>`;
 }
 
-function drawRadio(
+function renderRadio(
   name: string,
   value: string,
   {isChosen, label}: {readonly isChosen: boolean; readonly label: string},
@@ -117,8 +124,8 @@ function drawRadio(
   }</label>`;
 }
 
-function drawAddress(look: Look): SafeHtml {
-  const names = ['', ...look.seen.map(({name}) => name)];
+function renderAddress(context: PageContext): SafeHtml {
+  const names = ['', ...context.seen.map(({name}) => name)];
   return html`<fieldset class="filters"><legend>2. Where, and how often?</legend>
     ${inOrder.map(
       (receiver) => html`<p class="small" data-for="${receiver}">${choices[receiver].address}</p>`,
@@ -132,25 +139,25 @@ function drawAddress(look: Look): SafeHtml {
     <label data-for="email slack webhook">Quiet for
       <input name="quiet" size="5" placeholder="4h"></label>
     <label>Account <select name="account">${names.map((name) =>
-      drawOption(name, name === '', name === '' ? 'all' : name),
+      renderOption(name, name === '', name === '' ? 'all' : name),
     )}</select></label></fieldset>`;
 }
 
-function drawCauses(): SafeHtml {
+function renderCauses(): SafeHtml {
   return html`<fieldset><legend>3. Of what?</legend>
-    ${drawRadio('scope', 'everything', {isChosen: true, label: 'everything'})}
-    ${drawRadio('scope', 'these', {isChosen: false, label: 'these alone'})}
-    <div class="cards" data-for="these">${causeGroups.map(drawGroup)}</div></fieldset>`;
+    ${renderRadio('scope', 'everything', {isChosen: true, label: 'everything'})}
+    ${renderRadio('scope', 'these', {isChosen: false, label: 'these alone'})}
+    <div class="cards" data-for="these">${causeGroups.map(renderGroup)}</div></fieldset>`;
 }
 
-function drawGroup({name, sentence, causes}: CauseGroup): SafeHtml {
+function renderGroup({name, sentence, causes}: CauseGroup): SafeHtml {
   return html`<fieldset class="card"><legend>${name}</legend><p class="small">${
     sentence
-  }</p>${causes.map(drawCauseBox)}</fieldset>`;
+  }</p>${causes.map(renderCauseBox)}</fieldset>`;
 }
 
-function drawCauseBox(cause: Cause): SafeHtml {
-  const words = html`<span>${cause}<small>${tellMeaning(cause)}</small></span>`;
+function renderCauseBox(cause: Cause): SafeHtml {
+  const words = html`<span>${cause}<small>${describeMeaning(cause)}</small></span>`;
   return html`<label><input type="checkbox" name="causes" value="${cause}"> ${words}</label>`;
 }
 
@@ -177,12 +184,12 @@ export const addRule = defineAction({
     scope: z.enum(['everything', 'these']).optional(),
     causes: causeWords,
   }),
-  prepare: async ({given: {scope, ...given}, doings}) => {
+  prepare: async ({given: {scope, ...given}, services}) => {
     // What was ticked before somebody chose everything is hidden, and is sent all the same.
     const causes = scope === 'everything' ? [] : given.causes;
     if (scope === 'these' && causes.length === 0)
       throw new UsageError('expected at least one cause, or everything; none was ticked');
-    return await doings.planRule({...given, causes});
+    return await services.planRule({...given, causes});
   },
   act: async (db, {seen, given: {account}}, {plan, secret}) => {
     const accountId = account === '' ? null : findSeen(seen, account).accountId;
@@ -207,7 +214,7 @@ export const addRule = defineAction({
  * Subscribers of the feed, and how far each is. An address is a secret: its host is all that is
  * shown.
  */
-export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtml {
+export function renderSubscribers(hooks: readonly FeedHook[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Subscribers of the feed: where it is sent, and how far each is',
     isStacked: true,
@@ -218,62 +225,64 @@ export function drawSubscribers(hooks: readonly FeedHook[], look: Look): SafeHtm
       'last taken',
       {head: 'behind', kind: 'number'},
       {head: 'dead letters', kind: 'number'},
-      ...(may(look, 'admin') ? ['steps'] : []),
+      ...(may(context, 'admin') ? ['steps'] : []),
     ],
     rows: hooks.map((hook) => [
       html`${hook.name}<small>${hook.target}</small>`,
-      html`<span class="what">${tellHookScope(hook)}</span>`,
-      drawState(hook, look),
-      hook.sentAt === null ? 'never' : drawTime(hook.sentAt, look),
+      html`<span class="what">${describeHookScope(hook)}</span>`,
+      renderState(hook, context),
+      hook.sentAt === null ? 'never' : renderTime(hook.sentAt, context),
       hook.behind ?? 'its cursor is of another feed',
       hook.deadLetters,
-      ...(may(look, 'admin') ? [drawSteps(hook, look)] : []),
+      ...(may(context, 'admin') ? [renderSteps(hook, context)] : []),
     ]),
     none: 'None. fieldmirror hooks add makes one, and shows the secret that signs its messages.',
   });
 }
 
-function drawState(
+function renderState(
   {stoppedAt, failingSince, lastError, attempts, ...hook}: FeedHook,
-  look: Look,
+  context: PageContext,
 ): SafeHtml {
-  const why = drawSmall(lastError);
+  const why = renderSmall(lastError);
   if (stoppedAt !== null)
-    return html`${drawMark('bad', 'stopped')} since ${drawTime(stoppedAt, look)}${why}`;
+    return html`${renderMark('bad', 'stopped')} since ${renderTime(stoppedAt, context)}${why}`;
   if (failingSince !== null) {
     const tries = attempts === 1 ? 'once' : `${formatNumber(attempts)} times`;
-    return html`${drawMark('bad', 'takes nothing')} since ${drawTime(
+    return html`${renderMark('bad', 'takes nothing')} since ${renderTime(
       failingSince,
-      look,
+      context,
     )}, tried ${tries}${why}`;
   }
   if (!hook.hasAddress)
-    return html`${drawMark('warning', 'no address')}${drawSmall(
+    return html`${renderMark('warning', 'no address')}${renderSmall(
       `It waits for it: fieldmirror hooks add ${hook.name} --url URL`,
     )}`;
   if (hook.isUntaken)
-    return html`${drawMark('warning', 'no worker sends')}${drawSmall(
+    return html`${renderMark('warning', 'no worker sends')}${renderSmall(
       `No worker has the key ${hook.keyId}: give it to start in FIELDMIRROR_KEY.`,
     )}`;
-  return hook.sentAt === null ? drawMark('quiet', 'none was sent') : drawMark('good', 'arrives');
+  return hook.sentAt === null
+    ? renderMark('quiet', 'none was sent')
+    : renderMark('good', 'arrives');
 }
 
 /**
  * Buttons for a subscriber that has stopped or is failing, and the form to start at another cursor.
  */
-function drawSteps(
+function renderSteps(
   {name, stoppedAt, failingSince, hasAddress}: FeedHook,
-  look: Look,
+  context: PageContext,
 ): SafeHtml | string {
   if (!hasAddress) return '';
   const to = (step: string) => `/alerts/hooks/${encodeURIComponent(name)}/${step}`;
-  const decided = html`${drawForm(look, {
+  const decided = html`${renderForm(context, {
     to: to('retry'),
     role: 'admin',
     label: 'Send again',
-  })}${drawForm(look, {to: to('skip'), role: 'admin', label: 'Pass over', isGrave: true})}`;
+  })}${renderForm(context, {to: to('skip'), role: 'admin', label: 'Pass over', isGrave: true})}`;
   return html`${stoppedAt === null && failingSince === null ? '' : decided}
-    <details><summary>Start elsewhere</summary>${drawForm(look, {
+    <details><summary>Start elsewhere</summary>${renderForm(context, {
       to: to('retry'),
       role: 'admin',
       label: 'Send from there',
@@ -285,7 +294,10 @@ function drawSteps(
 }
 
 /** Messages that were passed over; nothing where there is none. */
-export function drawLetters(letters: readonly DeadLetter[], look: Look): SafeHtml | string {
+export function renderLetters(
+  letters: readonly DeadLetter[],
+  context: PageContext,
+): SafeHtml | string {
   if (letters.length === 0) return '';
   return html`<h3>Dead letters</h3>${renderTable({
     caption: 'Messages of the feed that were passed over, the oldest first',
@@ -296,32 +308,33 @@ export function drawLetters(letters: readonly DeadLetter[], look: Look): SafeHtm
       'not taken because',
       {head: 'tries', kind: 'number'},
       'passed over',
-      ...(may(look, 'admin') ? ['steps'] : []),
+      ...(may(context, 'admin') ? ['steps'] : []),
     ],
     rows: letters.map(({letterId, hook, reason, attempts, skippedAt, skippedBy}) => [
       letterId,
       hook,
       html`<span class="what">${reason}</span>`,
       attempts,
-      html`${drawTime(skippedAt, look)}<small>by ${skippedBy}</small>`,
-      ...(may(look, 'admin') ? [drawLetterSteps(hook, letterId, look)] : []),
+      html`${renderTime(skippedAt, context)}<small>by ${skippedBy}</small>`,
+      ...(may(context, 'admin') ? [renderLetterSteps(hook, letterId, context)] : []),
     ]),
     none: '',
   })}`;
 }
 
-function drawLetterSteps(hook: string, letterId: string, look: Look): SafeHtml {
+function renderLetterSteps(hook: string, letterId: string, context: PageContext): SafeHtml {
   const to = (step: string) =>
     `/alerts/hooks/${encodeURIComponent(hook)}/letters/${letterId}/${step}`;
-  return html`${drawForm(look, {to: to('retry'), role: 'admin', label: 'Send now'})}${drawForm(
-    look,
-    {
-      to: to('skip'),
-      role: 'admin',
-      label: 'Drop',
-      isGrave: true,
-    },
-  )}`;
+  return html`${renderForm(context, {
+    to: to('retry'),
+    role: 'admin',
+    label: 'Send now',
+  })}${renderForm(context, {
+    to: to('skip'),
+    role: 'admin',
+    label: 'Drop',
+    isGrave: true,
+  })}`;
 }
 
 const nothing = z.object({});
@@ -378,8 +391,8 @@ export const sendLetter = defineAction({
   name: 'hooks.retry-letter',
   role: 'admin',
   form: nothing,
-  prepare: async ({params, doings}) =>
-    await doings.sendLetter(params.hook ?? '', numberOfLetter(params)),
+  prepare: async ({params, services}) =>
+    await services.sendLetter(params.hook ?? '', numberOfLetter(params)),
   act: async (db, {params}, answer) => {
     const hook = await findHook(db, params);
     const letterId = numberOfLetter(params);

@@ -6,34 +6,34 @@ import {listReceipts, type Receipt} from '../accounts/forget-customer.ts';
 import {capitalise} from '../core/text.ts';
 import {type FieldStory, nameEvent, readFieldStory} from '../explain/explain-record.ts';
 import {
+  type ExplainedPart,
+  type ExplainedParts,
+  type ExplainedValue,
+  type ExplainedVersion,
   hideField,
   hideRecord,
   type RecordStory,
   readRecordStory,
-  type ToldPart,
-  type ToldParts,
-  type ToldValue,
-  type ToldVersion,
 } from '../explain/record-story.ts';
 import {describeLook} from '../explain/record-versions.ts';
 import {showMoney} from '../star/report-figures.ts';
 import {findStream} from '../streams/all.ts';
 import {AccessRefused} from './access.ts';
-import {drawReceipts} from './forget-customer-page.ts';
-import {type AskedPage, definePage, hidden, type Look, linkTo, may} from './page.ts';
+import {renderReceipts} from './forget-customer-page.ts';
+import {definePage, hidden, linkTo, may, type PageContext, type PageRequest} from './page.ts';
 import {findAsked, linkToRecord, pathOfRecord, readMoment, sayElsewhere} from './records-page.ts';
 import {
   type Cell,
-  drawFacts,
-  drawForm,
-  drawHidden,
-  drawMark,
-  drawSince,
-  drawState,
-  drawTime,
-  drawValue,
-  drawWriter,
+  renderFacts,
+  renderForm,
+  renderHidden,
+  renderMark,
+  renderSince,
+  renderState,
   renderTable,
+  renderTime,
+  renderValue,
+  renderWriter,
   showMinute,
   type TableHead,
 } from './render.ts';
@@ -56,9 +56,9 @@ export const recordPage = definePage<Story>({
     const kind = capitalise(item);
     return number === null ? `${kind} without a number, row ${rowId}` : `${kind} ${number}`;
   },
-  draw: ({record: story, field, receipts}, look) =>
-    html`${drawRecordHead(story, receipts, look)}${
-      field === null ? drawRecord(story, look) : drawField(field, story, look)
+  render: ({record: story, field, receipts}, context) =>
+    html`${renderRecordHead(story, receipts, context)}${
+      field === null ? renderRecord(story, context) : renderField(field, story, context)
     }`,
   hide: ({record: story, field, receipts}) => ({
     receipts,
@@ -68,9 +68,9 @@ export const recordPage = definePage<Story>({
   elsewhere: sayElsewhere,
 });
 
-async function readStory(asked: AskedPage): Promise<Story> {
-  const {db, query} = asked;
-  const found = await findAsked(asked);
+async function readStory(request: PageRequest): Promise<Story> {
+  const {db, query} = request;
+  const found = await findAsked(request);
   const at = readMoment(query, found);
   const skipped = /^\d{1,6}$/.test(query.older ?? '') ? Number(query.older) : 0;
   const story = await readRecordStory(db, found, {at, skipped});
@@ -92,27 +92,31 @@ const headFields = [
   ...['balance_remaining', 'phone_number', 'email_address', 'assigned_to'],
 ];
 
-function drawRecordHead(story: RecordStory, receipts: readonly Receipt[], look: Look): SafeHtml {
+function renderRecordHead(
+  story: RecordStory,
+  receipts: readonly Receipt[],
+  context: PageContext,
+): SafeHtml {
   const {name, number, rowId, externalKey, pointedAt, account, values} = story;
-  return html`${drawStanding(story, look)}
-${drawPast(story, look)}
+  return html`${renderStanding(story, context)}
+${renderPast(story, context)}
 <div class="card head">
 ${name === null ? '' : html`<p class="lead"><strong>${name}</strong></p>`}
-${drawFacts([
+${renderFacts([
   ...headFields.flatMap((field) =>
     values
       .filter((told) => told.field === field)
-      .map((told) => [field.replaceAll('_', ' '), drawAmount(told.value, look)] as const),
+      .map((told) => [field.replaceAll('_', ' '), renderAmount(told.value, context)] as const),
   ),
   ['number', number ?? 'none yet'],
   ['row', rowId],
   ['key in your own system', externalKey],
-  ['account', look.seen.length > 1 ? account : null],
+  ['account', context.seen.length > 1 ? account : null],
   ...pointedAt.map(
     (other) =>
       [
         findStream(other.stream).item,
-        html`<a href="${linkToRecord(look, {...other, rowId: '', account})}">${other.number} ${
+        html`<a href="${linkToRecord(context, {...other, rowId: '', account})}">${other.number} ${
           other.name
         }</a>`,
       ] as const,
@@ -121,30 +125,30 @@ ${drawFacts([
 ${
   number === null
     ? ''
-    : html`<div class="actions">${drawForm(look, {
+    : html`<div class="actions">${renderForm(context, {
         to: `${pathOfRecord(story)}/fetch`,
         role: 'operator',
         label: 'Fetch again',
         fixed: {account},
-      })}${receipts.length === 0 ? drawWayToForget(story, look) : ''}</div>`
+      })}${receipts.length === 0 ? renderWayToForget(story, context) : ''}</div>`
 }
 </div>
-${drawReceipts(receipts, look)}`;
+${renderReceipts(receipts, context)}`;
 }
 
-function drawWayToForget(story: RecordStory, look: Look): SafeHtml | string {
-  if (story.stream !== 'customers' || !may(look, 'admin')) return '';
-  const account = look.seen.length > 1 ? {account: story.account} : {};
-  const to = linkTo(look, `${pathOfRecord(story)}/forget`, account);
+function renderWayToForget(story: RecordStory, context: PageContext): SafeHtml | string {
+  if (story.stream !== 'customers' || !may(context, 'admin')) return '';
+  const account = context.seen.length > 1 ? {account: story.account} : {};
+  const to = linkTo(context, `${pathOfRecord(story)}/forget`, account);
   return html` <a href="${to}">Forget this customer</a>`;
 }
 
-function drawStanding(story: RecordStory, look: Look): SafeHtml | string {
+function renderStanding(story: RecordStory, context: PageContext): SafeHtml | string {
   const {deletedSince, evidence, removedAt} = story;
   if (removedAt !== null)
-    return html`<p>${drawMark('bad', 'removed')} Its row left the warehouse ${drawTime(
+    return html`<p>${renderMark('bad', 'removed')} Its row left the warehouse ${renderTime(
       removedAt,
-      look,
+      context,
     )}.</p>`;
   if (deletedSince === null) return '';
   const words =
@@ -153,29 +157,30 @@ function drawStanding(story: RecordStory, look: Look): SafeHtml | string {
       : html`Asked for it at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${
           evidence.words
         }”`;
-  return html`<p>${drawMark('bad', 'deleted')} Gone at the service, marked ${drawTime(
+  return html`<p>${renderMark('bad', 'deleted')} Gone at the service, marked ${renderTime(
     deletedSince,
-    look,
+    context,
   )}. ${words}</p>`;
 }
 
-function drawRecord(story: RecordStory, look: Look): SafeHtml {
-  return html`${drawWanted(story, look)}
-${story.isThere ? html`${drawParts(story, look)}${drawValues(story, look)}` : ''}
-${drawMoment(story, look)}
-${drawEvents(story, look)}`;
+function renderRecord(story: RecordStory, context: PageContext): SafeHtml {
+  return html`${renderWanted(story, context)}
+${story.isThere ? html`${renderParts(story, context)}${renderValues(story, context)}` : ''}
+${renderMoment(story, context)}
+${renderEvents(story, context)}`;
 }
 
-function drawWanted({wanted}: RecordStory, look: Look): SafeHtml | string {
+function renderWanted({wanted}: RecordStory, context: PageContext): SafeHtml | string {
   if (wanted.length === 0) return '';
   return html`<h2>On its way to the service</h2><ul class="list">${wanted.map(
     ({changeId, operation, state, requestedAt, fields}) =>
-      html`<li><a href="/changes/${changeId}">change ${changeId}</a> ${operation} ${drawState(
+      html`<li><a href="/changes/${changeId}">change ${changeId}</a> ${operation} ${renderState(
         state,
-      )} ${drawTime(requestedAt, look)}${
+      )} ${renderTime(requestedAt, context)}${
         operation === 'update'
           ? html`<ul>${Object.entries(fields).map(
-              ([field, value]) => html`<li><code>${field}</code> ${drawValue(value, look)}</li>`,
+              ([field, value]) =>
+                html`<li><code>${field}</code> ${renderValue(value, context)}</li>`,
             )}</ul>`
           : ''
       }</li>`,
@@ -186,28 +191,30 @@ function drawWanted({wanted}: RecordStory, look: Look): SafeHtml | string {
  * The way to any past moment: along the versions, or by the clock. Both forms work without a
  * script.
  */
-function drawMoment(story: RecordStory, look: Look): SafeHtml {
+function renderMoment(story: RecordStory, context: PageContext): SafeHtml {
   const path = pathOfRecord(story);
   const account =
-    look.seen.length > 1 ? html`<input type="hidden" name="account" value="${story.account}">` : '';
-  const zone = look.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
+    context.seen.length > 1
+      ? html`<input type="hidden" name="account" value="${story.account}">`
+      : '';
+  const zone = context.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
   const at = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
   return html`<h2>At an earlier time</h2>
-${drawSlider(story, look, {path, account})}
+${renderSlider(story, context, {path, account})}
 <form class="filters" action="${path}">${account}
 <label>Day and time in ${zone}
 <input type="datetime-local" name="at" value="${at}" required></label>
 <button class="plain">Show</button></form>`;
 }
 
-function drawSlider(
+function renderSlider(
   {moments, version, at}: RecordStory,
-  look: Look,
+  context: PageContext,
   {path, account}: {readonly path: string; readonly account: SafeHtml | string},
 ): SafeHtml | string {
   if (moments.length < 2) return '';
   const shown = version === 0 ? 1 : version;
-  const since = showMinute(moments[shown - 1] ?? '', look.timeZone);
+  const since = showMinute(moments[shown - 1] ?? '', context.timeZone);
   const holds = at === null ? ', which holds now' : '';
   const words = `version ${shown} of ${moments.length}, since ${since}${holds}`;
   return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change"
@@ -219,14 +226,14 @@ function drawSlider(
 }
 
 /** Says clearly that a past moment is shown, and leads back to now. */
-function drawPast(story: RecordStory, look: Look): SafeHtml | string {
+function renderPast(story: RecordStory, context: PageContext): SafeHtml | string {
   const {at, isThere, account} = story;
   if (at === null) return '';
-  const when = `${showMinute(at, look.timeZone)} (${at})`;
+  const when = `${showMinute(at, context.timeZone)} (${at})`;
   const told = isThere
     ? 'This is the record as it stood then; what differs from now is marked.'
     : `There was no row of it in account ${account} then.`;
-  const now = linkToRecord(look, story);
+  const now = linkToRecord(context, story);
   return html`<p class="past"><strong>As of ${when}.</strong> ${told}
 <a href="${now}">Back to now</a></p>`;
 }
@@ -235,27 +242,27 @@ function drawPast(story: RecordStory, look: Look): SafeHtml | string {
  * The values of a record, each with where it came from: folded, and found by a word of their names.
  * At a past moment they are open, because what differs from now is marked in them.
  */
-function drawValues(story: RecordStory, look: Look): SafeHtml {
+function renderValues(story: RecordStory, context: PageContext): SafeHtml {
   const {emptyFields, at} = story;
-  const word = look.query.find ?? '';
+  const word = context.query.find ?? '';
   const matches = (field: string) => field.includes(word.trim().toLowerCase().replaceAll(' ', '_'));
   const [values, attributes] = [story.values, story.attributes].map((all) =>
     all.filter(({field}) => matches(field)),
-  ) as [ToldValue[], ToldValue[]];
+  ) as [ExplainedValue[], ExplainedValue[]];
   const empty = emptyFields.filter(matches);
   const isOpen = word !== '' || at !== null;
   return html`<h2>Fields</h2>
 <form class="filters" action="${pathOfRecord(story)}" role="search" aria-label="Find a field">
-${Object.entries(look.query)
+${Object.entries(context.query)
   .filter(([name]) => name !== 'find')
-  .map(([name, value]) => drawHidden(name, value))}
+  .map(([name, value]) => renderHidden(name, value))}
 <label>Find a field <input type="search" name="find" value="${word}" placeholder="phone"></label>
 <button class="plain">Show</button>
 </form>
 <details${isOpen ? html` open` : ''}><summary>${String(values.length)} fields with a value${
     word === '' ? '' : ` that have “${word}” in their names`
   }, each with its origin</summary>
-${drawTold('Values of the record', values, {story, look})}
+${renderTold('Values of the record', values, {story, context})}
 ${empty.length === 0 ? '' : html`<p class="quiet">Empty: ${empty.join(', ')}</p>`}
 ${
   attributes.length === 0
@@ -263,36 +270,36 @@ ${
     : html`<details${isOpen ? html` open` : ''}><summary>${String(
         attributes.length,
       )} more fields that no column takes</summary>
-${drawTold('Fields that no column takes', attributes, {story, look})}</details>`
+${renderTold('Fields that no column takes', attributes, {story, context})}</details>`
 }</details>`;
 }
 
-function drawTold(
+function renderTold(
   caption: string,
-  values: readonly ToldValue[],
-  {story, look}: {readonly story: RecordStory; readonly look: Look},
+  values: readonly ExplainedValue[],
+  {story, context}: {readonly story: RecordStory; readonly context: PageContext},
 ): SafeHtml {
   return renderTable({
     isStacked: true,
     caption,
     columns: ['field', 'value', 'origin'],
     rows: values.map((told) => [
-      html`<a href="${linkToRecord(look, story, {field: told.field})}">${told.field}</a>${
+      html`<a href="${linkToRecord(context, story, {field: told.field})}">${told.field}</a>${
         told.promotedAs === null ? '' : html` <small>in mart: ${told.promotedAs}</small>`
       }`,
-      html`${drawValue(told.value, look)}${
+      html`${renderValue(told.value, context)}${
         'now' in told
-          ? html` <small>${drawMark('warning', 'now:')} ${drawValue(told.now, look)}</small>`
+          ? html` <small>${renderMark('warning', 'now:')} ${renderValue(told.now, context)}</small>`
           : ''
       }`,
-      drawSince(told.since, drawWriter(told.writer, told.field), look),
+      renderSince(told.since, renderWriter(told.writer, told.field), context),
     ]),
     none: 'It has no values.',
   });
 }
 
 /** What hangs on a record, kind by kind. */
-function drawParts(story: RecordStory, look: Look): SafeHtml {
+function renderParts(story: RecordStory, context: PageContext): SafeHtml {
   return html`${story.parts.map(
     (parts) => html`<h2>${titleOfParts(parts)}</h2>
 ${renderTable({
@@ -300,28 +307,28 @@ ${renderTable({
   columns: [...parts.columns.map((column) => headOf(parts, column)), 'origin'],
   rows: parts.rows.map((part) => [
     ...parts.columns.map((column, at) =>
-      drawCell(parts, part, {story, look, column, isFirst: at === 0}),
+      renderCell(parts, part, {story, context, column, isFirst: at === 0}),
     ),
-    drawOrigin(part, look),
+    renderOrigin(part, context),
   ]),
   none: 'There was none.',
 })}${parts.hasMore ? html`<p class="quiet">There are more in warehouse.${parts.table}.</p>` : ''}${
   parts.laterCount === 0
     ? ''
-    : html`<p>${drawMark('warning', `${parts.laterCount} came later`)}</p>`
+    : html`<p>${renderMark('warning', `${parts.laterCount} came later`)}</p>`
 }`,
   )}`;
 }
 
 interface CellPlace {
   readonly story: RecordStory;
-  readonly look: Look;
+  readonly context: PageContext;
   readonly column: string;
   readonly isFirst: boolean;
 }
 
 /** A column of numbers with a fraction is set to the right. */
-function headOf({rows}: ToldParts, column: string): TableHead {
+function headOf({rows}: ExplainedParts, column: string): TableHead {
   const isAmount = rows.some(({fields}) => isDecimal(fields[column]));
   return {head: column.replaceAll('_', ' '), ...(isAmount ? {kind: 'number' as const} : {})};
 }
@@ -331,48 +338,48 @@ function isDecimal(value: unknown): value is string {
 }
 
 /** `1,646.29` of a decimal number; any other value as it is. */
-function drawAmount(value: unknown, look: Look): SafeHtml | string {
-  return isDecimal(value) ? showMoney(value) : drawValue(value, look);
+function renderAmount(value: unknown, context: PageContext): SafeHtml | string {
+  return isDecimal(value) ? showMoney(value) : renderValue(value, context);
 }
 
 /** The first cell and the name lead to the part's own page, where it has one. */
-function drawCell(
-  {stream, key}: ToldParts,
-  part: ToldPart,
-  {story, look, column, isFirst}: CellPlace,
+function renderCell(
+  {stream, key}: ExplainedParts,
+  part: ExplainedPart,
+  {story, context, column, isFirst}: CellPlace,
 ): Cell {
   const value = part.fields[column];
   const number = part.fields[key];
   if (column === 'employee_number' && stream === null && typeof value === 'string')
-    return html`<a href="${linkTo(look, `/records/employees/${value}`)}">${value}</a>`;
+    return html`<a href="${linkTo(context, `/records/employees/${value}`)}">${value}</a>`;
   const isNamed = isFirst || column === 'name';
   if (!isNamed || stream === null || (typeof number !== 'string' && number !== null))
-    return drawAmount(value, look);
+    return renderAmount(value, context);
   const {account} = story;
-  const to = linkToRecord(look, {stream, number, rowId: part.rowId, account});
+  const to = linkToRecord(context, {stream, number, rowId: part.rowId, account});
   return html`<a href="${to}">${
-    isFirst && number === null ? `row ${part.rowId}` : drawValue(value, look)
+    isFirst && number === null ? `row ${part.rowId}` : renderValue(value, context)
   }</a>`;
 }
 
-function drawOrigin(part: ToldPart, look: Look): SafeHtml {
+function renderOrigin(part: ExplainedPart, context: PageContext): SafeHtml {
   const {isDeleted, differs, since} = part;
   const mark = isDeleted
-    ? drawMark('quiet', 'deleted')
+    ? renderMark('quiet', 'deleted')
     : differs === null
       ? ''
-      : drawMark('warning', differs);
-  return html`${mark} ${drawSince(since, drawWriterOf(part), look)}`;
+      : renderMark('warning', differs);
+  return html`${mark} ${renderSince(since, renderWriterOf(part), context)}`;
 }
 
-function drawWriterOf({sweepId, changeId, writtenBy}: ToldPart): SafeHtml | string {
+function renderWriterOf({sweepId, changeId, writtenBy}: ExplainedPart): SafeHtml | string {
   if (writtenBy !== null) return `an edit by ${writtenBy}`;
   if (sweepId !== null) return html`<a href="/sweeps/${sweepId}">sweep ${sweepId}</a>`;
   if (changeId !== null) return html`<a href="/changes/${changeId}">change ${changeId}</a>`;
   return 'not noted by whom';
 }
 
-function titleOfParts({table}: ToldParts): string {
+function titleOfParts({table}: ExplainedParts): string {
   return capitalise(table.replace('_', ' '));
 }
 
@@ -380,28 +387,31 @@ function titleOfParts({table}: ToldParts): string {
 const mostChanges = 30;
 
 /** Every version, with what it changed, the newest first. */
-function drawEvents(story: RecordStory, look: Look): SafeHtml {
+function renderEvents(story: RecordStory, context: PageContext): SafeHtml {
   const {events, olderFrom} = story;
   return html`<h2>Versions</h2>
-<ol class="story">${events.map((event) => html`<li>${drawEvent(event, {story, look})}</li>`)}</ol>
+<ol class="story">${events.map(
+    (event) => html`<li>${renderEvent(event, {story, context})}</li>`,
+  )}</ol>
 ${
   olderFrom === null
     ? ''
-    : html`<p><a href="${linkToRecord(look, story, {
+    : html`<p><a href="${linkToRecord(context, story, {
         older: String(olderFrom),
       })}">Older versions</a></p>`
 }`;
 }
 
-function drawEvent(
-  {at, what, writer, changes, evidence}: ToldVersion,
-  {story, look}: {readonly story: RecordStory; readonly look: Look},
+function renderEvent(
+  {at, what, writer, changes, evidence}: ExplainedVersion,
+  {story, context}: {readonly story: RecordStory; readonly context: PageContext},
 ): SafeHtml {
   const told = what === 'appeared' ? [] : changes.slice(0, mostChanges);
   const name = nameEvent(what, changes.length);
-  return html`<a href="${linkToRecord(look, story, {at})}">${drawTime(at, look)}</a> <strong>${
-    name
-  }</strong> by ${drawWriter(writer)}
+  return html`<a href="${linkToRecord(context, story, {at})}">${renderTime(
+    at,
+    context,
+  )}</a> <strong>${name}</strong> by ${renderWriter(writer)}
 ${
   evidence === null
     ? ''
@@ -414,7 +424,10 @@ ${
     ? ''
     : html`<ul>${told.map(
         ({field, from, to}) =>
-          html`<li><code>${field}</code> ${drawValue(from, look)} → ${drawValue(to, look)}</li>`,
+          html`<li><code>${field}</code> ${renderValue(
+            from,
+            context,
+          )} → ${renderValue(to, context)}</li>`,
       )}</ul>`
 }${
   told.length < changes.length && what !== 'appeared'
@@ -427,44 +440,46 @@ ${
  * The whole story of one value: since when it holds, who brought it, whether the service is known
  * to hold it, what was before.
  */
-function drawField(told: FieldStory, story: RecordStory, look: Look): SafeHtml {
-  return html`<p><a href="${linkToRecord(look, story)}">The whole record</a></p>
+function renderField(told: FieldStory, story: RecordStory, context: PageContext): SafeHtml {
+  return html`<p><a href="${linkToRecord(context, story)}">The whole record</a></p>
 <h2>${told.field}</h2>
-${drawFacts([
-  ['value', drawValue(told.value, look)],
-  ['written by', drawWriter(told.writer, told.field)],
-  ['since', drawTime(told.since, look)],
-  ['until the row was removed', drawTime(told.removedAt, look)],
-  ['on its way', drawWantedValue(told, look)],
-  ['last known to be true', drawLastKnown(told, look)],
-  ['next look', drawNextLook(told, look)],
+${renderFacts([
+  ['value', renderValue(told.value, context)],
+  ['written by', renderWriter(told.writer, told.field)],
+  ['since', renderTime(told.since, context)],
+  ['until the row was removed', renderTime(told.removedAt, context)],
+  ['on its way', renderWantedValue(told, context)],
+  ['last known to be true', renderLastKnown(told, context)],
+  ['next look', renderNextLook(told, context)],
 ])}
 <h2>Earlier values</h2>
 ${renderTable({
   caption: `Earlier values of ${told.field}`,
   columns: ['from', 'to', 'value', 'written by'],
   rows: told.earlier.map(({from, to, value, isDeleted, writer}) => [
-    drawTime(from, look),
-    drawTime(to, look),
-    html`${drawValue(value, look)}${isDeleted ? html` <small>row marked deleted</small>` : ''}`,
-    drawWriter(writer, told.field),
+    renderTime(from, context),
+    renderTime(to, context),
+    html`${renderValue(value, context)}${
+      isDeleted ? html` <small>row marked deleted</small>` : ''
+    }`,
+    renderWriter(writer, told.field),
   ]),
   none: 'Nothing else was ever here.',
 })}`;
 }
 
-function drawWantedValue({wanted}: FieldStory, look: Look): SafeHtml | null {
+function renderWantedValue({wanted}: FieldStory, context: PageContext): SafeHtml | null {
   if (wanted === null) return null;
   const {changeId, operation, state, lastSaid} = wanted;
   const what = operation === 'delete' ? 'to be deleted by' : 'wanted by';
-  return html`${what} <a href="/changes/${changeId}">change ${changeId}</a> ${drawState(state)}${
+  return html`${what} <a href="/changes/${changeId}">change ${changeId}</a> ${renderState(state)}${
     lastSaid === undefined
       ? ''
-      : html` <small>the service last said ${drawValue(lastSaid, look)}</small>`
+      : html` <small>the service last said ${renderValue(lastSaid, context)}</small>`
   }`;
 }
 
-function drawLastKnown(story: FieldStory, look: Look): SafeHtml | string {
+function renderLastKnown(story: FieldStory, context: PageContext): SafeHtml | string {
   const {lastKnownTrue, removedAt, wanted} = story;
   if (removedAt !== null) return 'not known: the row is no longer here';
   if (wanted !== null) return 'not yet: the change is not over';
@@ -472,12 +487,12 @@ function drawLastKnown(story: FieldStory, look: Look): SafeHtml | string {
     return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;
   if ('kind' in by)
-    return html`${drawTime(at, look)} when it was read${by.kind === 'sweep' ? '' : ' back'}`;
+    return html`${renderTime(at, context)} when it was read${by.kind === 'sweep' ? '' : ' back'}`;
   const sweep = html`<a href="/sweeps/${by.sweepId}">sweep ${by.sweepId}</a>`;
-  return html`${drawTime(at, look)} when ${sweep} (${by.mode}, certified) began`;
+  return html`${renderTime(at, context)} when ${sweep} (${by.mode}, certified) began`;
 }
 
-function drawNextLook({nextLooks: [next]}: FieldStory, look: Look): SafeHtml | string {
+function renderNextLook({nextLooks: [next]}: FieldStory, context: PageContext): SafeHtml | string {
   if (next === undefined) return 'none is planned';
-  return html`${drawTime(next.nextDueAt, look)} ${describeLook(next)}`;
+  return html`${renderTime(next.nextDueAt, context)} ${describeLook(next)}`;
 }

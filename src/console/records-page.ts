@@ -5,15 +5,15 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {RecordError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
-import {type FoundRecord, findRecord, tellAbsence} from '../explain/explain-record.ts';
+import {describeAbsence, type FoundRecord, findRecord} from '../explain/explain-record.ts';
 import {momentOf} from '../explain/record-story.ts';
 import {
   findNeighbours,
   hideSearch,
   mostHits,
+  type RecordHit,
   type SearchStory,
   searchRecords,
-  type ToldRecord,
 } from '../explain/search-records.ts';
 import {readTime, timePattern} from '../http/change-request.ts';
 import {allStreams, findStream} from '../streams/all.ts';
@@ -21,16 +21,16 @@ import type {Stream} from '../streams/stream.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {AccessRefused, findSeen, notThere, type WayIn} from './access.ts';
 import {
-  type AskedPage,
   defineAction,
   definePage,
   type Elsewhere,
   hidden,
-  type Look,
   linkTo,
   type Page,
+  type PageContext,
+  type PageRequest,
 } from './page.ts';
-import {drawMark, drawTime, renderTable} from './render.ts';
+import {renderMark, renderTable, renderTime} from './render.ts';
 
 export const searchPage: Page = definePage({
   path: '/records',
@@ -38,7 +38,7 @@ export const searchPage: Page = definePage({
   moving: [],
   read: async ({db, accounts, query}) => await searchRecords(db, accounts, query.q ?? null),
   title: ({sought}) => (sought === null ? 'Records' : `Records: ${sought}`),
-  draw: (story, look) => html`${drawSearch(story)}${drawFound(story, look)}`,
+  render: (story, context) => html`${renderSearch(story)}${renderFound(story, context)}`,
   hide: (story) => hideSearch(story, hidden),
   elsewhere: ({query}) => ({
     command: `fieldmirror explain customers ${isId(query.q ?? '') ? query.q : '12'}`,
@@ -49,7 +49,7 @@ export const searchPage: Page = definePage({
   }),
 });
 
-function drawSearch({sought, isByWords}: SearchStory): SafeHtml {
+function renderSearch({sought, isByWords}: SearchStory): SafeHtml {
   const ways = isByWords
     ? 'A number, words of a name or of an e-mail address (of the last word its beginning is ' +
       'enough), the last digits of a phone number, or a key of your own system.'
@@ -61,28 +61,35 @@ function drawSearch({sought, isByWords}: SearchStory): SafeHtml {
 <p><a href="/match">Match with an outside system</a></p>`;
 }
 
-function drawFound({sought, hits, hasMore, nearest, latest}: SearchStory, look: Look): SafeHtml {
+function renderFound(
+  {sought, hits, hasMore, nearest, latest}: SearchStory,
+  context: PageContext,
+): SafeHtml {
   if (sought === null)
-    return html`<h2>Changed recently</h2>${drawRecords(
+    return html`<h2>Changed recently</h2>${renderRecords(
       'Records that changed recently',
       latest,
-      look,
+      context,
     )}`;
   if (hits.length > 0)
     return html`<p class="lead">${
       hasMore ? `The first ${hits.length} of more` : `${hits.length} found`
     }.${
       hasMore ? ' Another word makes them fewer.' : ''
-    }</p>${drawRecords('Records that were found', hits, look)}`;
+    }</p>${renderRecords('Records that were found', hits, context)}`;
   return html`<p class="lead">Nothing was found for “${sought}”: no record has this number or key${
     nearest.length > 0 ? '. Nearest to it:' : ', or these words.'
-  }</p>${nearest.length === 0 ? '' : drawRecords('Records nearest to it', nearest, look)}`;
+  }</p>${nearest.length === 0 ? '' : renderRecords('Records nearest to it', nearest, context)}`;
 }
 
-function drawRecords(caption: string, records: readonly ToldRecord[], look: Look): SafeHtml {
-  const hasAccounts = look.seen.length > 1;
+function renderRecords(
+  caption: string,
+  records: readonly RecordHit[],
+  context: PageContext,
+): SafeHtml {
+  const hasAccounts = context.seen.length > 1;
   const hasKeys = records.some(({externalKey}) => externalKey !== null);
-  const standings = records.map(drawStanding);
+  const standings = records.map(renderStanding);
   const haveStanding = standings.some((standing) => standing !== '');
   return renderTable({
     caption,
@@ -96,12 +103,12 @@ function drawRecords(caption: string, records: readonly ToldRecord[], look: Look
     ],
     rows: records.map((record, at) => [
       ...[record.name ?? '', nameRecord(record)].map(
-        (words) => html`<a href="${linkToRecord(look, record)}">${words}</a>`,
+        (words) => html`<a href="${linkToRecord(context, record)}">${words}</a>`,
       ),
       ...(hasKeys ? [record.externalKey] : []),
       ...(haveStanding ? [standings[at] ?? ''] : []),
       ...(hasAccounts ? [record.account] : []),
-      drawTime(record.changedAt, look),
+      renderTime(record.changedAt, context),
     ]),
     none: 'No record is here yet: the first sweep brings them.',
     isStacked: true,
@@ -109,14 +116,14 @@ function drawRecords(caption: string, records: readonly ToldRecord[], look: Look
 }
 
 /** `customer 4`; by its row until it has a number. */
-function nameRecord({stream, number, rowId}: ToldRecord): string {
+function nameRecord({stream, number, rowId}: RecordHit): string {
   return `${findStream(stream).item} ${number ?? `(row ${rowId})`}`;
 }
 
-function drawStanding({isDeleted, isPending, number}: ToldRecord): SafeHtml | string {
-  if (isDeleted) return drawMark('quiet', 'deleted');
-  if (isPending) return drawMark('busy', number === null ? 'to be created' : 'being changed');
-  return number === null ? drawMark('warning', 'only here') : '';
+function renderStanding({isDeleted, isPending, number}: RecordHit): SafeHtml | string {
+  if (isDeleted) return renderMark('quiet', 'deleted');
+  if (isPending) return renderMark('busy', number === null ? 'to be created' : 'being changed');
+  return number === null ? renderMark('warning', 'only here') : '';
 }
 
 function quote(text: string): string {
@@ -138,28 +145,31 @@ export function pathOfRecord({stream, number, rowId}: Omit<RecordPlace, 'account
 
 /** The address of a record's page; the account is named where there are several. */
 export function linkToRecord(
-  look: Pick<Look, 'query' | 'seen'>,
+  context: Pick<PageContext, 'query' | 'seen'>,
   record: RecordPlace,
   filters: Readonly<Record<string, string | null>> = {},
 ): string {
-  const account = look.seen.length > 1 ? record.account : null;
-  return linkTo(look, pathOfRecord(record), {...(account === null ? {} : {account}), ...filters});
+  const account = context.seen.length > 1 ? record.account : null;
+  return linkTo(context, pathOfRecord(record), {
+    ...(account === null ? {} : {account}),
+    ...filters,
+  });
 }
 
-type Address = Pick<AskedPage, 'params' | 'query'>;
+type Address = Pick<PageRequest, 'params' | 'query'>;
 
 /**
  * The record that an address names.
  * @throws {AccessRefused} no such stream, no such record, or several accounts have one
  */
-export async function findAsked(asked: AskedPage): Promise<FoundRecord> {
-  const {db, accounts, params} = asked;
+export async function findAsked(request: PageRequest): Promise<FoundRecord> {
+  const {db, accounts, params} = request;
   const {stream, ...place} = readAddress(params);
   const tried = await Promise.all(
     accounts.map((account) => findRecord(db, stream, {account, ...place})),
   );
   const [found, ...others] = tried.filter((one) => one !== null);
-  if (found === undefined) throw await explainAbsence(asked, stream);
+  if (found === undefined) throw await explainAbsence(request, stream);
   if (others.length === 0) return found;
   throw new AccessRefused(300, {
     title: 'Several accounts have one',
@@ -195,13 +205,13 @@ export function readAddress({
 }
 
 async function explainAbsence(
-  {db, accounts, params}: AskedPage,
+  {db, accounts, params}: PageRequest,
   stream: Stream,
 ): Promise<AccessRefused> {
   const {number = ''} = params;
   if (number.startsWith('row-')) return notThere(`row ${number.slice(4)} of ${stream.name}`);
   const told = await Promise.all(
-    accounts.map((account) => tellAbsence(db, {stream, account, number})),
+    accounts.map((account) => describeAbsence(db, {stream, account, number})),
   );
   const accountIds = accounts.map(({accountId}) => accountId);
   const near = await findNeighbours(db, {accountIds, stream: stream.name, number});
@@ -243,7 +253,11 @@ export function readMoment(
 }
 
 /** The same by the terminal and in SQL. */
-export function sayElsewhere({params, query, seen}: Omit<AskedPage, 'db' | 'doings'>): Elsewhere {
+export function sayElsewhere({
+  params,
+  query,
+  seen,
+}: Omit<PageRequest, 'db' | 'services'>): Elsewhere {
   const {stream, ...place} = readAddress(params);
   const versions = `SELECT valid_from, valid_to, written_by, * FROM history.${stream.table.name}`;
   if ('rowId' in place)

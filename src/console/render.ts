@@ -7,9 +7,9 @@ import type {Role} from '../core/names.ts';
 import {type Tone, toneOf} from '../core/tone.ts';
 import {describeWriter, type Writer} from '../explain/record-versions.ts';
 import type {Grid} from '../star/boards.ts';
-import {type Chart, drawChart} from '../star/chart.ts';
+import {type Chart, renderChart} from '../star/chart.ts';
 import {allStreams} from '../streams/all.ts';
-import {type Look, linkTo, may} from './page.ts';
+import {linkTo, may, type PageContext} from './page.ts';
 
 /** A cell: a number is set to the right, with its thousands. */
 export type Cell = SafeHtml | string | number | null;
@@ -45,14 +45,14 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
     isStacked ? html` class="stacked"` : ''
   }>
 <caption class="unseen">${caption}</caption>
-<thead><tr>${heads.map(drawHead)}</tr></thead>
+<thead><tr>${heads.map(renderHead)}</tr></thead>
 <tbody>${rows.map(
-    (row) => html`<tr>${row.map((cell, at) => drawCell(cell, heads[at], isStacked))}</tr>`,
+    (row) => html`<tr>${row.map((cell, at) => renderCell(cell, heads[at], isStacked))}</tr>`,
   )}</tbody>
 </table></div>`;
 }
 
-function drawHead({head, kind, to, sorted}: TableHead): SafeHtml {
+function renderHead({head, kind, to, sorted}: TableHead): SafeHtml {
   // A head that says nothing is none.
   if (head === '') return html`<td></td>`;
   const order = sorted === undefined ? '' : html` aria-sort="${sorted}"`;
@@ -60,7 +60,7 @@ function drawHead({head, kind, to, sorted}: TableHead): SafeHtml {
   return html`<th scope="col"${classOf(kind)}${order}>${words}</th>`;
 }
 
-function drawCell(cell: Cell, column: TableHead | undefined, isStacked: boolean): SafeHtml {
+function renderCell(cell: Cell, column: TableHead | undefined, isStacked: boolean): SafeHtml {
   const name =
     isStacked && column?.isTitle !== true ? html` data-name="${column?.head ?? ''}"` : '';
   if (typeof cell === 'number') return html`<td class="number"${name}>${formatNumber(cell)}</td>`;
@@ -72,7 +72,7 @@ function classOf(kind: TableHead['kind']): SafeHtml | string {
 }
 
 /** Facts about one thing: each a word and its value. Facts without a value are left out. */
-export function drawFacts(facts: readonly (readonly [word: string, value: Cell])[]): SafeHtml {
+export function renderFacts(facts: readonly (readonly [word: string, value: Cell])[]): SafeHtml {
   const known = facts.filter(([, value]) => value !== null && value !== '');
   return html`<dl class="facts">${known.map(
     ([word, value]) =>
@@ -90,14 +90,14 @@ const mention = new RegExp(
 );
 
 /** A sentence in which each change, sweep and record that is named by its number is a link. */
-export function drawProse(text: string, look: Pick<Look, 'query'>): SafeHtml {
+export function renderProse(text: string, context: Pick<PageContext, 'query'>): SafeHtml {
   const found = text.match(mention) ?? [];
   const between = text.split(mention);
   return html`${between.map((words, at) => {
     const named = found[at];
     return named === undefined
       ? words
-      : html`${words}<a href="${linkTo(look, pathOfMention(named))}">${named}</a>`;
+      : html`${words}<a href="${linkTo(context, pathOfMention(named))}">${named}</a>`;
   })}`;
 }
 
@@ -108,7 +108,7 @@ function pathOfMention(named: string): string {
 }
 
 /** A remark under what a cell says; nothing where there is none. */
-export function drawSmall(text: string | null): SafeHtml | string {
+export function renderSmall(text: string | null): SafeHtml | string {
   return text === null ? '' : html`<small>${text}</small>`;
 }
 
@@ -121,21 +121,21 @@ const signs: Readonly<Record<Tone, string>> = {
 };
 
 /** A word with its sign: colour alone tells nothing. */
-export function drawMark(tone: Tone, word: SafeHtml | string): SafeHtml {
+export function renderMark(tone: Tone, word: SafeHtml | string): SafeHtml {
   const sign = html`<span aria-hidden="true">${signs[tone]}</span>`;
   return html`<span class="mark ${tone}">${sign} ${word}</span>`;
 }
 
 /** The answer of a page, to be seen at once: all is well, or not. */
-export function drawBanner(isWell: boolean, sentence: string): SafeHtml {
+export function renderBanner(isWell: boolean, sentence: string): SafeHtml {
   const tone = isWell ? 'good' : 'bad';
-  const mark = drawMark(tone, isWell ? 'All is well.' : 'Attention needed.');
+  const mark = renderMark(tone, isWell ? 'All is well.' : 'Attention needed.');
   return html`<p class="banner ${tone} lead">${mark} ${sentence}</p>`;
 }
 
 /** The state of a sweep, a change or an account. @param word - where it is called otherwise */
-export function drawState(state: string, word = state.replace('_', ' ')): SafeHtml {
-  return drawMark(toneOf(state), word);
+export function renderState(state: string, word = state.replace('_', ' ')): SafeHtml {
+  return renderMark(toneOf(state), word);
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>();
@@ -144,25 +144,28 @@ const formats = new Map<string, Intl.DateTimeFormat>();
  * `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it. @param
  * instant - ISO 8601
  */
-export function drawTime(
+export function renderTime(
   instant: string | null,
-  look: Pick<Look, 'timeZone' | 'now'>,
+  context: Pick<PageContext, 'timeZone' | 'now'>,
 ): SafeHtml | string {
   if (instant === null) return '';
-  const shown = showMinute(instant, look.timeZone);
-  const words = html`${shown} <small>${tellDistance(instant, look.now)}</small>`;
+  const shown = showMinute(instant, context.timeZone);
+  const words = html`${shown} <small>${describeDistance(instant, context.now)}</small>`;
   return html`<time datetime="${instant}" title="${instant}">${words}</time>`;
 }
 
 /** How long ago or ahead an instant is, with the instant itself on hover. */
-export function drawAge(instant: string | null, {now}: Pick<Look, 'now'>): SafeHtml | string {
+export function renderAge(
+  instant: string | null,
+  {now}: Pick<PageContext, 'now'>,
+): SafeHtml | string {
   if (instant === null) return '';
-  const distance = tellDistance(instant, now);
+  const distance = describeDistance(instant, now);
   return html`<time datetime="${instant}" title="${instant}">${distance}</time>`;
 }
 
 /** `3 h ago`, `in 20 min`: the instant beside it is exact. */
-function tellDistance(instant: string, now: string): string {
+function describeDistance(instant: string, now: string): string {
   const ms = Date.parse(now) - Date.parse(instant);
   return ms >= 0 ? `${formatRoughly(ms)} ago` : `in ${formatRoughly(-ms)}`;
 }
@@ -196,48 +199,50 @@ interface Form {
  * A form for an action, with one button; nothing where the viewer may not. The person comes back to
  * the same page.
  */
-export function drawForm(look: Look, form: Form): SafeHtml | string {
-  if (!may(look, form.role)) return '';
-  const fixed = {form: look.viewer.formToken, back: look.path, ...form.fixed};
+export function renderForm(context: PageContext, form: Form): SafeHtml | string {
+  if (!may(context, form.role)) return '';
+  const fixed = {form: context.viewer.formToken, back: context.path, ...form.fixed};
   return html`<form method="post" action="${form.to}" class="action">${Object.entries(fixed).map(
-    ([name, value]) => drawHidden(name, value),
+    ([name, value]) => renderHidden(name, value),
   )}${form.fields ?? ''}<button${
     form.isGrave === true ? html` class="grave"` : form.isPlain === true ? html` class="plain"` : ''
   }>${form.label}</button></form>`;
 }
 
 /** A form whose state is the address of the page, so that it can be sent to a colleague. */
-export function drawFilters(look: Look, fields: readonly SafeHtml[]): SafeHtml {
+export function renderFilters(context: PageContext, fields: readonly SafeHtml[]): SafeHtml {
   return html`<form class="filters">
-    ${drawChosenAccount(look)}
+    ${renderChosenAccount(context)}
     ${[...fields]}
     <button>Show</button></form>`;
 }
 
 /** The account that was chosen stays chosen when a form of filters is sent. */
-export function drawChosenAccount({query: {account}}: Pick<Look, 'query'>): SafeHtml | string {
-  return account === undefined ? '' : drawHidden('account', account);
+export function renderChosenAccount({
+  query: {account},
+}: Pick<PageContext, 'query'>): SafeHtml | string {
+  return account === undefined ? '' : renderHidden('account', account);
 }
 
 /** A field of a form that is not shown. */
-export function drawHidden(name: string, value: string): SafeHtml {
+export function renderHidden(name: string, value: string): SafeHtml {
   return html`<input type="hidden" name="${name}" value="${value}">`;
 }
 
 /** An option of a list, chosen or not. */
-export function drawOption(value: string, isChosen: boolean, label: SafeHtml | string): SafeHtml {
+export function renderOption(value: string, isChosen: boolean, label: SafeHtml | string): SafeHtml {
   return html`<option value="${value}"${isChosen ? html` selected` : ''}>${label}</option>`;
 }
 
 /** One of some words, or any. */
-export function drawChoice(
+export function renderChoice(
   name: string,
   label: string,
   words: readonly string[],
   chosen: string | undefined,
 ): SafeHtml {
   return html`<label>${label} <select name="${name}"><option value="">any</option>${words.map(
-    (word) => drawOption(word, word === chosen, word.replaceAll('_', ' ')),
+    (word) => renderOption(word, word === chosen, word.replaceAll('_', ' ')),
   )}</select></label>`;
 }
 
@@ -249,16 +254,16 @@ const mostDrawn = 300;
  * A chart with its title, the sentence that says what it shows, and the table behind it.
  * @param names - those of its table; null where the page has the same rows beside it
  */
-export function drawFigure(chart: Chart, names: readonly Cell[] | null = chart.names): SafeHtml {
+export function renderFigure(chart: Chart, names: readonly Cell[] | null = chart.names): SafeHtml {
   const {title, sentence, series} = chart;
   const isBare = series.every(({values}) => values.every((value) => (value ?? 0) === 0));
   return html`<figure class="card"><strong>${title}</strong>
-    ${isBare ? html`<p class="none">Every value is zero.</p>` : html.raw`${drawOnce(chart)}`}
+    ${isBare ? html`<p class="none">Every value is zero.</p>` : html.raw`${renderOnce(chart)}`}
     <figcaption>${sentence}</figcaption>
-    ${names === null ? '' : drawTableOf(chart, names)}</figure>`;
+    ${names === null ? '' : renderTableOf(chart, names)}</figure>`;
 }
 
-function drawTableOf({title, series}: Chart, names: readonly Cell[]): SafeHtml {
+function renderTableOf({title, series}: Chart, names: readonly Cell[]): SafeHtml {
   return html`<details><summary>As a table</summary>${renderTable({
     caption: `${title} As a table`,
     columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
@@ -274,7 +279,7 @@ const shades = 5;
  * An answer as a table of two directions: the larger a value, the darker its cell.
  * @param heads - the names of its rows
  */
-export function drawGrid({title, corner, names, rows}: Grid, heads: readonly Cell[]): SafeHtml {
+export function renderGrid({title, corner, names, rows}: Grid, heads: readonly Cell[]): SafeHtml {
   const most = Math.max(...rows.flatMap(({values}) => values.map((value) => value ?? 0)));
   const shadeOf = (value: number) => (most <= 0 ? 0 : Math.ceil((shades * value) / most));
   return html`<div class="scroll" role="region" aria-label="${title}" tabindex="0">
@@ -295,11 +300,11 @@ export function drawGrid({title, corner, names, rows}: Grid, heads: readonly Cel
 }
 
 /** An SVG of our own chart module, which escapes what it is given. */
-function drawOnce(chart: Chart): string {
+function renderOnce(chart: Chart): string {
   const key = JSON.stringify(chart);
   const held = drawn.get(key);
   if (held !== undefined) return held;
-  const svg = drawChart(chart);
+  const svg = renderChart(chart);
   const [oldest] = drawn.keys();
   if (drawn.size >= mostDrawn && oldest !== undefined) drawn.delete(oldest);
   drawn.set(key, svg);
@@ -311,12 +316,15 @@ const longest = 400;
 const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
 
 /** A value as a person reads it: instants by the clock of the page, nested ones as JSON. */
-export function drawValue(value: unknown, look: Pick<Look, 'timeZone'>): SafeHtml | string {
+export function renderValue(
+  value: unknown,
+  context: Pick<PageContext, 'timeZone'>,
+): SafeHtml | string {
   if (value === null || value === undefined || value === '')
     return html`<span class="quiet">empty</span>`;
   if (typeof value === 'string' && instant.test(value))
-    return html`<time datetime="${value}">${showMinute(value, look.timeZone)}</time>`;
-  if (typeof value === 'string') return drawUnbroken(cut(value));
+    return html`<time datetime="${value}">${showMinute(value, context.timeZone)}</time>`;
+  if (typeof value === 'string') return renderUnbroken(cut(value));
   if (typeof value === 'boolean') return value ? 'true' : 'false';
   return html`<code>${cut(JSON.stringify(value))}</code>`;
 }
@@ -324,20 +332,24 @@ export function drawValue(value: unknown, look: Pick<Look, 'timeZone'>): SafeHtm
 /** A date, or a number of a telephone: it stays in one line. */
 const isUnbroken = /^[\d\s()+-]{9,20}$/;
 
-export function drawUnbroken(text: string): SafeHtml | string {
+export function renderUnbroken(text: string): SafeHtml | string {
   return isUnbroken.test(text) ? html`<span class="whole">${text}</span>` : text;
 }
 
 /** The writer of a version, with the way to its own page. @param field - the field in question */
-export function drawWriter(writer: Writer, field?: string): SafeHtml | string {
+export function renderWriter(writer: Writer, field?: string): SafeHtml | string {
   const words = describeWriter(writer, field);
   if (writer.kind === 'sweep') return html`<a href="/sweeps/${writer.sweepId}">${words}</a>`;
   if (writer.kind === 'change') return html`<a href="/changes/${writer.changeId}">${words}</a>`;
   return words;
 }
 
-export function drawSince(since: string, writer: SafeHtml | string, look: Look): SafeHtml {
-  const words = `since ${showMinute(since, look.timeZone)}`;
+export function renderSince(
+  since: string,
+  writer: SafeHtml | string,
+  context: PageContext,
+): SafeHtml {
+  const words = `since ${showMinute(since, context.timeZone)}`;
   return html`<span class="whole">${words}</span> <small>${writer}</small>`;
 }
 

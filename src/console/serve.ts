@@ -17,9 +17,9 @@ import {
   readFormFields,
   type Viewer,
 } from './access.ts';
-import {drawDocument, drawPlain} from './layout.ts';
+import {renderDocument, renderPlain} from './layout.ts';
 import type {SharedReads} from './live.ts';
-import type {Action, AskedPage, Look, Order, Outcome, Page} from './page.ts';
+import type {Action, Order, Outcome, Page, PageContext, PageRequest} from './page.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
@@ -47,7 +47,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     const {masks} = viewer;
     const asked = {
       db: deps.pools.reads,
-      doings: deps.doings,
+      services: deps.services,
       seen,
       seesAll,
       accounts,
@@ -59,8 +59,15 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     if (as === 'json')
       return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
     const path = pathOf(request);
-    const look: Look = {viewer, seen, accounts, path, query, ...readClock(request, accounts)};
-    return await send(reply, {page, story, look, asked, said});
+    const context: PageContext = {
+      viewer,
+      seen,
+      accounts,
+      path,
+      query,
+      ...readClock(request, accounts),
+    };
+    return await send(reply, {page, story, context, asked, said});
   });
 }
 
@@ -83,14 +90,14 @@ function chooseSeen(
 
 async function readStory(
   page: Page,
-  asked: AskedPage,
+  request: PageRequest,
   {
     viewer,
     deps,
     isFresh,
   }: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
 ): Promise<unknown> {
-  const {seen, seesAll, accounts, params, query, masks} = asked;
+  const {seen, seesAll, accounts, params, query, masks} = request;
   const {words} = page;
   const key = JSON.stringify([
     page.path,
@@ -100,34 +107,34 @@ async function readStory(
     masks,
     [seen, accounts].map((each) => each.map(({accountId}) => accountId)),
   ]);
-  const story = await deps.readings.read(key, () => page.read(asked), {
+  const story = await deps.readings.read(key, () => page.read(request), {
     isFresh,
     keptMs: page.keptMs,
-    ages: page.ages?.(asked) ?? false,
+    ages: page.ages?.(request) ?? false,
   });
   return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
 }
 
-interface Drawn {
+interface Rendered {
   readonly page: Page;
   readonly story: unknown;
-  readonly look: Look;
-  readonly asked: AskedPage;
+  readonly context: PageContext;
+  readonly asked: PageRequest;
   readonly said: string | null;
 }
 
-async function send(reply: FastifyReply, {page, story, look, asked, said}: Drawn) {
-  const drawn = drawDocument({
+async function send(reply: FastifyReply, {page, story, context, asked, said}: Rendered) {
+  const drawn = renderDocument({
     title: page.title(story),
-    body: page.draw(story, look),
+    body: page.render(story, context),
     section: page.section,
-    look,
+    context,
     said,
     elsewhere: page.elsewhere(asked, story),
     live:
       page.moving.length === 0
         ? null
-        : `/live?of=${page.moving.join(',')}&since=${Date.parse(look.now)}`,
+        : `/live?of=${page.moving.join(',')}&since=${Date.parse(context.now)}`,
   });
   return await reply.type('text/html; charset=utf-8').send(drawn);
 }
@@ -185,7 +192,7 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
     const outcome = await finish(done, action, deps);
     if (outcome.once !== undefined)
       return await sendOnce(reply, outcome, {secret: outcome.once, viewer});
-    keepSaid(reply, outcome.said);
+    setFlash(reply, outcome.said);
     return await reply.redirect(outcome.to ?? from, 303);
   });
 }
@@ -198,7 +205,7 @@ async function sendOnce(
 ): Promise<void> {
   const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre>
 <p>It is shown this once. <a href="${to}">Go on</a></p>`;
-  await reply.type('text/html; charset=utf-8').send(drawPlain('Shown this once', body, viewer));
+  await reply.type('text/html; charset=utf-8').send(renderPlain('Shown this once', body, viewer));
 }
 
 interface Carried {
@@ -217,7 +224,7 @@ async function carryOut(
     throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
   const seen = await readSeenVersion(viewer, deps);
   const params = request.params as Readonly<Record<string, string>>;
-  const order = {viewer, seen, params, given: given.data, doings: deps.doings};
+  const order = {viewer, seen, params, given: given.data, services: deps.services};
   const ready = await prepare(action, order);
   return await inTransaction(deps.pools.writes, async (client) => {
     await client.query(
@@ -285,7 +292,7 @@ const keptSeconds = 60;
 const longest = 1_000;
 
 /** Keeps what an action came to for the page that is shown next. */
-function keepSaid(reply: FastifyReply, said: string): void {
+function setFlash(reply: FastifyReply, said: string): void {
   void reply.setCookie(saidCookie, said.slice(0, longest), {
     path: '/',
     httpOnly: true,
@@ -312,7 +319,7 @@ const yearSeconds = 365 * 24 * 3600;
 function readClock(
   request: FastifyRequest,
   accounts: readonly Account[],
-): Pick<Look, 'timeZone' | 'now'> {
+): Pick<PageContext, 'timeZone' | 'now'> {
   const zones = new Set(accounts.map(({timeZone}) => timeZone));
   const [only] = zones;
   const isUtc = request.cookies[clockCookie] === 'utc' || zones.size !== 1 || only === undefined;

@@ -35,11 +35,11 @@ import {
   undoChangesAction,
   undoPreview,
 } from './changes-preview-pages.ts';
-import {addDocuments, drawCodeLink} from './documents.ts';
+import {addDocuments, renderCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
 import {health} from './health-page.ts';
-import {addAssets, drawPlain} from './layout.ts';
+import {addAssets, renderPlain} from './layout.ts';
 import {Live, SharedReads, startKeepingUp} from './live.ts';
 import {addMatching, applyMatch, matchPage, undoMatch} from './match-page.ts';
 import {overview} from './overview-page.ts';
@@ -319,10 +319,10 @@ function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
     .code(status)
     .type('text/html; charset=utf-8')
     .send(
-      drawPlain(
+      renderPlain(
         title,
         html`<p class="banner bad">${text}</p>${ways.length === 0 ? '' : html`<ul>${list}</ul>`}
-<p class="quiet">see ${drawCodeLink(pageOfStatus(status))}</p>`,
+<p class="quiet">see ${renderCodeLink(pageOfStatus(status))}</p>`,
         knownViewerOf(request),
       ),
     );

@@ -12,7 +12,7 @@ import type {Queryable} from '../postgres/database.ts';
  * What the console lets others do, because it takes more than the warehouse: the service, the key
  * that seals tokens.
  */
-export interface Doings {
+export interface ConsoleServices {
   /** What this process knows beside the warehouse when it looks for what needs a person. */
   readonly healthInput: HealthInput;
   /** Every dependency checked, live, as `fieldmirror doctor` does. */
@@ -141,7 +141,7 @@ export interface ConsoleOptions {
   readonly proxy: SignInProxy | null;
   /** The warehouse's address for LISTEN: no pooler in between. */
   readonly directUrl: string;
-  readonly doings: Doings;
+  readonly services: ConsoleServices;
 }
 
 export interface ConsoleDeps extends ConsoleOptions {

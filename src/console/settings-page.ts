@@ -29,8 +29,8 @@ import {isId} from '../core/text.ts';
 import {calendarDay, findUnknownEmployee, insight} from '../settings/account-sections.ts';
 import {hoursOfDay} from '../settings/section.ts';
 import {findSeen} from './access.ts';
-import {type AskedPage, defineAction, definePage, type Look, linkTo, may} from './page.ts';
-import {drawFacts, drawForm, drawMark, drawOption, renderTable} from './render.ts';
+import {defineAction, definePage, linkTo, may, type PageContext, type PageRequest} from './page.ts';
+import {renderFacts, renderForm, renderMark, renderOption, renderTable} from './render.ts';
 
 interface AccountSettings extends InsightSettings {
   readonly account: string;
@@ -58,13 +58,13 @@ export const settingsPage = definePage<Story>({
   moving: [],
   read: readStory,
   title: () => 'Settings',
-  draw: ({accounts}, look) => html`
+  render: ({accounts}, context) => html`
     <p>What the service does not know of your business. A figure that needs a setting is left
       out until it is set.</p>
-    ${accounts.map((settings) => drawAccount(settings, look))}
+    ${accounts.map((settings) => renderAccount(settings, context))}
     ${accounts.length === 0 ? html`<p class="none">No account is mirrored yet.</p>` : ''}
     <p class="quiet">Settings of the program are on the page
-      <a href="${linkTo(look, '/health')}">Health</a>.</p>`,
+      <a href="${linkTo(context, '/health')}">Health</a>.</p>`,
   elsewhere: () => ({command: 'fieldmirror config export', sql: 'SELECT * FROM mart.settings;'}),
 });
 
@@ -73,7 +73,7 @@ const mostUnlabelled = 20;
 /** With more accounts the numbers are looked for once one was chosen. */
 const fewAccounts = 3;
 
-async function readStory({db, accounts}: AskedPage): Promise<Story> {
+async function readStory({db, accounts}: PageRequest): Promise<Story> {
   const held = await listInsightSettings(db);
   const closedDays = byAccount(await listClosedDays(db));
   const capacity = byAccount(await listCapacity(db));
@@ -104,19 +104,19 @@ function byAccount<T extends {readonly account: string}>(
   return (name) => (groups.get(name) ?? []).map(({account: _, ...each}) => each);
 }
 
-function drawAccount(settings: AccountSettings, look: Look): SafeHtml {
+function renderAccount(settings: AccountSettings, context: PageContext): SafeHtml {
   return html`<section><h2>${settings.account}</h2>
-    ${may(look, 'admin') ? drawSettingsForm(settings, look) : drawSettings(settings)}
-    ${drawClosedDays(settings, look)}
-    ${drawCapacity(settings, look)}
-    ${drawLabels(settings, look)}</section>`;
+    ${may(context, 'admin') ? renderSettingsForm(settings, context) : renderSettings(settings)}
+    ${renderClosedDays(settings, context)}
+    ${renderCapacity(settings, context)}
+    ${renderLabels(settings, context)}</section>`;
 }
 
 const days = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
 
-function drawSettings(settings: AccountSettings): SafeHtml {
+function renderSettings(settings: AccountSettings): SafeHtml {
   const {currency, workingHours, repeatVisitDays, onTimeGraceMinutes} = settings;
-  return drawFacts([
+  return renderFacts([
     ['currency', currency ?? 'not set'],
     ['hours of a technician, Monday to Sunday', workingHours?.join(', ') ?? 'not set'],
     ['a repeat visit is within', `${repeatVisitDays ?? 30} days`],
@@ -124,12 +124,12 @@ function drawSettings(settings: AccountSettings): SafeHtml {
   ]);
 }
 
-function drawSettingsForm(settings: AccountSettings, look: Look): SafeHtml | string {
+function renderSettingsForm(settings: AccountSettings, context: PageContext): SafeHtml | string {
   const {account, currency, workingHours, repeatVisitDays, onTimeGraceMinutes} = settings;
   const number = (name: string, value: number | null | undefined, limit: string) =>
     html`<input name="${name}" inputmode="decimal" size="5" value="${value ?? ''}"
       placeholder="${limit}">`;
-  return html`<div class="card settings">${drawForm(look, {
+  return html`<div class="card settings">${renderForm(context, {
     to: '/settings',
     role: 'admin',
     label: 'Save',
@@ -145,8 +145,8 @@ function drawSettingsForm(settings: AccountSettings, look: Look): SafeHtml | str
   })}</div>`;
 }
 
-function drawClosedDays({account, closedDays}: AccountSettings, look: Look): SafeHtml {
-  const isAdmin = may(look, 'admin');
+function renderClosedDays({account, closedDays}: AccountSettings, context: PageContext): SafeHtml {
+  const isAdmin = may(context, 'admin');
   return html`<h3>Closed days</h3>
     ${renderTable({
       caption: 'Days on which nobody works',
@@ -156,7 +156,7 @@ function drawClosedDays({account, closedDays}: AccountSettings, look: Look): Saf
         name,
         ...(isAdmin
           ? [
-              drawForm(look, {
+              renderForm(context, {
                 ...{to: '/settings/open-day', role: 'admin', label: 'Remove', isPlain: true},
                 fixed: {account, date},
               }),
@@ -165,7 +165,7 @@ function drawClosedDays({account, closedDays}: AccountSettings, look: Look): Saf
       ]),
       none: 'None is set.',
     })}
-    ${drawForm(look, {
+    ${renderForm(context, {
       ...{to: '/settings/closed-day', role: 'admin', label: 'Add a closed day', isPlain: true},
       fixed: {account},
       fields: html`<label>Day <input type="date" name="date" required></label>
@@ -173,21 +173,21 @@ function drawClosedDays({account, closedDays}: AccountSettings, look: Look): Saf
     })}`;
 }
 
-function drawCapacity({account, capacity}: AccountSettings, look: Look): SafeHtml {
-  const isAdmin = may(look, 'admin');
+function renderCapacity({account, capacity}: AccountSettings, context: PageContext): SafeHtml {
+  const isAdmin = may(context, 'admin');
   const to = '/settings/capacity';
   return html`<h3>Technicians with their own hours</h3>
     ${renderTable({
       caption: 'Hours of technicians that differ, Monday to Sunday',
       columns: ['technician', 'hours, Monday to Sunday', ...(isAdmin ? ['steps'] : [])],
       rows: capacity.map(({employeeNumber, workingHours}) => [
-        html`<a href="${linkTo(look, `/records/employees/${employeeNumber}`, {account})}">${
+        html`<a href="${linkTo(context, `/records/employees/${employeeNumber}`, {account})}">${
           employeeNumber
         }</a>`,
         workingHours.join(', '),
         ...(isAdmin
           ? [
-              drawForm(look, {
+              renderForm(context, {
                 ...{to, role: 'admin', label: 'Remove', isPlain: true},
                 fixed: {account, employee: employeeNumber},
               }),
@@ -196,7 +196,7 @@ function drawCapacity({account, capacity}: AccountSettings, look: Look): SafeHtm
       ]),
       none: 'All work the hours of the account.',
     })}
-    ${drawForm(look, {
+    ${renderForm(context, {
       ...{to, role: 'admin', label: 'Set the hours of one', isPlain: true},
       fixed: {account},
       fields: html`<label>Number of the technician
@@ -209,11 +209,14 @@ function drawCapacity({account, capacity}: AccountSettings, look: Look): SafeHtm
     })}`;
 }
 
-function drawLabels({account, labels, unlabelled}: AccountSettings, look: Look): SafeHtml {
-  const isAdmin = may(look, 'admin');
+function renderLabels(
+  {account, labels, unlabelled}: AccountSettings,
+  context: PageContext,
+): SafeHtml {
+  const isAdmin = may(context, 'admin');
   const to = '/settings/label';
   const form = (kind: string, id: string, label: string) =>
-    drawForm(look, {
+    renderForm(context, {
       ...{to, role: 'admin', label: 'Save', isPlain: true},
       fixed: {account, kind, id},
       fields: html`<input name="label" value="${label}" maxlength="${longestLabel}"
@@ -230,15 +233,15 @@ function drawLabels({account, labels, unlabelled}: AccountSettings, look: Look):
       rows: all.map(({kind, id, label}) => [
         nameKind(kind),
         html`${id}`,
-        isAdmin ? form(kind, id, label) : label === '' ? drawMark('quiet', 'not named') : label,
+        isAdmin ? form(kind, id, label) : label === '' ? renderMark('quiet', 'not named') : label,
       ]),
       none: 'No record has such a number.',
     })}
-    ${drawForm(look, {
+    ${renderForm(context, {
       ...{to, role: 'admin', label: 'Name another', isPlain: true},
       fixed: {account},
       fields: html`<label>What <select name="kind">${labelKinds.map((kind) =>
-        drawOption(kind, false, nameKind(kind)),
+        renderOption(kind, false, nameKind(kind)),
       )}</select></label>
         <label>Number <input name="id" required inputmode="numeric" size="6"></label>
         <label>Name <input name="label" required maxlength="${longestLabel}"></label>`,

@@ -26,7 +26,7 @@ import {
   readFormFields,
   type Viewer,
 } from './access.ts';
-import {drawPlain} from './layout.ts';
+import {renderPlain} from './layout.ts';
 import type {ConsoleDeps, SignInProxy} from './services.ts';
 
 declare module 'fastify' {
@@ -225,7 +225,7 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
       );
       return await reply.redirect(ownPath(back), 303);
     }
-    return await reply.type('text/html; charset=utf-8').send(drawSignIn(ownPath(back)));
+    return await reply.type('text/html; charset=utf-8').send(renderSignIn(ownPath(back)));
   });
   app.post('/sign-in', open, async (request, reply) => {
     const {key = '', back} = readFormFields(request.body);
@@ -299,8 +299,8 @@ function checkTries(
   });
 }
 
-function drawSignIn(back: string): string {
-  return drawPlain(
+function renderSignIn(back: string): string {
+  return renderPlain(
     'Sign in',
     html`<form method="post" action="/sign-in" class="sign-in">
   <input type="hidden" name="back" value="${back}">

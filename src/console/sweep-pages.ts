@@ -20,38 +20,38 @@ import {
   type SweepCounts,
   type SweepState,
 } from '../sweeps/sweeps.ts';
-import {letThrough, tellLetThrough} from '../sweeps/tombstones.ts';
+import {approveDeletions, describeApproval} from '../sweeps/tombstones.ts';
 import {
+  describeCounts,
+  describeEvidence,
   describeTarget,
   describeTombstone,
   lengthOf,
   listSteps,
   type Step,
   sweepMeanings,
-  tellCounts,
-  tellEvidence,
 } from '../sweeps/words.ts';
 import {findSeen, notThere} from './access.ts';
 import {
-  type AskedPage,
   defineAction,
   definePage,
-  type Look,
   linkTo,
   nameOfAccount,
+  type PageContext,
+  type PageRequest,
 } from './page.ts';
 import {
   type Cell,
-  drawChoice,
-  drawFacts,
-  drawFilters,
-  drawForm,
-  drawMark,
-  drawOption,
-  drawProse,
-  drawState,
-  drawTime,
+  renderChoice,
+  renderFacts,
+  renderFilters,
+  renderForm,
+  renderMark,
+  renderOption,
+  renderProse,
+  renderState,
   renderTable,
+  renderTime,
 } from './render.ts';
 
 const perPage = 50;
@@ -72,24 +72,24 @@ export const sweepList = definePage<ListStory>({
   moving: ['sweeps'],
   read: readList,
   title: () => 'Sweeps',
-  draw: ({sweeps, quiet, isLast}, look) => html`
-    ${drawFilters(look, [
-      drawChoice('stream', 'Stream', streams, look.query.stream),
-      drawChoice('mode', 'Kind', modes, look.query.mode),
-      drawChoice('state', 'State', sweepStates, look.query.state),
+  render: ({sweeps, quiet, isLast}, context) => html`
+    ${renderFilters(context, [
+      renderChoice('stream', 'Stream', streams, context.query.stream),
+      renderChoice('mode', 'Kind', modes, context.query.mode),
+      renderChoice('state', 'State', sweepStates, context.query.state),
       html`<label>Quiet runs <select name="quiet">
-        ${drawOption('', !isUnfolded(look), 'by day')}
-        ${drawOption('each', isUnfolded(look), 'each')}</select></label>`,
+        ${renderOption('', !isUnfolded(context), 'by day')}
+        ${renderOption('each', isUnfolded(context), 'each')}</select></label>`,
     ])}
-    ${drawSweepTable({sweeps, quiet}, look)}
-    ${isLast ? '' : drawWayBack({sweeps, quiet}, look)}
-    <p>Records that could not be read are <a href="${linkTo(look, '/quarantine', {
-      stream: look.query.stream,
+    ${renderSweepTable({sweeps, quiet}, context)}
+    ${isLast ? '' : renderWayBack({sweeps, quiet}, context)}
+    <p>Records that could not be read are <a href="${linkTo(context, '/quarantine', {
+      stream: context.query.stream,
     })}">in quarantine</a>.</p>
     <h2>Sweep now</h2>
     <p>Requests a full sweep. While one of the same stream is unfinished, no second one begins.</p>
-    <div class="actions">${look.accounts.flatMap(({name}) =>
-      streams.map((stream) => drawSweepNow(look, {name, stream})),
+    <div class="actions">${context.accounts.flatMap(({name}) =>
+      streams.map((stream) => renderSweepNow(context, {name, stream})),
     )}</div>`,
   elsewhere: ({query}) => ({
     command: `fieldmirror sweeps list${query.stream === undefined ? '' : ` ${query.stream}`}`,
@@ -98,7 +98,7 @@ export const sweepList = definePage<ListStory>({
 });
 
 /** Reads the newest sweeps and quiet runs, so many together as a page has lines. */
-async function readList({db, ...asked}: AskedPage): Promise<ListStory> {
+async function readList({db, ...asked}: PageRequest): Promise<ListStory> {
   const isFolded = !isUnfolded(asked);
   const filter = {...filterOf(asked), isFolded, limit: perPage + 1};
   const sweeps = await listSweeps(db, filter);
@@ -112,7 +112,7 @@ async function readList({db, ...asked}: AskedPage): Promise<ListStory> {
   };
 }
 
-const isUnfolded = ({query}: Pick<AskedPage, 'query'>) => query.quiet === 'each';
+const isUnfolded = ({query}: Pick<PageRequest, 'query'>) => query.quiet === 'each';
 
 /** The newest first; quiet runs are where the newest of them is. */
 function mergeLines({sweeps, quiet}: Pick<ListStory, 'sweeps' | 'quiet'>) {
@@ -121,13 +121,16 @@ function mergeLines({sweeps, quiet}: Pick<ListStory, 'sweeps' | 'quiet'>) {
   );
 }
 
-function drawWayBack(shown: Pick<ListStory, 'sweeps' | 'quiet'>, look: Look): SafeHtml {
-  const to = linkTo(look, '/sweeps', {...look.query, before: mergeLines(shown).at(-1)?.sweepId});
+function renderWayBack(shown: Pick<ListStory, 'sweeps' | 'quiet'>, context: PageContext): SafeHtml {
+  const to = linkTo(context, '/sweeps', {
+    ...context.query,
+    before: mergeLines(shown).at(-1)?.sweepId,
+  });
   return html`<p><a href="${to}">Older sweeps</a></p>`;
 }
 
 /** Words that are none of ours filter nothing. */
-function filterOf({accounts, seen, query}: Pick<AskedPage, 'accounts' | 'seen' | 'query'>) {
+function filterOf({accounts, seen, query}: Pick<PageRequest, 'accounts' | 'seen' | 'query'>) {
   const isAll = accounts.length === seen.length && seen.length !== 1;
   return {
     accountIds: isAll
@@ -141,9 +144,12 @@ function filterOf({accounts, seen, query}: Pick<AskedPage, 'accounts' | 'seen' |
 }
 
 /** Sweeps and quiet runs as rows, each with a bar beside the longest of them. */
-function drawSweepTable(shown: Pick<ListStory, 'sweeps' | 'quiet'>, look: Look): SafeHtml {
+function renderSweepTable(
+  shown: Pick<ListStory, 'sweeps' | 'quiet'>,
+  context: PageContext,
+): SafeHtml {
   const longest = Math.max(
-    ...shown.sweeps.map((sweep) => tookMs(sweep, look.now) ?? 0),
+    ...shown.sweeps.map((sweep) => tookMs(sweep, context.now) ?? 0),
     ...shown.quiet.map(({ms}) => ms),
   );
   return renderTable({
@@ -158,47 +164,47 @@ function drawSweepTable(shown: Pick<ListStory, 'sweeps' | 'quiet'>, look: Look):
       {head: 'requests', kind: 'number'},
     ],
     rows: mergeLines(shown).map((line) =>
-      'count' in line ? drawQuietRuns(line, look, longest) : drawRow(line, look, longest),
+      'count' in line ? renderQuietRuns(line, context, longest) : renderRow(line, context, longest),
     ),
     none: 'No sweep fits.',
     isStacked: true,
   });
 }
 
-function drawRow(sweep: Sweep, look: Look, longest: number): Cell[] {
+function renderRow(sweep: Sweep, context: PageContext, longest: number): Cell[] {
   const {sweepId, accountId, stream, recordNumber, state, startedAt, counts} = sweep;
-  const ms = tookMs(sweep, look.now);
-  const account = nameIfSeveral(accountId, look);
-  const link = linkTo(look, `/sweeps/${sweepId}`);
+  const ms = tookMs(sweep, context.now);
+  const account = nameIfSeveral(accountId, context);
+  const link = linkTo(context, `/sweeps/${sweepId}`);
   const record =
     recordNumber === null
       ? ''
-      : html`, <a href="${linkTo(look, `/records/${stream}/${recordNumber}`)}">record</a>`;
+      : html`, <a href="${linkTo(context, `/records/${stream}/${recordNumber}`)}">record</a>`;
   return [
     html`<a href="${link}">${describeTarget(sweep)}</a><small>${account}<a href="${
       link
     }">sweep ${sweepId}</a>${record}</small>`,
-    drawState(state),
-    drawTime(startedAt, look),
-    ms === null ? '' : drawLength(ms, longest),
-    tellChanged(counts),
+    renderState(state),
+    renderTime(startedAt, context),
+    ms === null ? '' : renderLength(ms, longest),
+    describeChanged(counts),
     counts.records,
     counts.requests,
   ];
 }
 
 /** All quiet runs of a day in one row; its link leads to each of them. */
-function drawQuietRuns(runs: QuietRuns, look: Look, longest: number): Cell[] {
+function renderQuietRuns(runs: QuietRuns, context: PageContext, longest: number): Cell[] {
   const {accountId, targets, day, count, requests, ms, sweepId, lastEndedAt} = runs;
   const before = String(BigInt(sweepId) + 1n);
-  const to = linkTo(look, '/sweeps', {...look.query, before, quiet: 'each'});
-  const about = `${nameIfSeveral(accountId, look)}${targets.join(', ')}`;
+  const to = linkTo(context, '/sweeps', {...context.query, before, quiet: 'each'});
+  const about = `${nameIfSeveral(accountId, context)}${targets.join(', ')}`;
   const name = `${formatNumber(count)} quiet ${count === 1 ? 'run' : 'runs'} of ${day}`;
   return [
     html`<a class="whole" href="${to}">${name}</a><small>${about}</small>`,
-    drawMark('quiet', 'quiet'),
-    drawTime(lastEndedAt, look),
-    drawLength(ms, longest, count === 1 ? '' : ' each'),
+    renderMark('quiet', 'quiet'),
+    renderTime(lastEndedAt, context),
+    renderLength(ms, longest, count === 1 ? '' : ' each'),
     html`<span class="quiet">nothing</span>`,
     '',
     requests,
@@ -206,12 +212,12 @@ function drawQuietRuns(runs: QuietRuns, look: Look, longest: number): Cell[] {
 }
 
 /** `acme, `, where several accounts are seen. */
-function nameIfSeveral(accountId: string, look: Look): string {
-  return look.seen.length > 1 ? `${nameOfAccount(look, accountId)}, ` : '';
+function nameIfSeveral(accountId: string, context: PageContext): string {
+  return context.seen.length > 1 ? `${nameOfAccount(context, accountId)}, ` : '';
 }
 
 /** How long it took: a bar beside the longest of the page, and in words. */
-function drawLength(ms: number, longest: number, more = ''): SafeHtml {
+function renderLength(ms: number, longest: number, more = ''): SafeHtml {
   const width = Math.max(1, Math.round((100 * ms) / Math.max(1, longest)));
   return html`<span class="value">${formatElapsed(ms)}${more}
     <svg class="bar thin" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
@@ -220,7 +226,7 @@ function drawLength(ms: number, longest: number, more = ''): SafeHtml {
 }
 
 /** `3 new, 12 changed`, or that nothing did. */
-function tellChanged({inserted, updated, revived, tombstoned}: SweepCounts): Cell {
+function describeChanged({inserted, updated, revived, tombstoned}: SweepCounts): Cell {
   const parts = [
     [inserted, 'new'],
     [updated + revived, 'changed'],
@@ -232,9 +238,12 @@ function tellChanged({inserted, updated, revived, tombstoned}: SweepCounts): Cel
   return told.length === 0 ? html`<span class="quiet">nothing</span>` : told.join(', ');
 }
 
-function drawSweepNow(look: Look, {name, stream}: Readonly<Record<'name' | 'stream', string>>) {
-  const label = look.accounts.length > 1 ? `${stream} of ${name}` : stream;
-  return drawForm(look, {
+function renderSweepNow(
+  context: PageContext,
+  {name, stream}: Readonly<Record<'name' | 'stream', string>>,
+) {
+  const label = context.accounts.length > 1 ? `${stream} of ${name}` : stream;
+  return renderForm(context, {
     to: `/accounts/${encodeURIComponent(name)}/sweep`,
     role: 'operator',
     label,
@@ -255,17 +264,17 @@ export const sweepPage = definePage({
     throw notThere(`sweep ${JSON.stringify(asked.params.sweepId)}`, await listNearest(asked));
   },
   title: ({sweep}) => `Sweep ${sweep.sweepId} of ${describeTarget(sweep)}`,
-  draw: (story, look) => html`
-    <p class="lead">${drawState(story.sweep.state)}: ${sweepMeanings[story.sweep.state]}</p>
-    ${drawWhy(story.sweep, look)}
-    ${drawApproval(story, look)}
-    ${drawSweepFacts(story, look)}
-    ${drawTimeline(story, look)}
+  render: (story, context) => html`
+    <p class="lead">${renderState(story.sweep.state)}: ${sweepMeanings[story.sweep.state]}</p>
+    ${renderWhy(story.sweep, context)}
+    ${renderApproval(story, context)}
+    ${renderSweepFacts(story, context)}
+    ${renderTimeline(story, context)}
     <h2>Evidence</h2>
-    <ul>${[...tellEvidence(story.sweep), ...tellCounts(story.sweep)].map(
-      (line) => html`<li>${drawProse(line, look)}</li>`,
+    <ul>${[...describeEvidence(story.sweep), ...describeCounts(story.sweep)].map(
+      (line) => html`<li>${renderProse(line, context)}</li>`,
     )}</ul>
-    ${drawTombstones(story, look)}`,
+    ${renderTombstones(story, context)}`,
   elsewhere: ({params}) => ({
     command: `fieldmirror sweeps show ${params.sweepId}`,
     sql: [
@@ -275,7 +284,7 @@ export const sweepPage = definePage({
   }),
 });
 
-async function listNearest({db, seen}: AskedPage) {
+async function listNearest({db, seen}: PageRequest) {
   const latest = await listSweeps(db, {
     accountIds: seen.map(({accountId}) => accountId),
     stream: null,
@@ -287,18 +296,18 @@ async function listNearest({db, seen}: AskedPage) {
   }));
 }
 
-function drawWhy({reasons, error}: Sweep, look: Look): SafeHtml | string {
+function renderWhy({reasons, error}: Sweep, context: PageContext): SafeHtml | string {
   const lines = [...reasons, ...(error === null ? [] : [error])];
-  const told = lines.map((line) => html`<li>${drawProse(line, look)}</li>`);
+  const told = lines.map((line) => html`<li>${renderProse(line, context)}</li>`);
   return lines.length === 0 ? '' : html`<ul>${told}</ul>`;
 }
 
-function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
+function renderApproval({sweep, tombstones}: SweepStory, context: PageContext): SafeHtml | string {
   if (sweep.state !== 'stopped') return '';
   const count = tombstones.filter(({writtenAt}) => writtenAt === null).length;
   return html`<p>${formatNumber(count)} rows would be marked as deleted. They are listed below.
       Each record is requested once more before its row is marked.</p>
-    <div class="actions">${drawForm(look, {
+    <div class="actions">${renderForm(context, {
       to: `/sweeps/${sweep.sweepId}/approve`,
       role: 'operator',
       label: `Mark ${formatNumber(count)} ${count === 1 ? 'row' : 'rows'} as deleted`,
@@ -306,16 +315,16 @@ function drawApproval({sweep, tombstones}: SweepStory, look: Look): SafeHtml | s
     })}</div>`;
 }
 
-function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
-  const ms = tookMs(sweep, look.now);
+function renderSweepFacts({sweep, usual}: SweepStory, context: PageContext): SafeHtml {
+  const ms = tookMs(sweep, context.now);
   const than = (text: string | null) =>
     text === null ? '' : html` <small>usually ${text}</small>`;
   const {counts} = sweep;
   const changed = counts.inserted + counts.updated + counts.revived + counts.tombstoned;
-  return drawFacts([
-    ['account', nameOfAccount(look, sweep.accountId)],
-    ['began', drawTime(sweep.startedAt, look)],
-    ['ended', drawTime(sweep.endedAt, look)],
+  return renderFacts([
+    ['account', nameOfAccount(context, sweep.accountId)],
+    ['began', renderTime(sweep.startedAt, context)],
+    ['ended', renderTime(sweep.endedAt, context)],
     ['requested by', sweep.requestedBy],
     [
       'took',
@@ -336,19 +345,22 @@ function drawSweepFacts({sweep, usual}: SweepStory, look: Look): SafeHtml {
       html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`,
     ],
     ['tries that failed', sweep.failures === 0 ? '' : sweep.failures],
-    ['approved', drawTime(sweep.approvedAt, look)],
+    ['approved', renderTime(sweep.approvedAt, context)],
     [
       'in quarantine',
       counts.quarantined === 0
         ? ''
-        : html`<a href="${linkTo(look, '/quarantine', {stream: sweep.stream})}">${formatNumber(
+        : html`<a href="${linkTo(context, '/quarantine', {stream: sweep.stream})}">${formatNumber(
             counts.quarantined,
           )} records</a>`,
     ],
   ]);
 }
 
-function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml | string {
+function renderTombstones(
+  {sweep, tombstones}: SweepStory,
+  context: PageContext,
+): SafeHtml | string {
   if (tombstones.length === 0) return '';
   const left = tombstones.length - shownTombstones;
   return html`<h2>Records that are gone</h2>${renderTable({
@@ -357,11 +369,11 @@ function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml |
     rows: tombstones
       .slice(0, shownTombstones)
       .map((tombstone) => [
-        html`<a href="${linkTo(look, `/records/${sweep.stream}/${tombstone.number}`)}">${
+        html`<a href="${linkTo(context, `/records/${sweep.stream}/${tombstone.number}`)}">${
           tombstone.number
         }</a>`,
         tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
-        drawTime(tombstone.askedAt, look),
+        renderTime(tombstone.askedAt, context),
         describeTombstone(tombstone),
       ]),
     none: '',
@@ -369,9 +381,9 @@ function drawTombstones({sweep, tombstones}: SweepStory, look: Look): SafeHtml |
 }
 
 /** The steps of a sweep, one under the other, each with its bar and under it the usual one. */
-function drawTimeline(story: SweepStory, look: Look): SafeHtml {
+function renderTimeline(story: SweepStory, context: PageContext): SafeHtml {
   const steps = listSteps(story);
-  const scale = scaleOf(story, steps, look);
+  const scale = scaleOf(story, steps, context);
   return html`<h2>Timeline</h2>${renderTable({
     caption: 'The steps of the sweep, in the order in which they happened',
     columns: [
@@ -383,14 +395,14 @@ function drawTimeline(story: SweepStory, look: Look): SafeHtml {
       'details',
     ],
     rows: steps.map((step) => {
-      const ms = lengthOf(step, look.now);
+      const ms = lengthOf(step, context.now);
       return [
-        step.isUnderWay ? drawMark('busy', step.step) : step.step,
-        isAfterWait(step, story.sweep.approvedAt) ? '' : drawBar(step, scale, look),
+        step.isUnderWay ? renderMark('busy', step.step) : step.step,
+        isAfterWait(step, story.sweep.approvedAt) ? '' : renderBar(step, scale, context),
         ms === null ? '' : formatElapsed(ms),
         step.usualSeconds === null ? '' : formatElapsed(step.usualSeconds * 1_000),
-        drawBeginning(step, story, look),
-        html`<span class="what">${drawProse(step.text, look)}</span>`,
+        renderBeginning(step, story, context),
+        html`<span class="what">${renderProse(step.text, context)}</span>`,
       ];
     }),
     none: 'It has not begun.',
@@ -404,10 +416,10 @@ Times that are not kept are left out, and waiting is not drawn.</p>`;
  * By the clock where a person was waited for; else so long after the sweep began: minutes tell too
  * little.
  */
-function drawBeginning(
+function renderBeginning(
   step: Step,
   {sweep: {startedAt, approvedAt}}: SweepStory,
-  look: Look,
+  context: PageContext,
 ): SafeHtml | string {
   const {from} = step;
   if (from === null) return html`<span class="quiet">not kept</span>`;
@@ -416,7 +428,7 @@ function drawBeginning(
     Date.parse(from) <= Date.parse(startedAt) ||
     isAfterWait(step, approvedAt)
   )
-    return drawTime(from, look);
+    return renderTime(from, context);
   return `${formatElapsed(Date.parse(from) - Date.parse(startedAt))} later`;
 }
 
@@ -429,11 +441,11 @@ interface Scale {
  * From the beginning of the work to its end, or to the usual end where that is later. A wait for a
  * person is left out.
  */
-function scaleOf({sweep, usual}: SweepStory, steps: readonly Step[], look: Look): Scale {
+function scaleOf({sweep, usual}: SweepStory, steps: readonly Step[], context: PageContext): Scale {
   const fromMs = Date.parse(sweep.startedAt ?? sweep.dueAt);
   const ends = steps
     .filter((step) => isDrawn(step) && !isAfterWait(step, sweep.approvedAt))
-    .map((step) => Date.parse(step.to ?? look.now) - fromMs);
+    .map((step) => Date.parse(step.to ?? context.now) - fromMs);
   return {fromMs, ms: Math.max(1, (usual?.seconds ?? 0) * 1_000, ...ends)};
 }
 
@@ -446,11 +458,11 @@ function isAfterWait({from}: Step, approvedAt: string | null): boolean {
 }
 
 /** Percent of the width; the words beside it say the same. */
-function drawBar(step: Step, {fromMs, ms}: Scale, look: Look): SafeHtml | string {
+function renderBar(step: Step, {fromMs, ms}: Scale, context: PageContext): SafeHtml | string {
   if (!isDrawn(step)) return '';
   const percent = (part: number) => Math.round((1_000 * Math.max(0, part)) / ms) / 10;
   const at = Math.min(percent(Date.parse(step.from ?? '') - fromMs), 99);
-  const width = Math.min(Math.max(percent(lengthOf(step, look.now) ?? 0), 0.5), 100 - at);
+  const width = Math.min(Math.max(percent(lengthOf(step, context.now) ?? 0), 0.5), 100 - at);
   const usual =
     step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
   return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
@@ -490,13 +502,13 @@ export const approve = defineAction({
     const sweep = isId(sweepId) ? await readSweep(db, sweepId) : null;
     if (sweep === null || !seen.some(({accountId}) => accountId === sweep.accountId))
       throw notThere(`sweep ${JSON.stringify(sweepId)}`);
-    const approved = await letThrough(db, sweep);
+    const approved = await approveDeletions(db, sweep);
     return {
       subject: `sweep ${sweepId}`,
       accountId: sweep.accountId,
       before: {state: sweep.state, reasons: sweep.reasons},
       after: {state: approved.state},
-      said: `${tellLetThrough(approved)}.`,
+      said: `${describeApproval(approved)}.`,
     };
   },
 });

@@ -109,7 +109,7 @@ export function paceOf({
  * `1,500 of about 3,000 records, 310 a second, 5 s left` @param isExact - the total is known, not
  * guessed
  */
-export function tellPace(
+export function describePace(
   {done, total, perSecond, leftMs}: Pace,
   {things, isExact = false}: {readonly things: string; readonly isExact?: boolean},
 ): string {
@@ -117,13 +117,13 @@ export function tellPace(
     total === null
       ? `${formatNumber(done)} ${things} so far`
       : `${formatNumber(done)} of ${isExact ? '' : 'about '}${formatNumber(total)} ${things}`;
-  const rate = perSecond === null ? [] : [tellRate(perSecond)];
+  const rate = perSecond === null ? [] : [describeRate(perSecond)];
   const left = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} left`];
   return [far, ...rate, ...left].join(', ');
 }
 
 /** `310 a second`; of slow work `12 a minute`. */
-export function tellRate(perSecond: number): string {
+export function describeRate(perSecond: number): string {
   if (perSecond >= 2) return `${formatNumber(Math.round(perSecond))} a second`;
   return `${formatNumber(Math.max(1, Math.round(perSecond * 60)))} a minute`;
 }

@@ -19,7 +19,7 @@ const longestWord = 20;
  * too small for it, the widest texts are folded; where that is not enough, each row is a list of
  * its cells.
  */
-export function drawTable(
+export function formatTable(
   head: readonly string[],
   rows: readonly (readonly (string | number)[])[],
   {numbers = [], width = null}: TableLayout = {},
@@ -36,7 +36,9 @@ export function drawTable(
     return {isNumber, width, least: isNumber ? width : leastWidth(texts)};
   });
   const fitted = width === null ? columns : fitColumns(columns, width);
-  return fitted === null ? drawLists(head, cells, width ?? 0) : drawGrid([head, ...cells], fitted);
+  return fitted === null
+    ? formatLists(head, cells, width ?? 0)
+    : formatGrid([head, ...cells], fitted);
 }
 
 interface Column {
@@ -52,7 +54,7 @@ function leastWidth(texts: readonly string[]): number {
 }
 
 /** @param rows - the first one is the head */
-function drawGrid(rows: readonly (readonly string[])[], columns: readonly Column[]): string {
+function formatGrid(rows: readonly (readonly string[])[], columns: readonly Column[]): string {
   const folded = rows.map((row) =>
     columns.map(({width}, column) => foldCell(row[column] ?? '', width)),
   );
@@ -63,13 +65,13 @@ function drawGrid(rows: readonly (readonly string[])[], columns: readonly Column
   }));
   const rule = (left: string, joint: string, right: string) =>
     left + tight.map(({width}) => '─'.repeat(width + 2)).join(joint) + right;
-  const [head = [], ...body] = folded.map((row) => drawRow(row, tight));
+  const [head = [], ...body] = folded.map((row) => formatRow(row, tight));
   const middle = body.length === 0 ? [] : [rule('├', '┼', '┤'), ...body.flat()];
   return [rule('┌', '┬', '┐'), ...head, ...middle, rule('└', '┴', '┘')].join('\n');
 }
 
 /** The lines of a row, as many as its longest cell has. */
-function drawRow(row: readonly string[], columns: readonly Column[]): string[] {
+function formatRow(row: readonly string[], columns: readonly Column[]): string[] {
   const cells = row.map((cell) => cell.split('\n'));
   const height = Math.max(...cells.map(({length}) => length));
   return Array.from({length: height}, (_, line) => {
@@ -130,18 +132,18 @@ function cutAt(text: string, width: number): string[] {
   return [...lines, open];
 }
 
-function drawLists(
+function formatLists(
   head: readonly string[],
   cells: readonly (readonly string[])[],
   width: number,
 ): string {
   const label = Math.max(...head.map(countColumns)) + 2;
-  const drawRow = (row: readonly string[]) =>
+  const formatOne = (row: readonly string[]) =>
     head.flatMap((title, column) => {
       const text = row[column] ?? '';
       if (text === '') return [];
       const first = title + ' '.repeat(label - countColumns(title));
       return foldWords(text.replaceAll('\n', ' '), {width, first, next: ' '.repeat(label)});
     });
-  return cells.map((row) => drawRow(row).join('\n')).join('\n\n');
+  return cells.map((row) => formatOne(row).join('\n')).join('\n\n');
 }

@@ -30,7 +30,7 @@ export function toPrintable(text: string): string {
 export const formulaStart = '^[-=+@\\t\\r]';
 
 /** Writes the text that was asked for, to standard output. */
-export function tell(text: string): void {
+export function printOut(text: string): void {
   process.stdout.write(toPrintable(text));
 }
 
@@ -38,13 +38,13 @@ export function tell(text: string): void {
  * Writes whole lines for a person to standard output; to a terminal none that it would break, and
  * marked words in their colours where it has them.
  */
-export function tellFolded(text: string): void {
+export function printFolded(text: string): void {
   const folded = toWidth(toPrintable(text), process.stdout);
   process.stdout.write(hasColours(process.stdout) ? paint(folded) : dropMarks(folded));
 }
 
 /** Writes the whole lines that go beside it, to standard error, for a person as well. */
-export function tellAside(text: string): void {
+export function printErr(text: string): void {
   process.stderr.write(toWidth(toPrintable(text), process.stderr));
 }
 
@@ -58,15 +58,15 @@ function toWidth(text: string, stream: TerminalStream): string {
  * alone.
  * @param step - `starting Postgres in .fieldmirror/postgres`
  */
-export function tellStep(step: string): void {
-  tellAside(`${step} …\n`);
+export function printStep(step: string): void {
+  printErr(`${step} …\n`);
 }
 
 /**
  * Passes on what a line editor draws while a person types: it moves the cursor, and holds no text
  * but ours and the person's.
  */
-export function drawAside(chunk: Uint8Array): void {
+export function printKeystrokes(chunk: Uint8Array): void {
   process.stderr.write(chunk);
 }
 

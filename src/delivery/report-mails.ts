@@ -17,8 +17,8 @@ import {
 import {openSmtp, type SendMeans, sendEmail} from '../feed/receivers.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {refreshStar} from '../star/refresh-star.ts';
-import {keepReported, readReport} from '../star/report.ts';
-import {drawReportMail} from '../star/report-mail.ts';
+import {readReport, saveReported} from '../star/report.ts';
+import {renderReportMail} from '../star/report-mail.ts';
 
 /** A weekly report that is due. */
 export interface DueReport {
@@ -100,13 +100,13 @@ async function makeReportMails(
     );
     if (rowCount === null || rowCount === 0) return 0;
     const report = await readReport(client, accountId, {list, week});
-    const {subject, text, html} = drawReportMail(report, consoleUrl);
+    const {subject, text, html} = renderReportMail(report, consoleUrl);
     await client.query(
       `UPDATE sync.report_mails SET subject = $4, body_text = $5, body_html = $6
         WHERE list = $1 AND account_id = $2 AND week = $3`,
       [list, accountId, week, subject, text, html],
     );
-    await keepReported(client, accountId, {figures: report.figures, list});
+    await saveReported(client, accountId, {figures: report.figures, list});
     return rowCount;
   });
 }

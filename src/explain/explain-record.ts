@@ -63,7 +63,7 @@ export async function findRecord(
 }
 
 /** The words for a record that is not here: what the service said of it, and how to ask. */
-export async function tellAbsence(
+export async function describeAbsence(
   db: Queryable,
   {
     stream,
@@ -100,7 +100,7 @@ export async function readFieldStory(
   const schedules = await listSchedules(db, {accountId});
   const said = findSaid(versions, field);
   const place = number === null ? null : {accountId, stream: stream.name, number};
-  return tellField(versions, field, {
+  return buildFieldStory(versions, field, {
     said,
     proof: said === null || place === null ? null : await readLastProof(db, place, said.validFrom),
     wishes: await listOpenWishes(db, {table: stream.table.name, rowId: versions[0].rowId}),
@@ -145,7 +145,7 @@ interface Run {
 }
 
 /** A wish for the field that is on its way to the service. */
-interface Wanted extends Pick<OpenWish, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
+interface OpenFieldWish extends Pick<OpenWish, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
   /** Absent where the record is to be deleted. */
   readonly lastSaid?: ChangeValue;
 }
@@ -169,7 +169,7 @@ export interface FieldStory {
   /**
    * The open change that wants this value, and the service's last value; null when there is none.
    */
-  readonly wanted: Wanted | null;
+  readonly wanted: OpenFieldWish | null;
   /** Sweeps of the stream that come round by themselves, the next first. */
   readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
   /** The newest first. */
@@ -184,7 +184,7 @@ export interface FieldStory {
  * @param known.proof - the last certified sweep that covered the record after that version was
  *   written
  */
-function tellField(
+function buildFieldStory(
   versions: readonly [Version, ...Version[]],
   field: string,
   known: {
@@ -224,7 +224,7 @@ export function originOf(versions: readonly [Version, ...Version[]], field: stri
 }
 
 /** The first wish has the service's last value as its base; the last wish counts. */
-function findWanted(wishes: readonly OpenWish[], field: string): Wanted | null {
+function findWanted(wishes: readonly OpenWish[], field: string): OpenFieldWish | null {
   const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);
   const last = about.at(-1);
   if (last === undefined) return null;
@@ -306,19 +306,19 @@ function isSame(one: Run, other: Run): boolean {
 }
 
 /** The story for a person. */
-export function drawField(story: FieldStory): string {
+export function formatField(story: FieldStory): string {
   const {value, writer, earlier} = story;
   const deleted = story.isDeleted ? ', in a row that is marked deleted' : '';
   const lines = [
     `  value        ${showValue(value)}${deleted}`,
     `  written by   ${describeWriter(writer, story.field)}`,
-    ...drawWanted(story),
+    ...formatWanted(story),
     `  since        ${since(story.since)}`,
     ...(story.removedAt === null
       ? []
       : [`  until        ${since(story.removedAt)}, when the row was removed here`]),
-    `  last true    ${drawLastKnown(story)}`,
-    ...drawNextLooks(story.nextLooks).map(
+    `  last true    ${formatLastKnown(story)}`,
+    ...formatNextLooks(story.nextLooks).map(
       (look, at) => `  ${(at === 0 ? 'next look' : '').padEnd(12)} ${look}`,
     ),
   ];
@@ -327,11 +327,11 @@ export function drawField(story: FieldStory): string {
   return [
     ...lines,
     'earlier values, the newest first',
-    ...earlier.map((run) => drawRun(run, story.field)),
+    ...earlier.map((run) => formatRun(run, story.field)),
   ].join('\n');
 }
 
-function drawWanted({wanted}: FieldStory): string[] {
+function formatWanted({wanted}: FieldStory): string[] {
   if (wanted === null) return [];
   const {changeId, operation, state, requestedAt, lastSaid} = wanted;
   const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
@@ -340,7 +340,7 @@ function drawWanted({wanted}: FieldStory): string[] {
   return [`  on its way   ${what} ${change}${said}`];
 }
 
-function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
+function formatLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
   if (removedAt !== null) return 'not known: the row is no longer here';
   if (wanted !== null) return `not yet: fieldmirror changes show ${wanted.changeId}`;
   if (lastKnownTrue === null)
@@ -350,13 +350,13 @@ function drawLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
   return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
 }
 
-function drawNextLooks(looks: FieldStory['nextLooks']): string[] {
+function formatNextLooks(looks: FieldStory['nextLooks']): string[] {
   if (looks.length === 0)
     return ['none is planned; fieldmirror start plans them, fieldmirror sync looks at once'];
   return looks.map((look) => `${look.nextDueAt}: ${describeLook(look)}`);
 }
 
-function drawRun({value, isDeleted, from, to, writer}: Run, field: string): string {
+function formatRun({value, isDeleted, from, to, writer}: Run, field: string): string {
   const deleted = isDeleted ? ' (row marked deleted)' : '';
   const span = `${from} to ${to ?? 'now'}`;
   return `  ${span}: ${showValue(value)}${deleted}, by ${describeWriter(writer, field)}`;
@@ -392,7 +392,7 @@ const nothing: Version['fields'] = new Map();
  * @param versions - the newest first
  * @param deletions - every answer that the row was marked deleted for
  */
-export function tellRow(
+export function readRowEvents(
   versions: readonly Version[],
   deletions: readonly NumberAnswer[],
 ): RowEvent[] {
@@ -448,12 +448,12 @@ function compare(from: Version['fields'], to: Version['fields']): RowEvent['chan
 }
 
 /** The story for a person. */
-export function drawRow(events: readonly RowEvent[]): string {
-  return events.flatMap(drawEvent).join('\n');
+export function formatRow(events: readonly RowEvent[]): string {
+  return events.flatMap(formatEvent).join('\n');
 }
 
 /** A change of the row that is on its way. */
-export function drawWish({
+export function formatWish({
   changeId,
   operation,
   fields,
@@ -469,7 +469,7 @@ export function drawWish({
   return [head, ...lines].join('\n');
 }
 
-function drawEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
+function formatEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
   const head = `${at}  ${nameEvent(what, changes.length)}, by ${describeWriter(writer)}`;
   const said =
     evidence === null

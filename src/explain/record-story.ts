@@ -13,7 +13,7 @@ import {
   type FoundRecord,
   originOf,
   type RowEvent,
-  tellRow,
+  readRowEvents,
 } from './explain-record.ts';
 import {
   fieldColumns,
@@ -24,7 +24,7 @@ import {
 } from './record-versions.ts';
 
 /** One value of a record, and where it came from. */
-export interface ToldValue {
+export interface ExplainedValue {
   readonly field: string;
   readonly value: unknown;
   /** How its column keeps it; null where it is kept in `extra`, as text or as it was nested. */
@@ -38,7 +38,7 @@ export interface ToldValue {
 }
 
 /** A version: what happened to the record, and the moment at which it can be looked at. */
-export interface ToldVersion extends RowEvent {
+export interface ExplainedVersion extends RowEvent {
   /** Counted from the oldest, from 1. */
   readonly event: number;
 }
@@ -62,13 +62,13 @@ export interface RecordStory {
   /** When its row left the warehouse; null where it is here. */
   readonly removedAt: string | null;
   /** Those with a column or a name in mart; those that are empty are named alone. */
-  readonly values: readonly ToldValue[];
+  readonly values: readonly ExplainedValue[];
   readonly emptyFields: readonly string[];
   /** Those that no column takes. */
-  readonly attributes: readonly ToldValue[];
+  readonly attributes: readonly ExplainedValue[];
   readonly wanted: readonly OpenWish[];
   readonly pointedAt: readonly PointedAt[];
-  readonly parts: readonly ToldParts[];
+  readonly parts: readonly ExplainedParts[];
   /**
    * The version that is looked at, counted from the oldest, from 1; and when each began, the oldest
    * first.
@@ -76,7 +76,7 @@ export interface RecordStory {
   readonly version: number;
   readonly moments: readonly string[];
   /** The newest first. */
-  readonly events: readonly ToldVersion[];
+  readonly events: readonly ExplainedVersion[];
   /** Where the next older events begin; null where there are none. */
   readonly olderFrom: number | null;
 }
@@ -112,29 +112,29 @@ export async function readRecordStory(
     externalKey: textOf(fields, 'external_key'),
     name: textOf(fields, 'name'),
     isThere: moment.versions !== null,
-    ...tellDeletion(moment.versions, deletions),
+    ...readDeletion(moment.versions, deletions),
     removedAt: asked.at === null ? newest.validTo : null,
-    ...tellValues(found, {versions: moment.versions, promoted}),
+    ...readValues(found, {versions: moment.versions, promoted}),
     ...{wanted: asked.at === null ? wanted : [], pointedAt, parts},
     version: moment.version,
     moments: versions.map(({validFrom}) => validFrom).toReversed(),
-    ...cutEvents(tellRow(versions, deletions), asked.skipped),
+    ...cutEvents(readRowEvents(versions, deletions), asked.skipped),
   };
 }
 
-function tellDeletion(
+function readDeletion(
   versions: readonly [Version, ...Version[]] | null,
   deletions: readonly NumberAnswer[],
 ): Pick<RecordStory, 'deletedSince' | 'evidence'> {
   if (versions?.[0].isDeleted !== true) return {deletedSince: null, evidence: null};
-  const deletion = tellRow(versions, deletions).findLast(({what}) => what === 'deleted');
+  const deletion = readRowEvents(versions, deletions).findLast(({what}) => what === 'deleted');
   return {
     deletedSince: deletion?.at ?? versions[0].validFrom,
     evidence: deletion?.evidence ?? null,
   };
 }
 
-function tellValues(
+function readValues(
   {stream, versions: [newest]}: FoundRecord,
   {
     versions,
@@ -148,7 +148,7 @@ function tellValues(
   const {fields} = versions[0];
   const types = new Map(stream.table.columns.map(({name, type}) => [name, type]));
   const columns = fieldColumns(stream.table);
-  const tell = (field: string): ToldValue => {
+  const tell = (field: string): ExplainedValue => {
     const {value, from, writer} = originOf(versions, field);
     const now = newest.fields.get(field) ?? null;
     const differs = newest !== versions[0] && JSON.stringify(now) !== JSON.stringify(value);
@@ -157,7 +157,7 @@ function tellValues(
     return {field, value, type, promotedAs, since: from, writer, ...(differs ? {now} : {})};
   };
   const named = [...columns, ...promoted.keys()].map(tell);
-  const isEmpty = (told: ToldValue) =>
+  const isEmpty = (told: ExplainedValue) =>
     (told.value === null || told.value === '') && !('now' in told);
   const rest = [...new Set([...fields.keys(), ...newest.fields.keys()])].filter(
     (field) => !columns.includes(field) && !promoted.has(field),
@@ -229,21 +229,21 @@ function sortable(instant: string): string {
 }
 
 /** A part at the moment that is looked at, and how it differs from now. */
-export interface ToldPart extends RowPart {
+export interface ExplainedPart extends RowPart {
   readonly since: string;
   /** Null where it is the same now, or now is looked at. */
   readonly differs: 'changed since' | 'deleted since' | null;
 }
 
 /** The parts of one kind. */
-export interface ToldParts {
+export interface ExplainedParts {
   readonly table: string;
   /** The stream that has a page for each of them; null for mere parts. */
   readonly stream: StreamName | null;
   /** The field by which their pages are known. */
   readonly key: string;
   readonly columns: readonly string[];
-  readonly rows: readonly ToldPart[];
+  readonly rows: readonly ExplainedPart[];
   /** How many there are now that were not there at the moment. */
   readonly laterCount: number;
   readonly hasMore: boolean;
@@ -315,7 +315,7 @@ async function readRecordParts(
     readonly fields: Version['fields'];
     readonly at: string | null;
   },
-): Promise<ToldParts[]> {
+): Promise<ExplainedParts[]> {
   const kinds = kindsOf(stream).flatMap((kind) => {
     const value = record.fields.get(kind.field);
     return typeof value === 'string' ? [{...kind, value}] : [];
@@ -328,7 +328,7 @@ async function readKind(
   db: Queryable,
   {table, column, value}: Kind & {readonly value: string},
   {accountId, at}: {readonly accountId: string; readonly at: string | null},
-): Promise<ToldParts> {
+): Promise<ExplainedParts> {
   const columns = shown[table.name] ?? [];
   const asked = {accountId, column, value, columns, limit: most + 1};
   const now = await readParts(db, table, {...asked, at: null});
@@ -349,7 +349,7 @@ async function readKind(
   };
 }
 
-function compare(then: RowPart, now: RowPart | undefined): ToldPart['differs'] {
+function compare(then: RowPart, now: RowPart | undefined): ExplainedPart['differs'] {
   if (now === undefined || now.since === then.since) return null;
   return now.isDeleted ? 'deleted since' : 'changed since';
 }
@@ -388,7 +388,7 @@ async function readPointedAt(
 /** The story with personal values replaced; empty ones stay empty. */
 export function hideRecord(story: RecordStory, hidden: string): RecordStory {
   const hide = hider(story.stream, hidden);
-  const hideValue = (told: ToldValue): ToldValue => ({
+  const hideValue = (told: ExplainedValue): ExplainedValue => ({
     ...told,
     value: hide(told.field, told.value),
     ...('now' in told ? {now: hide(told.field, told.now)} : {}),

@@ -24,7 +24,7 @@ import {allStreams, allTables, isPersonal} from '../streams/all.ts';
 import type {StreamName} from '../streams/stream.ts';
 
 /** A record, as a list has it. */
-export interface ToldRecord extends Omit<FoundRow, 'table' | 'accountId'> {
+export interface RecordHit extends Omit<FoundRow, 'table' | 'accountId'> {
   readonly stream: StreamName;
   readonly account: string;
   /** What it was found by; null where it was not looked for. */
@@ -35,11 +35,11 @@ export interface ToldRecord extends Omit<FoundRow, 'table' | 'accountId'> {
 export interface SearchStory {
   /** Null where nothing was typed. */
   readonly sought: string | null;
-  readonly hits: readonly ToldRecord[];
+  readonly hits: readonly RecordHit[];
   readonly hasMore: boolean;
   /** Records next to what was typed, where there is no hit. */
-  readonly nearest: readonly ToldRecord[];
-  readonly latest: readonly ToldRecord[];
+  readonly nearest: readonly RecordHit[];
+  readonly latest: readonly RecordHit[];
   /** False where personal data is hidden: then nothing is found by it either. */
   readonly isByWords: boolean;
 }
@@ -63,7 +63,7 @@ export async function searchRecords(
   typed: string | null,
 ): Promise<SearchStory> {
   const accountIds = accounts.map(({accountId}) => accountId);
-  const tell = (row: FoundRow | Hit) => tellRecord(row, accounts);
+  const tell = (row: FoundRow | Hit) => toRecordHit(row, accounts);
   const sought = typed?.trim().slice(0, longest) ?? '';
   const none = {hits: [], hasMore: false, nearest: [], latest: [], isByWords: true};
   if (accountIds.length === 0) return {...none, sought: sought === '' ? null : sought};
@@ -87,7 +87,7 @@ export async function searchRecords(
  * know it.
  */
 export function hideSearch(story: SearchStory, hidden: string): SearchStory {
-  const hide = (records: readonly ToldRecord[]) =>
+  const hide = (records: readonly RecordHit[]) =>
     records.map((record) => ({...record, name: record.name === null ? null : hidden}));
   const isNumber = story.sought !== null && readSought(story.sought).number !== null;
   return {
@@ -127,17 +127,17 @@ export async function findNeighbours(
   return await findNearNumbers(db, own, {accountIds, number, limit: 3});
 }
 
-function tellRecord(
+function toRecordHit(
   {table, accountId, ...row}: FoundRow & {readonly by?: Hit['by']},
   accounts: readonly Account[],
-): ToldRecord {
+): RecordHit {
   const stream = allStreams.find((candidate) => candidate.table.name === table);
   if (stream === undefined) throw new TypeError(`${table}: no stream has this table`);
   const account = accounts.find((candidate) => candidate.accountId === accountId);
   return {by: null, ...row, stream: stream.name, account: account?.name ?? ''};
 }
 
-export interface ToldField extends Omit<Field, 'accountId'> {
+export interface FieldHit extends Omit<Field, 'accountId'> {
   readonly account: string;
   /** Of a single field up to three values of late; none of a secret, which is not kept. */
   readonly examples: readonly string[];
@@ -152,7 +152,7 @@ export interface FieldsStory {
   readonly table: string;
   /** The one field that is looked at; null: all of the table. */
   readonly field: string | null;
-  readonly fields: readonly ToldField[];
+  readonly fields: readonly FieldHit[];
   readonly hasMore: boolean;
   /** Of the last `days` days: of every table, or of the field that is looked at. */
   readonly events: readonly (Omit<FieldEvent, 'accountId'> & {readonly account: string})[];

@@ -439,7 +439,7 @@ export async function deleteDeadLetter(db: Queryable, letterId: string): Promise
 }
 
 /** The account, tables and columns that are sent to a subscriber: `acme: jobs: name, status`. */
-export function tellHookScope({
+export function describeHookScope({
   account,
   tables,
   columns,

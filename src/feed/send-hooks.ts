@@ -28,7 +28,7 @@ import {
 } from './hooks.ts';
 import {openAccess, parseTarget, type SendMeans, sendSigned} from './receivers.ts';
 
-interface KeeperDeps {
+interface HookSenderDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
   /** Of a session of our own, to listen at: no pooler in between. */
@@ -48,7 +48,7 @@ const afterFailureMs = 200;
 const atOnce = 8;
 
 export class FeedKeeper {
-  readonly #deps: KeeperDeps;
+  readonly #deps: HookSenderDeps;
   readonly #pulses: {readonly feed: Pulse; readonly hooks: Pulse};
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
@@ -56,7 +56,7 @@ export class FeedKeeper {
   #isWanted = false;
   #isListening = false;
 
-  constructor(deps: KeeperDeps) {
+  constructor(deps: HookSenderDeps) {
     this.#deps = deps;
     this.#pulses = deps.pulses ?? {feed: new Pulse(), hooks: new Pulse()};
   }
@@ -149,7 +149,7 @@ export class FeedKeeper {
   }
 }
 
-interface HookDeps extends Pick<KeeperDeps, 'pool' | 'log' | 'means'> {
+interface HookDeps extends Pick<HookSenderDeps, 'pool' | 'log' | 'means'> {
   readonly signal: AbortSignal;
   /** Is told each time that the subscriber was sent a batch, or moved on. */
   readonly onMoved?: () => void;

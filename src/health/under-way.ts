@@ -5,7 +5,7 @@
 import {countMovingChanges} from '../changes/change-health.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {describeChanges} from '../changes/words.ts';
-import {formatElapsed, formatNumber, paceOf, tellPace, type UnderWay} from '../core/format.ts';
+import {describePace, formatElapsed, formatNumber, paceOf, type UnderWay} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeOperation} from '../streams/table.ts';
 import type {Sweep, SweepCounts, SweepEnd, SweepMode, SweepStage} from '../sweeps/sweeps.ts';
@@ -82,7 +82,7 @@ export function describeSweep(sweep: RunningSweep & Named): UnderWay {
       : {done: records, total: null, perSecond: null, leftMs: null};
   const far =
     stage === 'read'
-      ? tellPace(pace, {things: 'records'})
+      ? describePace(pace, {things: 'records'})
       : `${formatNumber(records)} records read`;
   return {account, pace, text: `${nameSweep(sweep)}: ${far}${stages[stage]}`};
 }
@@ -108,7 +108,7 @@ export function nameSweep({
 }
 
 /** `sweep 12 of jobs (acme) certified: 3,332 records, 4 changed, in 2.1 s` */
-export function tellSweepEnd(
+export function describeSweepEnd(
   sweep: NamedSweep,
   {
     state,
@@ -116,10 +116,10 @@ export function tellSweepEnd(
     durationMs,
   }: {readonly state: SweepEnd; readonly counts: SweepCounts; readonly durationMs: number},
 ): string {
-  return `${nameSweep(sweep)} ${state}: ${tellCounts(counts)}, in ${formatElapsed(durationMs)}`;
+  return `${nameSweep(sweep)} ${state}: ${describeCounts(counts)}, in ${formatElapsed(durationMs)}`;
 }
 
-function tellCounts(counts: SweepCounts): string {
+function describeCounts(counts: SweepCounts): string {
   const {records, inserted, updated, revived, tombstoned, quarantined} = counts;
   const changes = [
     [inserted, 'new'],
@@ -146,7 +146,7 @@ interface NamedChange {
 }
 
 /** `change 17, update customers 12 (acme), done in 0.4 s` */
-export function tellChangeEnd(
+export function describeChangeEnd(
   {changeId, operation, table, number, rowId, accountName}: NamedChange,
   {state, durationMs}: {readonly state: ChangeState; readonly durationMs: number},
 ): string {

@@ -47,7 +47,7 @@ export function readTime(text: string, timeZone: string): string {
 }
 
 /** A value wanted: text for numbers too, so that no digit is lost. */
-export type Wanted = string | boolean | null | readonly string[];
+export type WantedValue = string | boolean | null | readonly string[];
 
 /** A row, named in one of several ways. */
 export interface Reference {
@@ -61,13 +61,13 @@ export interface ChangeRequest extends Omit<Reference, 'external_key'> {
   /** Of an update beside number or row_id, or of a create: the key to set; null removes it. */
   readonly external_key?: string | null | undefined;
   readonly operation: 'create' | 'update' | 'delete' | 'upsert';
-  readonly fields?: Readonly<Record<string, Wanted | undefined>> | undefined;
+  readonly fields?: Readonly<Record<string, WantedValue | undefined>> | undefined;
   readonly parent?: (Reference & {readonly index?: number | undefined}) | undefined;
   readonly hold?: boolean | undefined;
   /** A cursor of the feed: the changes are compared with what the author had read by then. */
   readonly seen?: string | undefined;
   /** The values that the author had read, of some fields. */
-  readonly was?: Readonly<Record<string, Wanted | undefined>> | undefined;
+  readonly was?: Readonly<Record<string, WantedValue | undefined>> | undefined;
 }
 
 const changesAtOnce = 500;
@@ -369,7 +369,7 @@ export function isOneChosen(body: {change_ids?: unknown; filter?: unknown}): boo
 }
 
 /** A request, as it was sent. */
-export interface AskedQuery<Schema extends z.ZodType> {
+export interface SentQuery<Schema extends z.ZodType> {
   readonly body: z.infer<Schema>;
   /** The address it came from. */
   readonly address: string;

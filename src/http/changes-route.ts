@@ -120,7 +120,7 @@ async function* writeInLines(
 ): AsyncGenerator<WrittenLine[], void, void> {
   const sent = splitLines(body);
   const totals = {changed: 0, unchanged: 0, refused: 0, left: sent.length};
-  const work = async (lines: readonly AskedLine[]) => {
+  const work = async (lines: readonly LineRequest[]) => {
     const written = await writeBatch(pool, key, {lines, batch});
     for (const {state} of written)
       totals[state === null ? 'refused' : state === 'unchanged' ? 'unchanged' : 'changed']++;
@@ -135,14 +135,14 @@ async function* writeInLines(
 }
 
 /** A line as it is read when its turn comes: all of them would take much memory. */
-interface AskedLine {
+interface LineRequest {
   readonly line: number;
   readonly request: ChangeRequest | HttpProblem;
 }
 
 /** The batches of each step: the first one alone, then two side by side where they are apart. */
-function* inSteps(sent: readonly SentLine[]): Generator<AskedLine[][], void, void> {
-  let asked: AskedLine[] = [];
+function* inSteps(sent: readonly SentLine[]): Generator<LineRequest[][], void, void> {
+  let asked: LineRequest[] = [];
   for (let at = 0; at < sent.length; ) {
     const most = at === 0 ? batchSize : 2 * batchSize;
     for (const {line, bytes} of sent.slice(at + asked.length, at + most))
@@ -159,7 +159,7 @@ function* inSteps(sent: readonly SentLine[]): Generator<AskedLine[][], void, voi
 async function writeBatch(
   pool: pg.Pool,
   key: AccountKey,
-  {lines, batch}: {readonly lines: readonly AskedLine[]; readonly batch: string | null},
+  {lines, batch}: {readonly lines: readonly LineRequest[]; readonly batch: string | null},
 ): Promise<Written[]> {
   return await inTransaction(pool, async (client) => {
     if (!(await isKeyInUse(client, key.apiKeyId))) throw new HttpProblem(401, 'unauthorized');
@@ -176,13 +176,13 @@ async function writeBatch(
       }
     }
     const results = (await readResults(client, key, made)).values();
-    return lines.map(({line}) => refused.get(line) ?? tell(line, results.next().value));
+    return lines.map(({line}) => refused.get(line) ?? writtenOf(line, results.next().value));
   });
 }
 
 /** The lines in their order; those that may be made in few statements together. */
-function inRuns(asked: readonly AskedLine[]): (readonly AskedLine[])[] {
-  const runs: {readonly kind: string | null; readonly lines: AskedLine[]}[] = [];
+function inRuns(asked: readonly LineRequest[]): (readonly LineRequest[])[] {
+  const runs: {readonly kind: string | null; readonly lines: LineRequest[]}[] = [];
   for (const one of asked) {
     const kind = kindOf(one);
     const last = runs.at(-1);
@@ -193,7 +193,7 @@ function inRuns(asked: readonly AskedLine[]): (readonly AskedLine[])[] {
 }
 
 /** What all changes that are made together have alike; null for one that is made alone. */
-function kindOf({request}: AskedLine): string | null {
+function kindOf({request}: LineRequest): string | null {
   if (request instanceof HttpProblem || setsKey(request)) return null;
   const {table, hold = false, seen = null, fields = {}, was} = request;
   if (Object.values(fields).some(Array.isArray)) return null;
@@ -207,7 +207,7 @@ function kindOf({request}: AskedLine): string | null {
 async function writeRun(
   client: pg.ClientBase,
   key: AccountKey,
-  lines: readonly AskedLine[],
+  lines: readonly LineRequest[],
 ): Promise<(ApiResult | HttpProblem)[]> {
   const requests = lines.flatMap(({request}) => (request instanceof HttpProblem ? [] : [request]));
   const [{request = null} = {}] = lines;
@@ -270,7 +270,7 @@ function refuse(line: number, {body}: HttpProblem): Written {
   return {line, change_id: null, row_id: null, state: null, problem: body};
 }
 
-function tell(line: number, result: Result | undefined): Written {
+function writtenOf(line: number, result: Result | undefined): Written {
   if (result === undefined) throw new TypeError('a line has no result');
   const changeId = result.state === 'unchanged' ? null : result.change_id;
   return {line, change_id: changeId, row_id: result.row_id, state: result.state, problem: null};
@@ -341,7 +341,7 @@ const querySchema = z.strictObject({
 });
 
 /** How a request is named, and what it brings about beside its changes. */
-interface Asked {
+interface RequestScope {
   readonly batch: string | null;
   readonly ack: string | null;
   readonly idempotencyKey: string | null;
@@ -435,7 +435,7 @@ function requireBody(body: unknown): Body {
 async function makeChanges(
   pool: pg.Pool,
   key: AccountKey,
-  asked: Asked & {readonly body: Exclude<Body, Buffer>},
+  asked: RequestScope & {readonly body: Exclude<Body, Buffer>},
 ) {
   const {results, isReplay} = await writeChanges(pool, {key, ...asked});
   const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
@@ -448,7 +448,7 @@ async function makeChanges(
 }
 
 /** Lines are no one transaction: what counts for the whole request has no meaning there. */
-function refuseForLines({ack, idempotencyKey}: Asked): void {
+function refuseForLines({ack, idempotencyKey}: RequestScope): void {
   const expected = 'nothing beside lines';
   if (idempotencyKey !== null)
     throw new HttpProblem(400, 'invalid', {

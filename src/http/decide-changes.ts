@@ -23,12 +23,12 @@ import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {
-  type AskedQuery,
   chosenShape,
   isOneChosen,
   lineOf,
   listUnknown,
   oneOf,
+  type SentQuery,
   toWanted,
 } from './change-request.ts';
 import {type AccountKey, apiKeyOf, auditKey, decideAs, type Turns, WaitingPlaces} from './keys.ts';
@@ -49,7 +49,7 @@ const decideRequestSchema = z
   });
 
 /** A request for decisions. */
-type DecideAsked = AskedQuery<typeof decideRequestSchema>;
+type DecideAsked = SentQuery<typeof decideRequestSchema>;
 
 const decidedChangeSchema = z.object({
   change_id: z.string(),
@@ -196,7 +196,7 @@ async function choose(
 const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);
 
 /** A request to take changes back. */
-type UndoAsked = AskedQuery<typeof undoRequestSchema>;
+type UndoAsked = SentQuery<typeof undoRequestSchema>;
 
 const undoneChangeSchema = z.object({
   change_id: z.string(),

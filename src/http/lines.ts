@@ -260,7 +260,7 @@ async function updateTogether(
     values: readWishes(request, scope).values,
   }));
   const changeIds = await updateRows(client, writes, rows);
-  return all.map((one) => tellWritten(one, changeIds, 'update'));
+  return all.map((one) => toWritten(one, changeIds, 'update'));
 }
 
 async function deleteTogether(
@@ -271,10 +271,10 @@ async function deleteTogether(
   const rowIds = all.flatMap(({found}) => found?.rowId ?? []);
   await deleteRows(client, writes, rowIds);
   const changeIds = await readLatestChanges(client, writes.table.name, rowIds);
-  return all.map((one) => tellWritten(one, changeIds, 'delete'));
+  return all.map((one) => toWritten(one, changeIds, 'delete'));
 }
 
-function tellWritten(
+function toWritten(
   one: Resolved,
   changeIds: ReadonlyMap<string, string>,
   operation: 'update' | 'delete',

@@ -7,11 +7,11 @@ import {z} from 'zod';
 import {Secret} from '../core/secret.ts';
 import {idPattern} from '../core/text.ts';
 import {
+  describeLogin,
   isLoginText,
   type LoginResult,
   loginText,
   type SetLogin,
-  tellLogin,
 } from '../push/set-login.ts';
 import {apiKeyOf, type Turns} from './keys.ts';
 import {checkWith, HttpProblem, problemSchema} from './problem.ts';
@@ -87,7 +87,7 @@ function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps):
       const result = await turns.take(apiKeyId, () => setLogin({...asked, by}));
       const {outcome} = result;
       if (outcome !== 'set') throw toLoginProblem(outcome, result);
-      return {employee_number: number, username, detail: tellLogin(result)};
+      return {employee_number: number, username, detail: describeLogin(result)};
     },
   });
 }

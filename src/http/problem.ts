@@ -323,7 +323,7 @@ function findWrongInputs(
       expected:
         keys === null || names.length === 0 || path.length > 0
           ? wordsOf(issue.message)
-          : tellNames(names, String(at.at(-1))),
+          : describeNames(names, String(at.at(-1))),
       got: describe(valueAt(value, at)),
     }));
   });
@@ -332,7 +332,7 @@ function findWrongInputs(
 /** So many names are read at one glance; of more the nearest is told. */
 const mostNames = 16;
 
-function tellNames(names: readonly string[], typed: string): string {
+function describeNames(names: readonly string[], typed: string): string {
   return names.length <= mostNames
     ? `one of ${names.join(', ')}`
     : `a name that /v1/openapi.json lists${nearest(typed, names)}`;

@@ -8,7 +8,7 @@ import {
   type ApiRequest,
   type ApiResult,
   claimApiRequest,
-  keepApiResults,
+  saveApiResults,
 } from '../accounts/access.ts';
 import {defaultSystem} from '../core/names.ts';
 import {ackFeed} from '../feed/feed.ts';
@@ -62,7 +62,7 @@ export async function writeChanges(
       idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashBody(body)};
     const before = request === null ? null : await findBefore(client, request);
     const results = before ?? (await writeAll(client, {key, body}));
-    if (request !== null && before === null) await keepApiResults(client, request, results);
+    if (request !== null && before === null) await saveApiResults(client, request, results);
     if (ack !== null && before === null) await storePlace(client, key, ack);
     return {results: await readResults(client, key, results), isReplay: before !== null};
   });

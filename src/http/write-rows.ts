@@ -6,7 +6,7 @@ import {RecordError} from '../core/errors.ts';
 import {keysOf} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
-import {type ChangeRequest, type Reference, readTime, type Wanted} from './change-request.ts';
+import {type ChangeRequest, type Reference, readTime, type WantedValue} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {HttpProblem} from './problem.ts';
 
@@ -50,7 +50,7 @@ export interface Wishes {
   readonly employeeIds: readonly string[] | null;
 }
 
-export type Values = Readonly<Record<string, Exclude<Wanted, readonly string[]>>>;
+export type Values = Readonly<Record<string, Exclude<WantedValue, readonly string[]>>>;
 
 /**
  * The rows of an account that references name, in their order; null where there is none. They are

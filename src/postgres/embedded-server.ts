@@ -413,10 +413,10 @@ interface Place {
   readonly user: string;
 }
 
-type Mend = (place: Place) => string;
+type Fix = (place: Place) => string;
 
 /** Errors of Postgres' programs when the server does not start, and a person's next step. */
-const mends: readonly (readonly [RegExp, Mend])[] = [
+const mends: readonly (readonly [RegExp, Fix])[] = [
   [
     /was initialized by PostgreSQL version/,
     ({dataFolder}) =>

@@ -239,7 +239,7 @@ export function isLockTimeout(error: unknown): boolean {
  * @param pids - the processes of Postgres that do the work
  * @param what - the work: `migrations`
  */
-export async function tellWaits<T>(
+export async function reportWaits<T>(
   db: Db,
   {
     pids,

@@ -5,7 +5,7 @@
 
 import type {CustomerFilters} from '../api/client.ts';
 import type {Appearance} from '../changes/authored-rows.ts';
-import type {KeptConflict} from '../changes/move-changes.ts';
+import type {SavedConflict} from '../changes/move-changes.ts';
 import type {FieldRule, Rule} from '../changes/write-rules.ts';
 import {readDate} from '../core/back-off.ts';
 import {
@@ -31,7 +31,7 @@ export interface Merge {
   readonly unsent: readonly string[];
   /** Fields that the rule gives to the service. */
   readonly lost: readonly string[];
-  readonly conflicts: readonly KeptConflict[];
+  readonly conflicts: readonly SavedConflict[];
 }
 
 export interface Sides {
@@ -128,7 +128,7 @@ function ruleOf(names: readonly string[], rules: ReadonlyMap<string, FieldRule>)
   return others.length === 0 ? rule : 'ask';
 }
 
-function decide(rule: Rule, {isServiceNewer}: Sides): KeptConflict['winner'] {
+function decide(rule: Rule, {isServiceNewer}: Sides): SavedConflict['winner'] {
   if (rule === 'ask') return null;
   if (rule !== 'newest') return rule;
   if (isServiceNewer === null) return null;

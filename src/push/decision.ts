@@ -7,7 +7,7 @@
 
 import type {FieldRecord} from '../api/xml-document.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
-import type {AttemptEnd, KeptConflict, Narrowed} from '../changes/move-changes.ts';
+import type {AttemptEnd, Narrowed, SavedConflict} from '../changes/move-changes.ts';
 import type {Subject} from '../changes/request.ts';
 import type {FieldRule} from '../changes/write-rules.ts';
 import type {AccessError} from '../core/errors.ts';
@@ -35,7 +35,7 @@ export interface SendPlan {
   readonly fields: ChangeValues;
   /** The change's fields from now on, where a rule has decided conflicts. */
   readonly narrowed: Narrowed | null;
-  readonly conflicts: readonly KeptConflict[];
+  readonly conflicts: readonly SavedConflict[];
   /** Wanted fields that the service holds already. */
   readonly unsent: readonly string[];
   /**
@@ -59,7 +59,7 @@ export interface Done {
   readonly since: string;
   readonly made: Made | null;
   readonly result: ChangeResult | null;
-  readonly conflicts: readonly KeptConflict[];
+  readonly conflicts: readonly SavedConflict[];
   readonly attempt: EndedAttempt | null;
 }
 
@@ -76,7 +76,7 @@ export interface Rejected {
 export interface LeftToPerson {
   readonly what: 'conflict';
   readonly reason: string;
-  readonly conflicts: readonly KeptConflict[];
+  readonly conflicts: readonly SavedConflict[];
   readonly result: ChangeResult | null;
   readonly attempt: EndedAttempt | null;
 }
@@ -159,7 +159,7 @@ interface Finished {
   readonly sent: ChangeValues;
   readonly made?: Made | null;
   readonly unsent?: readonly string[];
-  readonly conflicts?: readonly KeptConflict[];
+  readonly conflicts?: readonly SavedConflict[];
   readonly attempt?: EndedAttempt | null;
 }
 
@@ -359,7 +359,7 @@ export interface ShownRow extends RemoteRow {
 type Place = Pick<ChangeFacts, 'writes' | 'stream'>;
 
 /** A record, of which some columns may be unknown. */
-type Told = RowSet & Partial<Pick<Remote, 'unsaid'>>;
+type PartialRecord = RowSet & Partial<Pick<Remote, 'unsaid'>>;
 
 /**
  * The element of a record that holds the change's row; null where the change is about the record
@@ -373,7 +373,7 @@ export function elementOf({writes, stream}: Place): string | null {
 /**
  * The rows of a change's table in the record of the service: the record itself, or its children.
  */
-export function listRemoteRows(place: Place, remote: Told): RemoteRow[] {
+export function listRemoteRows(place: Place, remote: PartialRecord): RemoteRow[] {
   const {writes, stream} = place;
   if (stream.table === writes.table)
     return [{number: remote.number, values: valuesOf(writes, remote.row, remote)}];
@@ -385,11 +385,15 @@ export function listRemoteRows(place: Place, remote: Told): RemoteRow[] {
 }
 
 /** The row of one record; null where it is not there. */
-export function findRemoteRow(place: Place, remote: Told, number: string): RemoteRow | null {
+export function findRemoteRow(
+  place: Place,
+  remote: PartialRecord,
+  number: string,
+): RemoteRow | null {
   return listRemoteRows(place, remote).find((row) => row.number === number) ?? null;
 }
 
-function valuesOf({table}: Writes, row: Row, remote?: Told): ChangeValues {
+function valuesOf({table}: Writes, row: Row, remote?: PartialRecord): ChangeValues {
   const values: Record<string, ChangeValue> = {};
   for (const [at, {name}] of table.columns.entries()) {
     const value = row.values[at] ?? null;

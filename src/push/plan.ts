@@ -51,7 +51,7 @@ import {atStep, type PushRun} from './run.ts';
 /** Plans the next step of a claimed change; reads the record that the plan rests on. */
 export async function plan(run: PushRun): Promise<Plan> {
   const {change} = run;
-  if (change.state === 'in_doubt') return await lookFor(run);
+  if (change.state === 'in_doubt') return await findEffect(run);
   run.stops.learn(change);
   const wait = decideWait(run);
   if (wait !== null) return wait;
@@ -83,8 +83,8 @@ async function planDelete(run: PushRun, subject: KnownSubject): Promise<Plan> {
 }
 
 /** Looks once for the effect of a doubtful request. */
-async function lookFor(run: PushRun): Promise<Plan> {
-  if (run.change.operation === 'create') return await lookForCreated(run);
+async function findEffect(run: PushRun): Promise<Plan> {
+  if (run.change.operation === 'create') return await findCreated(run);
   const subject = await readSubject(run);
   if (subject === null || subject.operation === 'create') return lackNumber(run);
   const reading = await readRemote(run, remoteNumberOf(subject));
@@ -95,7 +95,7 @@ async function lookFor(run: PushRun): Promise<Plan> {
     : decideDeleted(run, subject, reading);
 }
 
-async function lookForCreated(run: PushRun): Promise<Decision> {
+async function findCreated(run: PushRun): Promise<Decision> {
   const {number} = run.change;
   const subject = await readSubject(run);
   let candidates: Candidates = {ours: number === null ? [] : [number], older: []};

@@ -6,10 +6,10 @@ import {readOneApart, readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import type {ReadBack} from '../rows/load.ts';
+import {listMissingParts} from '../streams/missing-parts.ts';
 import {numberOf, readRows} from '../streams/record-rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {EncodedRow} from '../streams/table.ts';
-import {listUnsaid} from '../streams/unsaid-parts.ts';
 import {writeRowSets} from '../sweeps/batches.ts';
 import {type EncodedRowSet, encodeShown} from '../sweeps/packed-rows.ts';
 import {
@@ -75,7 +75,7 @@ export async function readRecordAt(
   return {
     ...remote,
     record,
-    unsaid: listUnsaid(stream, record),
+    unsaid: listMissingParts(stream, record),
     askedAt,
     dateHeader: answer.dateHeader,
   };

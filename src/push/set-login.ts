@@ -48,7 +48,7 @@ export interface LoginResult {
 }
 
 /** What became of a login and what to do next, as one text. */
-export function tellLogin({words, hint}: LoginResult): string {
+export function describeLogin({words, hint}: LoginResult): string {
   return hint === undefined ? words : `${words}. ${hint}`;
 }
 

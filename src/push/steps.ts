@@ -26,14 +26,14 @@ import {
   type FinishedClaim,
   finishChanges,
   holdForKind,
-  keepAlterations,
-  keepConflicts,
   leaveToPerson,
   oneCreate,
   onItsWay,
   postponeChange,
   rejectChange,
   resendChange,
+  saveAlterations,
+  saveConflicts,
 } from '../changes/move-changes.ts';
 import {composeRequest, type Subject} from '../changes/request.ts';
 import {RetryableError} from '../core/errors.ts';
@@ -354,7 +354,7 @@ async function writeEndings(
   endings: readonly FinishedChange[],
 ): Promise<string[]> {
   await finishChanges(client, endings.map(claimOf));
-  const stopped = await keepAlterations(client, endings.flatMap(alterationsOf));
+  const stopped = await saveAlterations(client, endings.flatMap(alterationsOf));
   for (const ending of endings) await writeOwn(client, ending);
   const assigned = endings.flatMap(assignedJobOf);
   await settleAssignments(client, assigned);
@@ -401,7 +401,7 @@ function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
 /** Writes the change's own part: its conflicts, and the number and author of a created record. */
 async function writeOwn(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
   const {change, writes} = run;
-  await keepConflicts(client, change, done.conflicts);
+  await saveConflicts(client, change, done.conflicts);
   if (change.operation !== 'create') return;
   await giveNumber(client, writes.table, {...change, key: writes.key, number: done.number});
   const author = done.values.created_by;

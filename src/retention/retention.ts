@@ -187,14 +187,14 @@ export async function setRetention(
  * `kept: quiet sweeps 7 days, …, audit for ever; pruned 12 min ago` @param now - ISO 8601, by the
  * database's clock
  */
-export function tellRetention({kinds, prunedAt}: RetentionStory, now: string): string {
-  const parts = kinds.map(({kind, days}) => `${wordsOf(kind)} ${tellDays(days)}`);
+export function describeRetention({kinds, prunedAt}: RetentionStory, now: string): string {
+  const parts = kinds.map(({kind, days}) => `${wordsOf(kind)} ${describeDays(days)}`);
   const pruned = prunedAt === null ? 'not pruned yet' : `pruned ${formatAgo(prunedAt, now)}`;
   return `kept: ${parts.join(', ')}; ${pruned}`;
 }
 
 /** `7 days`, `for ever` */
-export function tellDays(days: number | null): string {
+export function describeDays(days: number | null): string {
   return days === null ? 'for ever' : `${formatNumber(days)} days`;
 }
 
@@ -207,7 +207,7 @@ export function wordsOf(kind: RetentionName): string {
  * A sentence for somebody who asked for a thing that is not there; empty where none of its kind was
  * ever removed.
  */
-export async function tellPruned(db: Queryable, kind: RetentionName): Promise<string> {
+export async function describePruned(db: Queryable, kind: RetentionName): Promise<string> {
   const {prunedTo = null} =
     (await readRetention(db)).kinds.find((each) => each.kind === kind) ?? {};
   const left = kind === 'quiet_sweeps' ? '; sync.sweep_days has their days' : '';

@@ -122,7 +122,7 @@ function count(items: readonly unknown[]): string {
   return `${items.length} ${items.length === 1 ? 'migration' : 'migrations'}`;
 }
 
-interface Look {
+interface LoginCheck {
   readonly user: string;
   readonly database: string;
   /** Of the schemas where they are there, else of the database. */
@@ -136,7 +136,7 @@ interface Look {
  * null where it may.
  */
 export async function findMigrationLack(db: Queryable): Promise<string | null> {
-  const {rows} = await db.query<Look>(
+  const {rows} = await db.query<LoginCheck>(
     `SELECT current_user AS user, datname AS database, nspname IS NOT NULL AS "isThere",
             pg_get_userbyid(coalesce(nspowner, datdba)) AS owner,
             CASE WHEN nspname IS NULL THEN has_database_privilege(datname, 'CREATE')

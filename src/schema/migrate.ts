@@ -5,7 +5,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import {openPool} from '../postgres/database.ts';
-import {readProcessId, tellWaits, type WaitWords} from '../postgres/lock-waits.ts';
+import {readProcessId, reportWaits, type WaitWords} from '../postgres/lock-waits.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-turn.ts';
 import {renderMember} from '../star/member.ts';
 import {members, questions} from '../star/star.ts';
@@ -62,7 +62,7 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
   try {
     const pids = [await readProcessId(client)];
     const {words} = migrating;
-    const isDone = await tellWaits(own, {pids, what: 'migrations', words}, () =>
+    const isDone = await reportWaits(own, {pids, what: 'migrations', words}, () =>
       isUpToDate(own, client, migrating),
     );
     if (isDone) return 0;
@@ -98,7 +98,7 @@ async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating)
   const turn = await own.connect();
   try {
     const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
-    return await tellWaits(own, {pids, what: 'migrations', words: migrating.words}, async () => {
+    return await reportWaits(own, {pids, what: 'migrations', words: migrating.words}, async () => {
       await takeTurn(turn);
       const applied = await migrateAlone(client, migrating);
       await endTurn(turn);

@@ -82,7 +82,7 @@ export async function applySource(
   await client.query('SET LOCAL check_function_bodies = off');
   for (const {name, text} of source.files)
     await runFile(client, name, text.replace(comments, emptyLines));
-  for (const table of tables) await tellTable(client, table);
+  for (const table of tables) await applyTable(client, table);
   await client.query(dropLeftovers);
   await client.query(
     `INSERT INTO sync.source (version, hash) VALUES ($1, $2)
@@ -120,7 +120,7 @@ function lineAt(text: string, position: number): number {
   return text.slice(0, position).split('\n').length;
 }
 
-async function tellTable(client: pg.ClientBase, table: WarehouseTable): Promise<void> {
+async function applyTable(client: pg.ClientBase, table: WarehouseTable): Promise<void> {
   const {name, origin} = table;
   await client.query('SELECT history.keep($1, $2, $3)', [
     name,

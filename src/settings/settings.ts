@@ -310,7 +310,7 @@ export async function readSettingsInForce(
         file: given.get(spellPath(path)) ?? {},
         default: presetOf(section, named),
       };
-      told.push(...tellOrigins(section, named, sources, file?.name ?? null));
+      told.push(...listOrigins(section, named, sources, file?.name ?? null));
     }
   }
   return told;
@@ -318,7 +318,7 @@ export async function readSettingsInForce(
 
 type Sources = Readonly<Record<'environment' | 'file' | 'default', EntryFields>>;
 
-function tellOrigins(
+function listOrigins(
   section: Section,
   {path, entry}: Named,
   sources: Sources,

@@ -5,28 +5,28 @@ import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {
-  type DrawnAnswer,
-  drawRows,
+  type FormattedAnswer,
+  formatRows,
   kindOfColumn,
   type Sums,
   type Texts,
   toAnswerValue,
-} from './draw-answer.ts';
+} from './format-answer.ts';
 import {knowsHours, maskedColumn, type Question, renderQuestion} from './member.ts';
 import {
   type AnswerPeriod,
   type Days,
   daysBefore,
+  describePeriod,
   findAsOf,
   findPeriod,
   type TypedDays,
-  tellPeriod,
 } from './period.ts';
 import {questions} from './star.ts';
 import {tieOuts} from './tie-outs.ts';
 
 /** A question, the account it is about, and the moment. */
-interface Asked {
+interface AnswerRequest {
   readonly question: Question;
   readonly accountKey: string;
   /** Null is the present. */
@@ -47,23 +47,23 @@ export interface QuestionAnswer {
     /** The same sums over the days before the period; null where there are none to compare. */
     readonly before: (Days & {readonly total: Sums}) | null;
   };
-  readonly drawn: DrawnAnswer;
+  readonly drawn: FormattedAnswer;
   /** The keys of each row by column, such as `customer_key`: numbers of rows of the warehouse. */
   readonly keys: readonly Readonly<Record<string, string | null>>[];
 }
 
 /** The statement that anybody may run who may read `mart`. */
-export function sqlOf(asked: Asked): string {
+export function sqlOf(asked: AnswerRequest): string {
   return statementOf(asked, columnsOf(asked.question, asked.isMasked));
 }
 
-function statementOf(asked: Asked, columns: readonly string[]): string {
+function statementOf(asked: AnswerRequest, columns: readonly string[]): string {
   return `SELECT ${columns.join(', ')} FROM ${sourceOf(asked)}
      WHERE account_key = ${asked.accountKey} ORDER BY ${asked.question.order}`;
 }
 
 /** The view of a question, or its query where other days or another grouping are asked for. */
-function sourceOf({question, moment, period}: Asked): string {
+function sourceOf({question, moment, period}: AnswerRequest): string {
   const at = moment === null ? null : pg.escapeLiteral(moment);
   if (question.grouped === undefined && period?.isGiven !== true)
     return at === null ? `mart.${question.name}` : `mart.${question.name}_as_of(${at})`;
@@ -94,7 +94,7 @@ function keysOf({columns}: Question): string[] {
 /** Reads an answer, up to so many rows. */
 async function readAnswer(
   client: pg.ClientBase,
-  asked: Asked,
+  asked: AnswerRequest,
   limit: number,
 ): Promise<QuestionAnswer> {
   const {totals} = asked.question;
@@ -132,7 +132,7 @@ async function readAnswer(
       total: total === null ? null : toValues(total),
       before: before === null || days === null ? null : {...days, total: toValues(before)},
     },
-    drawn: drawRows(columns, {rows, total, before}),
+    drawn: formatRows(columns, {rows, total, before}),
     keys: all.slice(0, limit).map((row) => {
       const values = row.slice(shownColumns.length + sums.length);
       return Object.fromEntries(keyColumns.map((name, at) => [name, values[at] ?? null]));
@@ -155,7 +155,7 @@ function sumsOf(totals: readonly string[], values: readonly (string | null)[] = 
 /** The sums of the same answer over other days; null if it has no row there. */
 async function readTotal(
   client: pg.ClientBase,
-  asked: Asked,
+  asked: AnswerRequest,
   {totals, days}: {readonly totals: readonly string[]; readonly days: Days},
 ): Promise<Texts | null> {
   if (totals.length === 0) return null;
@@ -237,7 +237,7 @@ export async function prepareQuestion(
     readonly asOf: string | undefined;
     readonly isMasked?: boolean;
   },
-): Promise<Asked> {
+): Promise<AnswerRequest> {
   const moment = await findAsOf(client, accountKey, asOf);
   const account =
     moment === null ? 'mart.dim_account' : `mart.dim_account_as_of(${pg.escapeLiteral(moment)})`;
@@ -251,7 +251,7 @@ export async function prepareQuestion(
 
 /** An answer, how fresh it is, and the claims that it rests on and that do not hold. */
 export interface Answered {
-  readonly asked: Asked;
+  readonly asked: AnswerRequest;
   readonly answer: QuestionAnswer;
   readonly broken: readonly string[];
   readonly fresh: Freshness;
@@ -261,7 +261,7 @@ export interface Answered {
 
 export async function answerQuestion(
   client: pg.ClientBase,
-  asked: Asked,
+  asked: AnswerRequest,
   limit: number,
 ): Promise<Answered> {
   const countedAt = new Date().toISOString();
@@ -277,7 +277,7 @@ export async function answerQuestion(
 }
 
 /** An answer for a program. */
-export function tellAnswered({asked, answer, broken, fresh}: Answered, account: string) {
+export function describeAnswered({asked, answer, broken, fresh}: Answered, account: string) {
   const {question, moment, period} = asked;
   return {
     name: wordOf(question),
@@ -299,13 +299,13 @@ export function tellAnswered({asked, answer, broken, fresh}: Answered, account: 
  * The days and the currency of an answer for a person, such as `2026-10-01 to 2026-10-31, before:
  * 2026-09-01 to 2026-09-30` and `amounts in USD`.
  */
-export function tellScope(answered: Answered): string[] {
+export function describeScope(answered: Answered): string[] {
   const {
     asked: {question},
     fresh,
   } = answered;
   return [
-    ...tellDates(answered),
+    ...describeDates(answered),
     ...(question.money.length === 0
       ? []
       : [
@@ -317,11 +317,14 @@ export function tellScope(answered: Answered): string[] {
 }
 
 /** The days of an answer, and those that they are compared with; nothing where it has none. */
-export function tellDates({asked: {period}, answer}: Pick<Answered, 'asked' | 'answer'>): string[] {
+export function describeDates({
+  asked: {period},
+  answer,
+}: Pick<Answered, 'asked' | 'answer'>): string[] {
   const {before} = answer.json;
   const instead = period?.isGiven === true ? ', in place of the usual dates' : '';
-  const compared = before === null ? '' : `; before: ${tellPeriod(before)}`;
-  return period === null ? [] : [`${tellPeriod(period)}${instead}${compared}`];
+  const compared = before === null ? '' : `; before: ${describePeriod(before)}`;
+  return period === null ? [] : [`${describePeriod(period)}${instead}${compared}`];
 }
 
 async function checkSettings(
@@ -379,12 +382,12 @@ export async function readFreshness(client: pg.ClientBase, accountKey: string): 
 }
 
 /** An answer, or why there is none. */
-export type Told = {readonly question: Question} & (
+export type AnswerOrGap = {readonly question: Question} & (
   | {readonly answered: Answered}
   | {readonly missing: string}
 );
 
-interface Wanted extends TypedDays {
+interface AnswerOptions extends TypedDays {
   readonly accountKey: string;
   /** A day or an instant, as it was typed. */
   readonly asOf: string | undefined;
@@ -401,12 +404,12 @@ interface Wanted extends TypedDays {
 export async function readAnswers(
   pool: pg.Pool,
   asked: readonly Question[],
-  {limit, ...wanted}: Wanted,
-): Promise<readonly Told[]> {
+  {limit, ...wanted}: AnswerOptions,
+): Promise<readonly AnswerOrGap[]> {
   const client = await pool.connect();
   try {
     await beginReading(client);
-    const told: Told[] = [];
+    const told: AnswerOrGap[] = [];
     for (const question of asked) {
       const prepared = await prepareQuestion(client, question, wanted).catch((error: unknown) => {
         if (error instanceof MissingSettingError) return `It ${needsHours}`;
@@ -423,8 +426,11 @@ export async function readAnswers(
 }
 
 /** Adds the customers of jobs to the keys of answers about jobs, in one statement for all. */
-async function nameCustomers(client: pg.ClientBase, told: readonly Told[]): Promise<Told[]> {
-  const isOfJobs = (each: Told) =>
+async function nameCustomers(
+  client: pg.ClientBase,
+  told: readonly AnswerOrGap[],
+): Promise<AnswerOrGap[]> {
+  const isOfJobs = (each: AnswerOrGap) =>
     'answered' in each && each.answered.answer.json.columns.includes('customer');
   const jobs = told
     .filter(isOfJobs)

@@ -64,11 +64,11 @@ const compact = new Intl.NumberFormat('en', {notation: 'compact'});
 const valueLabel = {...text, formatter: (value: number) => compact.format(value)};
 
 /** @returns two SVG texts, of the classes `narrow` and `wide`, in the colour of the page's text */
-export function drawChart(chart: Chart): string {
-  return drawAt(chart, 'narrow') + drawAt(chart, 'wide');
+export function renderChart(chart: Chart): string {
+  return renderAt(chart, 'narrow') + renderAt(chart, 'wide');
 }
 
-function drawAt(chart: Chart, size: Size): string {
+function renderAt(chart: Chart, size: Size): string {
   const {width, height} = sizes[size];
   const drawn = init(null, null, {
     ...{renderer: 'svg', ssr: true, width},

@@ -44,19 +44,19 @@ function relationsAndState(table: Table) {
   return [...relationsOf(table), ...(isOfState ? [byState] : [])];
 }
 
-function drawColumn(table: Table, [column, , comment]: Member['columns'][number]): Yaml {
+function buildColumn(table: Table, [column, , comment]: Member['columns'][number]): Yaml {
   const key = rowKeyOf(table);
   const accepted = acceptedValues[`${table.name}.${column}`];
   const relation = relationsAndState(table).find((found) => found.column === column);
   const to = relation && `source('fieldmirror', '${relation.target}')`;
   const isKey = key.length === 1 && key[0] === column;
   const tests = [
-    ...(isKey ? [drawTest(table, 'unique'), drawTest(table, 'not_null')] : []),
-    ...(accepted === undefined ? [] : [drawTest(table, 'accepted_values', {values: accepted})]),
+    ...(isKey ? [buildTest(table, 'unique'), buildTest(table, 'not_null')] : []),
+    ...(accepted === undefined ? [] : [buildTest(table, 'accepted_values', {values: accepted})]),
     ...(relation === undefined
       ? []
       : [
-          drawTest(
+          buildTest(
             table,
             'relationships',
             {to, field: relation.key},
@@ -68,7 +68,7 @@ function drawColumn(table: Table, [column, , comment]: Member['columns'][number]
 }
 
 /** Of an answer it has a condition of its own: dbt warns of a test of a table that is left out. */
-function drawTest(table: Table, name: string, given: Yaml = {}, config: Yaml = {}): Yaml | string {
+function buildTest(table: Table, name: string, given: Yaml = {}, config: Yaml = {}): Yaml | string {
   const whole = {...config, ...(isAnswer(table) ? {enabled: isWarehouse} : {})};
   if (Object.keys({...given, ...whole}).length === 0) return name;
   return {
@@ -81,7 +81,7 @@ function drawTest(table: Table, name: string, given: Yaml = {}, config: Yaml = {
 
 const isAnswer = ({name}: Table) => name.startsWith('ask_');
 
-function drawSource(table: Table): Yaml {
+function buildSource(table: Table): Yaml {
   const key = rowKeyOf(table);
   const freshness = {
     loaded_at_field: 'jobs_fresh_as_of',
@@ -98,8 +98,8 @@ function drawSource(table: Table): Yaml {
     name: table.name,
     description: table.comment,
     ...(Object.keys(config).length === 0 ? {} : {config}),
-    ...(key.length > 1 ? {data_tests: [drawTest(table, 'unique_together', {columns: key})]} : {}),
-    columns: table.columns.map((column) => drawColumn(table, column)),
+    ...(key.length > 1 ? {data_tests: [buildTest(table, 'unique_together', {columns: key})]} : {}),
+    columns: table.columns.map((column) => buildColumn(table, column)),
   };
 }
 
@@ -117,7 +117,7 @@ const sources = {
         'A field-service business as a star: dimensions, facts, and the answers to the ' +
         'questions of an owner.',
       schema,
-      tables: [...tables, ...questions].map(drawSource),
+      tables: [...tables, ...questions].map(buildSource),
     },
   ],
 };
@@ -148,7 +148,7 @@ const dates = /(^|_)date$/;
 /** Instants and lists group nothing. */
 const others = /_key$|_at$|_as_of$|_since$|^working_hours$|^today$/;
 
-function drawDimensions(table: Table): Yaml[] {
+function buildDimensions(table: Table): Yaml[] {
   const isDimension = table.name.startsWith('dim_');
   const own = table.columns.flatMap(([name, , description]): Yaml[] => {
     if (dates.test(name))
@@ -166,7 +166,7 @@ function drawDimensions(table: Table): Yaml[] {
 /** An employee by another name: who booked a job. */
 const booker = 'booked_by_employee_key';
 
-function drawEntities(table: Table): Yaml[] {
+function buildEntities(table: Table): Yaml[] {
   const [key = '', ...more] = rowKeyOf(table);
   const own = {name: entityOfRows(table), type: 'primary', expr: key};
   const booked = {name: entityOf(booker), type: 'unique', expr: key};
@@ -180,7 +180,7 @@ function drawEntities(table: Table): Yaml[] {
   ];
 }
 
-function drawMeasure(name: MeasureName): Yaml {
+function buildMeasure(name: MeasureName): Yaml {
   const {kind, value, where, on, comment} = measures[name];
   const of = withAlias(value, null);
   return {
@@ -197,7 +197,7 @@ function drawMeasure(name: MeasureName): Yaml {
 
 const measureNames = Object.keys(measures) as MeasureName[];
 
-function drawSemanticModel(table: Table): Yaml {
+function buildSemanticModel(table: Table): Yaml {
   const own = measureNames.filter((name) => measures[name].fact === table.name);
   const [first] = own;
   return {
@@ -206,9 +206,9 @@ function drawSemanticModel(table: Table): Yaml {
     model: `ref('${table.name}')`,
     ...(first === undefined ? {} : {defaults: {agg_time_dimension: measures[first].on}}),
     ...(rowKeyOf(table).length > 1 ? {primary_entity: entityOfRows(table)} : {}),
-    entities: drawEntities(table),
-    dimensions: drawDimensions(table),
-    ...(first === undefined ? {} : {measures: own.map(drawMeasure)}),
+    entities: buildEntities(table),
+    dimensions: buildDimensions(table),
+    ...(first === undefined ? {} : {measures: own.map(buildMeasure)}),
   };
 }
 
@@ -217,7 +217,7 @@ function labelOf(name: string): string {
   return capitalise(name.replaceAll('_', ' '));
 }
 
-function drawMetric(
+function buildMetric(
   name: string,
   {comment, answer}: {readonly comment: string; readonly answer?: string},
   type: Yaml,
@@ -231,13 +231,13 @@ function drawMetric(
 
 const metrics = {
   version: 2,
-  semantic_models: modelled.filter(({name}) => name !== 'dim_date').map(drawSemanticModel),
+  semantic_models: modelled.filter(({name}) => name !== 'dim_date').map(buildSemanticModel),
   metrics: [
     ...measureNames.map((name) =>
-      drawMetric(name, measures[name], {type: 'simple', type_params: {measure: name}}),
+      buildMetric(name, measures[name], {type: 'simple', type_params: {measure: name}}),
     ),
     ...Object.entries(ratios).map(([name, ratio]) =>
-      drawMetric(name, ratio, {
+      buildMetric(name, ratio, {
         type: 'ratio',
         type_params: {numerator: ratio.of, denominator: ratio.by},
       }),
@@ -317,7 +317,7 @@ const expressed = (sql: string) => ({
   expression: {dialects: [{dialect: 'ANSI_SQL', expression: sql}]},
 });
 
-function drawDataset(table: Table): Yaml {
+function buildDataset(table: Table): Yaml {
   const own = Object.entries(ownDates[table.name] ?? {}).map(([name, sql]) => ({
     ...{name, ...expressed(withAlias(sql, null)), dimension: {is_time: true}},
   }));
@@ -334,7 +334,7 @@ function drawDataset(table: Table): Yaml {
   };
 }
 
-function drawRelationships(table: Table): Yaml[] {
+function buildRelationships(table: Table): Yaml[] {
   const isInFile = (name: string) => interchanged.some((each) => each.name === name);
   return relationsAndState(table)
     .filter(({target}) => isInFile(target))
@@ -353,7 +353,7 @@ function aggregateOf(name: MeasureName): string {
   return `${kind === 'count' ? 'COUNT' : 'SUM'}(${counted})`;
 }
 
-function drawInterchanged(name: string, sql: string, told: InterchangedMetric): Yaml {
+function buildInterchanged(name: string, sql: string, told: InterchangedMetric): Yaml {
   const {comment, answer, of} = told;
   const {fact, on} = measures[of];
   const [word] = answer?.split('.') ?? [];
@@ -392,15 +392,15 @@ const interchange = {
       name: 'fieldmirror',
       description: 'A field-service business: jobs, money, hours and visits.',
       ai_context: {instructions: 'Never add up accounts: their currencies may differ.'},
-      datasets: interchanged.map(drawDataset),
-      relationships: interchanged.flatMap(drawRelationships),
+      datasets: interchanged.map(buildDataset),
+      relationships: interchanged.flatMap(buildRelationships),
       metrics: [
         ...measureNames
           .filter((name) => measures[name].kind !== 'last')
-          .map((of) => drawInterchanged(of, aggregateOf(of), {...measures[of], of})),
+          .map((of) => buildInterchanged(of, aggregateOf(of), {...measures[of], of})),
         ...ratiosOfOneFact.map(([name, ratio]) => {
           const sql = `1.0 * ${aggregateOf(ratio.of)} / NULLIF(${aggregateOf(ratio.by)}, 0)`;
-          return drawInterchanged(name, sql, ratio);
+          return buildInterchanged(name, sql, ratio);
         }),
       ],
     },
@@ -410,7 +410,7 @@ const interchange = {
 const toYaml = (value: unknown) => stringify(value, {lineWidth: 100, aliasDuplicateObjects: false});
 
 /** The files of the package by their paths. */
-export function drawDbtPackage(): ReadonlyMap<string, string> {
+export function buildDbtPackage(): ReadonlyMap<string, string> {
   return new Map([
     ['dbt_project.yml', toYaml(project)],
     ['macros/in_place.sql', inPlace],

@@ -273,7 +273,7 @@ function renderAt(
  * like those of the star, with a form as of any moment. In its SQL `{first}` and `{last}` are the
  * first and the last date of its period.
  */
-export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'>, Told {
+export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'>, AnswerColumns {
   readonly name: `ask_${string}`;
   /** In the words of the person who asks. */
   readonly question: string;
@@ -299,12 +299,12 @@ export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersion
 }
 
 /** What differs in an answer that is grouped by something else. It has no view. */
-type Grouping = Told &
+type Grouping = AnswerColumns &
   Pick<Question, 'order' | 'key' | 'from'> &
   Partial<Pick<Question, 'question' | 'definition' | 'caveats' | 'tieOuts' | 'period' | 'needs'>>;
 
 /** The columns of an answer: all, those of money, and those that add up over its rows. */
-interface Told {
+interface AnswerColumns {
   readonly columns: readonly MemberColumn[];
   readonly money: readonly string[];
   readonly totals: readonly string[];
@@ -379,7 +379,7 @@ export function daysOfAccounts(from: string, to: string): string {
  * @param special - which are money: told with two decimals at least, and all that they have; which
  *   add up over the rows; and of a column that may name a person the key that stands for it
  */
-export function told(
+export function answerColumns(
   columns: Readonly<Record<string, string>>,
   {
     money = [],
@@ -390,7 +390,7 @@ export function told(
     readonly totals?: readonly string[];
     readonly maskedBy?: Readonly<Record<string, string>>;
   } = {},
-): Told {
+): AnswerColumns {
   const own = Object.entries(columns).map(
     ([name, comment]): MemberColumn => [
       name,

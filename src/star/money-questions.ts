@@ -2,13 +2,13 @@
 
 import {
   always,
+  answerColumns,
   lastDays,
   mondayOf,
   ofAccount,
   phoneOf,
   phoneWords,
   type Question,
-  told,
 } from './member.ts';
 
 const owedSince = (days: string) =>
@@ -93,7 +93,7 @@ export const money: readonly Question[] = [
     order: 'owed DESC, customer_key',
     comment: 'One row for each customer who owes something, by the age of the debt.',
     key: ['account_key', 'customer_key'],
-    ...told(
+    ...answerColumns(
       {
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
@@ -140,7 +140,7 @@ export const money: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month of completion: how many days each step took.',
     key: ['account_key', 'month'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         jobs: 'Jobs completed.',
@@ -178,7 +178,7 @@ export const money: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: days of sales outstanding.',
     key: ['account_key'],
-    ...told(
+    ...answerColumns(
       {
         owed: 'The receivables.',
         invoiced: 'What was invoiced in the last 91 days, with tax.',
@@ -212,7 +212,7 @@ export const money: readonly Question[] = [
       'One row for each of the last thirteen whole weeks and the one that runs: what was ' +
       'collected.',
     key: ['account_key', 'week'],
-    ...told(
+    ...answerColumns(
       {
         week: 'The Monday of the week.',
         collected: 'What was collected, less what was given back.',
@@ -240,7 +240,7 @@ export const money: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month with invoices: how many, how much, and what is unpaid.',
     key: ['account_key', 'month'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         invoices: 'Invoices.',
@@ -274,7 +274,7 @@ export const money: readonly Question[] = [
     order: 'month DESC, name, tax_entity_key',
     comment: 'One row for each month and tax: what was invoiced, and what of it is paid.',
     key: ['account_key', 'month', 'tax_entity_key'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         tax_entity_key: 'The tax: dim_tax_entity.',
@@ -309,7 +309,7 @@ export const money: readonly Question[] = [
     order: 'revenue DESC, item_key',
     comment: 'One row for each item charged in the last 365 days.',
     key: ['account_key', 'item_key'],
-    ...told(
+    ...answerColumns(
       {
         item_key: 'The item: dim_item.',
         category: 'Its category.',
@@ -353,7 +353,7 @@ export const money: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month with completed jobs: revenue, expenses, and what is left.',
     key: ['account_key', 'month'],
-    ...told({month: 'The first day of the month.', ...marginWords}, marginSums),
+    ...answerColumns({month: 'The first day of the month.', ...marginWords}, marginSums),
     from: marginBy({columns: `date_trunc('month', job.completed_date)::date AS month`}),
     by: {
       type: {
@@ -364,7 +364,7 @@ export const money: readonly Question[] = [
         period: lastDays(365),
         order: 'margin DESC NULLS LAST, job_type_key',
         key: ['account_key', 'job_type_key'],
-        ...told(
+        ...answerColumns(
           {
             job_type_key: 'The kind of job: dim_job_type.',
             name: 'Its name.',
@@ -394,7 +394,7 @@ export const money: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month of completion: full price, and what was taken off.',
     key: ['account_key', 'month'],
-    ...told({month: 'The first day of the month.', ...discountWords}, discountSums),
+    ...answerColumns({month: 'The first day of the month.', ...discountWords}, discountSums),
     from: discountsBy({columns: `date_trunc('month', line.completed_date)::date AS month`}),
     by: {
       seller: {
@@ -409,7 +409,7 @@ export const money: readonly Question[] = [
         period: lastDays(365),
         order: 'discount DESC, employee_key',
         key: ['account_key', 'employee_key'],
-        ...told(
+        ...answerColumns(
           {
             employee_key: 'Who booked the job: dim_employee; -1 is no employee.',
             name: 'Their name.',
@@ -432,7 +432,7 @@ export const money: readonly Question[] = [
         period: lastDays(365),
         order: 'discount DESC, job_type_key',
         key: ['account_key', 'job_type_key'],
-        ...told(
+        ...answerColumns(
           {
             job_type_key: 'The kind of job: dim_job_type.',
             name: 'Its name.',

@@ -5,7 +5,7 @@ import type {SchemaElement} from 'hyparquet';
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
-import {openCopy} from './draw-answer.ts';
+import {openCopy} from './format-answer.ts';
 import {
   ByteValues,
   type ColumnValues,

@@ -2,12 +2,12 @@
 
 import {
   always,
+  answerColumns,
   daysOfAccounts,
   lastDays,
   mondayOf,
   ofAccount,
   type Question,
-  told,
   wholeWeeks,
 } from './member.ts';
 
@@ -26,7 +26,7 @@ export const customerQuestions: readonly Question[] = [
       'One row for each customer served in the last 365 days, branches counted with the ' +
       'customer they belong to.',
     key: ['account_key', 'group_key'],
-    ...told(
+    ...answerColumns(
       {
         group_key: 'The customer: dim_customer.',
         place: 'Its place by revenue.',
@@ -71,7 +71,7 @@ export const customerQuestions: readonly Question[] = [
       'One row for each month: customers served for the first time, and revenue of new and of ' +
       'returning ones.',
     key: ['account_key', 'month'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         new_customers: 'Customers whose first completed job this was.',
@@ -103,7 +103,7 @@ export const customerQuestions: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: customers of last year, and those of them that came back.',
     key: ['account_key'],
-    ...told({
+    ...answerColumns({
       served_last_year: 'Customers served in the 365 days before the last 365.',
       came_back: 'How many of them were served again in the last 365 days.',
       percent: 'Their share, in percent.',
@@ -138,7 +138,7 @@ export const customerQuestions: readonly Question[] = [
     order: 'cohort DESC, quarters_after',
     comment: 'One row for each quarter of first jobs and each number of quarters after it.',
     key: ['account_key', 'cohort', 'quarters_after'],
-    ...told(
+    ...answerColumns(
       {
         cohort: 'The first day of the quarter in which the customers were first served.',
         quarters_after: 'Quarters after that one.',
@@ -181,7 +181,7 @@ export const customerQuestions: readonly Question[] = [
     comment:
       'One row for each customer with two jobs or more who stayed away for one to two years.',
     key: ['account_key', 'customer_key'],
-    ...told(
+    ...answerColumns(
       {
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
@@ -224,7 +224,7 @@ export const people: readonly Question[] = [
     comment:
       'One row for each technician and each of the last eight whole weeks: hours and capacity.',
     key: ['account_key', 'employee_key', 'week'],
-    ...told(
+    ...answerColumns(
       {
         employee_key: 'The technician: dim_employee.',
         name: 'Their name.',
@@ -261,7 +261,7 @@ export const people: readonly Question[] = [
     order: 'revenue DESC NULLS LAST, employee_key',
     comment: 'One row for each technician with jobs in the last 91 days: revenue and hours.',
     key: ['account_key', 'employee_key'],
-    ...told(
+    ...answerColumns(
       {
         employee_key: 'The technician: dim_employee; -1 is no employee.',
         name: 'Their name.',
@@ -323,7 +323,7 @@ export const people: readonly Question[] = [
         tieOuts: ['T5'],
         order: 'date DESC, revenue DESC NULLS LAST, employee_key',
         key: ['account_key', 'date', 'employee_key'],
-        ...told(
+        ...answerColumns(
           {
             date: 'The day of completion.',
             employee_key: 'The technician: dim_employee; -1 is no employee.',
@@ -356,7 +356,7 @@ export const people: readonly Question[] = [
     order: 'percent_over DESC NULLS LAST, job_type_key',
     comment: 'One row for each kind of job of the last 365 days: planned and worked hours.',
     key: ['account_key', 'job_type_key'],
-    ...told(
+    ...answerColumns(
       {
         job_type_key: 'The kind of job: dim_job_type.',
         name: 'Its name.',
@@ -398,7 +398,7 @@ export const people: readonly Question[] = [
       'One row for each kind of job completed in the last 395 days: how many were followed by ' +
       'another.',
     key: ['account_key', 'job_type_key'],
-    ...told(
+    ...answerColumns(
       {
         job_type_key: 'The kind of job: dim_job_type.',
         name: 'Its name.',
@@ -429,7 +429,7 @@ export const people: readonly Question[] = [
     order: 'overdue DESC, employee_key',
     comment: 'One row for each employee with tasks: how many are open and late.',
     key: ['account_key', 'employee_key'],
-    ...told(
+    ...answerColumns(
       {
         employee_key: 'Who is to do them: dim_employee; -1 is no employee.',
         name: 'Their name.',

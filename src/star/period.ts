@@ -102,7 +102,7 @@ const toDay = (date: Date) => date.toISOString().slice(0, 10);
 const addDays = (date: Date, days: number) => new Date(date.getTime() + days * dayMs);
 
 /** A period for a person, such as `2026-10-01 to 2026-10-31`. */
-export function tellPeriod({from, to}: Pick<AnswerPeriod, 'from' | 'to'>): string {
+export function describePeriod({from, to}: Pick<AnswerPeriod, 'from' | 'to'>): string {
   if (from === null) return to === null ? 'all dates' : `up to ${to}`;
   return to === null ? `from ${from}` : `${from} to ${to}`;
 }

@@ -3,6 +3,7 @@
 import {estimateDate, withAlias} from './measures.ts';
 import {
   always,
+  answerColumns,
   daysOfAccounts,
   jobColumns,
   jobMasks,
@@ -10,7 +11,6 @@ import {
   localDate,
   ofAccount,
   type Question,
-  told,
 } from './member.ts';
 
 const estimateWords = {
@@ -76,7 +76,7 @@ export const planning: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month: how many jobs began on time.',
     key: ['account_key', 'month'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         started: 'Jobs with both times.',
@@ -103,7 +103,7 @@ export const planning: readonly Question[] = [
     needs: 'working_hours',
     comment: 'One row for each of the next fourteen days with plans or capacity.',
     key: ['account_key', 'date'],
-    ...told(
+    ...answerColumns(
       {
         date: 'The day.',
         capacity_hours: 'Hours of all technicians.',
@@ -127,7 +127,7 @@ export const planning: readonly Question[] = [
           'Planned hours against capacity of each technician for each of the next fourteen days.',
         order: 'date, room_hours DESC NULLS LAST, employee_key',
         key: ['account_key', 'date', 'employee_key'],
-        ...told(
+        ...answerColumns(
           {
             date: 'The day.',
             employee_key: 'The technician: dim_employee; -1 is no employee.',
@@ -163,7 +163,7 @@ export const planning: readonly Question[] = [
     order: 'date',
     comment: 'One row for each of the next seven days with appointments: jobs and their subtotals.',
     key: ['account_key', 'date'],
-    ...told(
+    ...answerColumns(
       {
         date: 'The day.',
         jobs: 'Open jobs with an appointment.',
@@ -192,7 +192,7 @@ export const planning: readonly Question[] = [
     order: 'jobs DESC, weekday, hour',
     comment: 'One row for each weekday and hour with appointments.',
     key: ['account_key', 'weekday', 'hour'],
-    ...told(
+    ...answerColumns(
       {
         weekday: 'Monday is 1, Sunday 7.',
         weekday_name: 'Its name, in English.',
@@ -225,7 +225,7 @@ export const planning: readonly Question[] = [
     order: 'quarter DESC',
     comment: 'One row for each quarter with estimates: won, lost, undecided.',
     key: ['account_key', 'quarter'],
-    ...told({quarter: 'The first day of the quarter.', ...estimateWords}, estimateSums),
+    ...answerColumns({quarter: 'The first day of the quarter.', ...estimateWords}, estimateSums),
     from: estimatesBy({
       columns: `date_trunc('quarter', ${withAlias(estimateDate, 'job')})::date AS quarter`,
     }),
@@ -238,7 +238,7 @@ export const planning: readonly Question[] = [
           'What is undecided is not lost.',
         order: 'amount_won DESC NULLS LAST, employee_key',
         key: ['account_key', 'employee_key'],
-        ...told(
+        ...answerColumns(
           {
             employee_key: 'Who booked the job: dim_employee; -1 is no employee.',
             name: 'Their name.',
@@ -256,7 +256,7 @@ export const planning: readonly Question[] = [
         definition: 'Estimates by kind of job, with their money, and how they ended.',
         order: 'amount_won DESC NULLS LAST, job_type_key',
         key: ['account_key', 'job_type_key'],
-        ...told(
+        ...answerColumns(
           {
             job_type_key: 'The kind of job: dim_job_type.',
             name: 'Its name.',
@@ -282,7 +282,7 @@ export const planning: readonly Question[] = [
     order: 'days DESC, job_number',
     comment: 'One row for each open estimate: its customer, its price, and its age.',
     key: ['job_key'],
-    ...told(
+    ...answerColumns(
       {
         ...jobColumns,
         employee_key: 'Who booked it: dim_employee; -1 is no employee.',
@@ -319,7 +319,7 @@ export const planning: readonly Question[] = [
     order: 'month DESC',
     comment: 'One row for each month of booking: jobs, and how many are cancelled.',
     key: ['account_key', 'month'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         booked: 'Jobs booked.',
@@ -346,7 +346,7 @@ export const planning: readonly Question[] = [
     order: 'week DESC',
     comment: 'One row for each week with moves of appointments.',
     key: ['account_key', 'week'],
-    ...told(
+    ...answerColumns(
       {
         week: 'The Monday of the week.',
         moved: 'Moves.',
@@ -377,7 +377,7 @@ export const planning: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: how fresh its data is.',
     key: ['account_key'],
-    ...told({
+    ...answerColumns({
       name: 'The account.',
       known_since: 'Since when the mirror knows it.',
       jobs_fresh_as_of: 'When the latest proof that the jobs are complete began.',

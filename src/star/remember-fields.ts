@@ -162,7 +162,7 @@ const vanishSql = `
            'YYYY-MM-DD'), $3
     FROM vanished ORDER BY table_name, field`;
 
-interface Kept {
+interface StoredField {
   readonly table: string;
   readonly field: string;
   /** Null where it is kept in `extra`. */
@@ -211,8 +211,8 @@ async function countFilled(
 async function listKept(
   client: pg.ClientBase,
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
-): Promise<Map<string, Kept[]>> {
-  const {rows} = await client.query<Kept>(
+): Promise<Map<string, StoredField[]>> {
+  const {rows} = await client.query<StoredField>(
     `SELECT field.table_name AS table, field.field, field.column_name AS column,
             kept.atttypid = 'pg_catalog.text'::regtype AS "isText"
        FROM sync.fields AS field
@@ -234,7 +234,7 @@ async function countTable(
     accountId,
     table,
     fields,
-  }: {readonly accountId: string; readonly table: string; readonly fields: readonly Kept[]},
+  }: {readonly accountId: string; readonly table: string; readonly fields: readonly StoredField[]},
 ): Promise<Share[]> {
   const keys = fields.filter(({column}) => column === null).map(({field}) => field);
   const {rows} = await client.query<{live: string; filled: string[]}>(countSql(table, fields), [
@@ -255,7 +255,7 @@ async function countTable(
  * the objects apart with jsonb_each. Keys are the service's words, so they are parameters, from $2
  * on.
  */
-function countSql(table: string, fields: readonly Kept[]): string {
+function countSql(table: string, fields: readonly StoredField[]): string {
   let parameter = 1;
   const counts = fields.map(({column, isText}) => {
     if (column === null) return `count(nullif(live.extra ->> $${++parameter}::text, ''))`;

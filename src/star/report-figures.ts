@@ -65,7 +65,7 @@ export function compare({
  * How a figure changed since the week before, with an arrow: `▲ 12.5 %`; `▲` from 0, which has no
  * percent of anything; empty where there is nothing to compare with.
  */
-export function tellChange(now: string | null, before: string | null): string {
+export function describeChange(now: string | null, before: string | null): string {
   if (now === null || before === null) return '';
   const [value, base] = [Number(now), Number(before)];
   if (value === base) return '=';
@@ -94,7 +94,7 @@ function usualOf({weeks}: Figure): {readonly least: number; readonly most: numbe
 }
 
 /** In words, what moved by more than in a usual week; nothing where nothing did. */
-export function tellMoves(figures: readonly Figure[]): readonly string[] {
+export function describeMoves(figures: readonly Figure[]): readonly string[] {
   return figures.flatMap((figure) => {
     const usual = usualOf(figure);
     const last = Number(figure.weeks.at(-1)?.value);

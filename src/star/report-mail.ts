@@ -2,50 +2,50 @@
 // and as a mail: HTML that programs of mail show, tables with their styles beside them, no picture,
 // nothing from elsewhere.
 
-import {drawTable} from '../core/table.ts';
+import {formatTable} from '../core/table.ts';
 import {escapeXml} from '../core/text.ts';
 import {
   cellsOf,
+  describeFindings,
+  describeReportFreshness,
+  describeRestated,
   type Report,
   type ReportList,
   tableOfFigures,
-  tellFindings,
-  tellReportFreshness,
-  tellRestated,
 } from './report.ts';
 
 /**
  * @param warning - stands on top, as on the page
  * @param width - of the terminal; null where there is none
  */
-export function drawReport(made: Report, warning: string | null, width: number | null): string {
+export function formatReport(made: Report, warning: string | null, width: number | null): string {
   const {account, from, to, moves, lists, unseen} = made;
   const {columns, rows} = tableOfFigures(made);
-  const numbers = drawTable(columns, rows, {numbers: [1, 2, 3, 4], width});
+  const numbers = formatTable(columns, rows, {numbers: [1, 2, 3, 4], width});
   const section = (title: string, sentences: readonly string[], none: string) =>
     [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
   return [
     `${account}, ${from} to ${to}`,
-    tellReportFreshness(made),
+    describeReportFreshness(made),
     ...(warning === null ? [] : [`Beware: ${warning}.`]),
     numbers,
     section('What moved more than usual', moves, 'Nothing did.'),
-    ...lists.map((list) => drawListAsText(list, width)),
+    ...lists.map((list) => formatListAsText(list, width)),
     section(
       'What changed since the last report',
-      tellRestated(made),
+      describeRestated(made),
       'Nothing of what earlier reports told.',
     ),
     section('What cannot be seen', unseen, ''),
-    section('What a person may want to look at', tellFindings(made), 'Nothing.'),
+    section('What a person may want to look at', describeFindings(made), 'Nothing.'),
   ].join('\n');
 }
 
-function drawListAsText(list: ReportList, width: number | null): string {
+function formatListAsText(list: ReportList, width: number | null): string {
   const {title, columns, amounts} = list;
   const cells = cellsOf(list);
   const layout = {numbers: amounts, width};
-  return `\n${title}\n${cells.length === 0 ? 'None.' : drawTable(columns, cells, layout)}`;
+  return `\n${title}\n${cells.length === 0 ? 'None.' : formatTable(columns, cells, layout)}`;
 }
 
 /** What a mail says. */
@@ -69,7 +69,7 @@ const shownRestated = 5;
  * @param consoleUrl - the address of the console that people use, to whose pages it leads; null: it
  *   leads nowhere
  */
-export function drawReportMail(report: Report, consoleUrl: URL | null): ReportMailParts {
+export function renderReportMail(report: Report, consoleUrl: URL | null): ReportMailParts {
   const {account, from, to} = report;
   const title = `${account}, week of ${from}`;
   const linkTo: LinkTo = (path) => {
@@ -81,8 +81,8 @@ export function drawReportMail(report: Report, consoleUrl: URL | null): ReportMa
   const answers = linkTo('/business');
   const seeAll = answers === null ? '' : `\n\nAll answers: ${answers}`;
   return {
-    subject: `Weekly report: ${title}${tellRevenue(report)}`,
-    text: `${drawReport(report, null, null)}${seeAll}\n\n${advice}\n`,
+    subject: `Weekly report: ${title}${describeRevenue(report)}`,
+    text: `${formatReport(report, null, null)}${seeAll}\n\n${advice}\n`,
     html: `<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -90,10 +90,10 @@ export function drawReportMail(report: Report, consoleUrl: URL | null): ReportMa
 <body style="${font};max-width:680px;margin:0 auto;padding:16px;word-break:break-word">
 <div role="main">
 <h1 style="font-size:21px">${escapeXml(title)}</h1>
-${drawParagraph(`${from} to ${to}. ${tellReportFreshness(report)}`)}
-${drawSections(report, linkTo).join('\n')}
-${answers === null ? '' : `<p>${drawLink('All answers', answers)}</p>`}
-${drawParagraph(advice)}
+${renderParagraph(`${from} to ${to}. ${describeReportFreshness(report)}`)}
+${renderSections(report, linkTo).join('\n')}
+${answers === null ? '' : `<p>${renderLink('All answers', answers)}</p>`}
+${renderParagraph(advice)}
 </div></body></html>
 `,
   };
@@ -107,7 +107,7 @@ const advice =
   'The section reports of the settings names who gets this mail.';
 
 /** `, revenue 12,340.50 USD ▲ 4.2 %` */
-function tellRevenue(report: Report): string {
+function describeRevenue(report: Report): string {
   const row = tableOfFigures(report).rows[0];
   const [, now = '', change = ''] = row ?? [];
   if (now === '') return '';
@@ -115,23 +115,23 @@ function tellRevenue(report: Report): string {
   return `, revenue ${amount}${change === '' ? '' : ` ${change}`}`;
 }
 
-function drawSections(report: Report, linkTo: LinkTo): string[] {
+function renderSections(report: Report, linkTo: LinkTo): string[] {
   return [
-    drawFiguresOfMail(report),
-    drawHead('What moved more than usual'),
-    drawSentences(report.moves, 'Nothing did.'),
-    ...report.lists.map((list) => drawList(list, linkTo)),
-    drawHead('What changed since the last report'),
-    drawRestated(tellRestated(report)),
-    drawHead('What cannot be seen'),
-    drawSentences(report.unseen, ''),
-    drawHead('What a person may want to look at'),
-    drawSentences(tellFindings(report), 'Nothing.'),
+    renderFiguresOfMail(report),
+    renderHead('What moved more than usual'),
+    renderSentences(report.moves, 'Nothing did.'),
+    ...report.lists.map((list) => renderList(list, linkTo)),
+    renderHead('What changed since the last report'),
+    renderRestated(describeRestated(report)),
+    renderHead('What cannot be seen'),
+    renderSentences(report.unseen, ''),
+    renderHead('What a person may want to look at'),
+    renderSentences(describeFindings(report), 'Nothing.'),
   ];
 }
 
 /** What a figure is compared with stands in words: five columns have no room on a phone. */
-function drawFiguresOfMail(report: Report): string {
+function renderFiguresOfMail(report: Report): string {
   const rows = tableOfFigures(report).rows.map(([label = '', now = '', ...beside]) => {
     const [change = '', before = '', yearAgo = ''] = beside;
     const words = [
@@ -140,23 +140,23 @@ function drawFiguresOfMail(report: Report): string {
     ];
     return [label, now, words.filter((each) => each !== '').join('; ')];
   });
-  return drawMailTable(['', 'this week', 'beside the week before'], rows, {numbers: [1]});
+  return renderMailTable(['', 'this week', 'beside the week before'], rows, {numbers: [1]});
 }
 
 /** A program of mail that does not fold shows all of them. */
-function drawRestated(sentences: readonly string[]): string {
-  const shown = drawSentences(
+function renderRestated(sentences: readonly string[]): string {
+  const shown = renderSentences(
     sentences.slice(0, shownRestated),
     'Nothing of what earlier reports told.',
   );
   const rest = sentences.slice(shownRestated);
   if (rest.length === 0) return shown;
-  const folded = `<summary>${rest.length} more</summary>${drawSentences(rest, '')}`;
+  const folded = `<summary>${rest.length} more</summary>${renderSentences(rest, '')}`;
   return `${shown}<details>${folded}</details>`;
 }
 
 /** Its title leads to the answer, and the first cell of a row to its record. */
-function drawList(list: ReportList, linkTo: LinkTo): string {
+function renderList(list: ReportList, linkTo: LinkTo): string {
   const {title, columns, amounts, word, stream, keys} = list;
   const cells = cellsOf(list);
   const links = keys.map((key) =>
@@ -166,25 +166,25 @@ function drawList(list: ReportList, linkTo: LinkTo): string {
   );
   const table =
     cells.length === 0
-      ? drawParagraph('None.')
-      : drawMailTable(columns, cells, {numbers: amounts, links});
-  return `${drawHead(title, linkTo(`/business/ask/${word}`))}\n${table}`;
+      ? renderParagraph('None.')
+      : renderMailTable(columns, cells, {numbers: amounts, links});
+  return `${renderHead(title, linkTo(`/business/ask/${word}`))}\n${table}`;
 }
 
-function drawHead(title: string, link: string | null = null): string {
-  return `<h2 style="${headStyle}">${drawLink(title, link)}</h2>`;
+function renderHead(title: string, link: string | null = null): string {
+  return `<h2 style="${headStyle}">${renderLink(title, link)}</h2>`;
 }
 
-function drawLink(text: string, link: string | null): string {
+function renderLink(text: string, link: string | null): string {
   return link === null ? escapeXml(text) : `<a href="${escapeXml(link)}">${escapeXml(text)}</a>`;
 }
 
-function drawParagraph(text: string): string {
+function renderParagraph(text: string): string {
   return `<p style="color:#555">${escapeXml(text)}</p>`;
 }
 
-function drawSentences(sentences: readonly string[], none: string): string {
-  if (sentences.length === 0) return none === '' ? '' : drawParagraph(none);
+function renderSentences(sentences: readonly string[], none: string): string {
+  if (sentences.length === 0) return none === '' ? '' : renderParagraph(none);
   return `<ul>${sentences.map((sentence) => `<li>${escapeXml(sentence)}</li>`).join('')}</ul>`;
 }
 
@@ -192,7 +192,7 @@ function drawSentences(sentences: readonly string[], none: string): string {
  * @param numbers - columns that are set to the right
  * @param links - where the first cell of each row leads
  */
-function drawMailTable(
+function renderMailTable(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
   {
@@ -206,7 +206,7 @@ function drawMailTable(
         // A head that says nothing is none.
         if (tag === 'th' && cell === '') return '<td></td>';
         const style = numbers.includes(at) ? numberStyle : textStyle;
-        return `<${tag} style="${style}">${drawLink(cell, at === 0 ? link : null)}</${tag}>`;
+        return `<${tag} style="${style}">${renderLink(cell, at === 0 ? link : null)}</${tag}>`;
       })
       .join('');
   const body = rows.map((row, at) => `<tr>${cells('td', row, links[at])}</tr>`).join('');

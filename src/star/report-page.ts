@@ -1,15 +1,15 @@
 // The weekly report as one file of HTML: no script, nothing from elsewhere.
 
 import {escapeXml} from '../core/text.ts';
-import {type Chart, chartStyle, drawChart} from './chart.ts';
+import {type Chart, chartStyle, renderChart} from './chart.ts';
 import {
   cellsOf,
+  describeFindings,
+  describeReportFreshness,
+  describeRestated,
   type Report,
   type ReportList,
   tableOfFigures,
-  tellFindings,
-  tellReportFreshness,
-  tellRestated,
 } from './report.ts';
 import {showNumber} from './report-figures.ts';
 
@@ -37,7 +37,7 @@ const style = `
  * @param warning - stands on top, where the data is too old for a report and somebody asked for it
  * all the same
  */
-export function drawPage(report: Report, warning: string | null): string {
+export function renderPage(report: Report, warning: string | null): string {
   const {account, from, to, moves, pictures, lists, unseen} = report;
   const title = escapeXml(`${account}, week of ${from}`);
   return `<!doctype html>
@@ -46,30 +46,30 @@ export function drawPage(report: Report, warning: string | null): string {
 <title>${title}</title><style>${style}</style></head>
 <body><main>
 <h1>${title}</h1>
-<p class="quiet">${escapeXml(`${from} to ${to}. ${tellReportFreshness(report)}`)}</p>
+<p class="quiet">${escapeXml(`${from} to ${to}. ${describeReportFreshness(report)}`)}</p>
 ${warning === null ? '' : `<p><strong>Beware: ${escapeXml(warning)}.</strong></p>`}
-${drawFigures(report)}
+${renderFigures(report)}
 <h2>What moved more than usual</h2>
-${drawSentences(moves, 'Nothing did.')}
-${pictures.map(drawPicture).join('\n')}
-${lists.map(drawList).join('\n')}
+${renderSentences(moves, 'Nothing did.')}
+${pictures.map(renderPicture).join('\n')}
+${lists.map(renderList).join('\n')}
 <h2>What changed since the last report</h2>
-${drawSentences(tellRestated(report), 'Nothing of what earlier reports told.')}
+${renderSentences(describeRestated(report), 'Nothing of what earlier reports told.')}
 <h2>What cannot be seen</h2>
-${drawSentences(unseen, '')}
+${renderSentences(unseen, '')}
 <h2>What a person may want to look at</h2>
-${drawSentences(tellFindings(report), 'Nothing.')}
+${renderSentences(describeFindings(report), 'Nothing.')}
 </main></body></html>
 `;
 }
 
-function drawFigures(report: Report): string {
+function renderFigures(report: Report): string {
   const {columns, rows} = tableOfFigures(report);
-  return drawTable(columns, rows);
+  return renderTable(columns, rows);
 }
 
 /** A picture, the sentence that says what it shows, and its table. */
-function drawPicture(chart: Chart): string {
+function renderPicture(chart: Chart): string {
   const {title, sentence, names, series} = chart;
   const rows = names.map((name, at) => [
     name,
@@ -77,26 +77,26 @@ function drawPicture(chart: Chart): string {
       values[at] === null || values[at] === undefined ? '' : showNumber(String(values[at])),
     ),
   ]);
-  const table = drawTable(['', ...series.map(({name}) => name)], rows);
+  const table = renderTable(['', ...series.map(({name}) => name)], rows);
   return `<h2>${escapeXml(title)}</h2>
-<figure>${drawChart(chart)}<figcaption class="quiet">${escapeXml(sentence)}</figcaption></figure>
+<figure>${renderChart(chart)}<figcaption class="quiet">${escapeXml(sentence)}</figcaption></figure>
 <details><summary>as a table</summary>${table}</details>`;
 }
 
-function drawList(list: ReportList): string {
+function renderList(list: ReportList): string {
   const cells = cellsOf(list);
-  const table = cells.length === 0 ? '<p>None.</p>' : drawTable(list.columns, cells);
+  const table = cells.length === 0 ? '<p>None.</p>' : renderTable(list.columns, cells);
   return `<h2>${escapeXml(list.title)}</h2>\n${table}`;
 }
 
-function drawSentences(sentences: readonly string[], none: string): string {
+function renderSentences(sentences: readonly string[], none: string): string {
   if (sentences.length === 0) return `<p>${escapeXml(none)}</p>`;
   return `<ul>${sentences.map((sentence) => `<li>${escapeXml(sentence)}</li>`).join('')}</ul>`;
 }
 
 const isNumber = (text: string) => /^-?[\d,]+(\.\d+)?$/.test(text);
 
-function drawTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+function renderTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const side = (at: number) =>
     rows.every((row) => row[at] === '' || isNumber(row[at] ?? '')) ? ' class="number"' : '';
   // On a phone each row is a card, whose cells are named.

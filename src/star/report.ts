@@ -8,13 +8,13 @@ import type {Chart} from './chart.ts';
 import {knowsHours} from './member.ts';
 import {
   compare,
+  describeChange,
+  describeMoves,
   type Figure,
   type ReportMetric,
   readFigures,
   showMoney,
   showNumber,
-  tellChange,
-  tellMoves,
   type WeekValue,
 } from './report-figures.ts';
 import {findings} from './tie-outs.ts';
@@ -130,7 +130,7 @@ export async function readReport(
   return {
     ...head,
     figures: figures.map((figure) => ({...figure, ...compare(figure)})),
-    moves: tellMoves(figures),
+    moves: describeMoves(figures),
     pictures: await readPictures(client, {accountKey, currency: head.currency}, figures),
     lists: await readLists(client, accountKey, head.currency),
     restated: await readRestated(client, {accountKey, list}, figures),
@@ -198,7 +198,7 @@ export function tableOfFigures({figures, currency}: Pick<Report, 'figures' | 'cu
     rows: figures.map(({label, unit, now, before, yearAgo}) => [
       unit === 'money' ? inCurrency(label, currency) : label,
       showNumber(now),
-      tellChange(now, before),
+      describeChange(now, before),
       showNumber(before),
       showNumber(yearAgo),
     ]),
@@ -247,7 +247,7 @@ async function readPictures(
 ): Promise<readonly Chart[]> {
   const revenue = figures.find(({metric}) => metric === 'revenue');
   const pictures = [
-    ...(revenue === undefined ? [] : [drawRevenue(revenue, currency)]),
+    ...(revenue === undefined ? [] : [chartRevenue(revenue, currency)]),
     await readBacklog(client, accountKey),
     await readOwed(client, accountKey, currency),
     await readUtilisation(client, accountKey),
@@ -255,7 +255,7 @@ async function readPictures(
   return pictures.filter(({names, series}) => names.length > 0 && series.length > 0);
 }
 
-function drawRevenue({weeks}: Figure, currency: string | null): Chart {
+function chartRevenue({weeks}: Figure, currency: string | null): Chart {
   const shown = weeks.slice(-shownWeeks);
   const first = weeks.length - shown.length;
   const numbers = weeks.map(({value}) => Number(value));
@@ -428,7 +428,7 @@ async function readJobs(
  * when it began.
  * @param more.list - the list of addresses that gets it; left out: it went into a file
  */
-export async function keepReported(
+export async function saveReported(
   client: pg.ClientBase,
   accountKey: string,
   {figures, list = toFiles}: {readonly figures: readonly Figure[]; readonly list?: string},
@@ -456,12 +456,15 @@ function flatten(
 const tooOldMs = 86_400_000;
 
 /** Why a report should not be made from data of this age; null if it may. */
-export function tellAge({freshAsOf, ageMs}: Pick<Report, 'freshAsOf' | 'ageMs'>): string | null {
+export function describeAge({
+  freshAsOf,
+  ageMs,
+}: Pick<Report, 'freshAsOf' | 'ageMs'>): string | null {
   if (freshAsOf === null || ageMs === null) return 'the jobs were never proven complete';
   return ageMs <= tooOldMs ? null : `the jobs were proven complete ${formatDuration(ageMs)} ago`;
 }
 
-export function tellReportFreshness({
+export function describeReportFreshness({
   freshAsOf,
   ageMs,
 }: Pick<Report, 'freshAsOf' | 'ageMs'>): string {
@@ -471,17 +474,17 @@ export function tellReportFreshness({
 }
 
 /** What earlier reports told otherwise, with the jobs behind it. */
-export function tellRestated(report: Pick<Report, 'restated' | 'figures'>): readonly string[] {
+export function describeRestated(report: Pick<Report, 'restated' | 'figures'>): readonly string[] {
   return report.restated.map((one) => {
     const label = report.figures.find(({metric}) => metric === one.metric)?.label ?? one.metric;
     const jobs =
-      one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => tellJob(one, job)).join('; ')})`;
+      one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => describeJob(one, job)).join('; ')})`;
     const what = `${label}, week of ${one.week}`;
     return `${what}: reported as ${showNumber(one.reported)}, is ${showNumber(one.now)}${jobs}.`;
   });
 }
 
-function tellJob({metric}: Restated, {jobNumber, reported, now}: RestatedJob): string {
+function describeJob({metric}: Restated, {jobNumber, reported, now}: RestatedJob): string {
   if (reported === null)
     return metric === 'completed'
       ? `job ${jobNumber} came`
@@ -493,7 +496,7 @@ function tellJob({metric}: Restated, {jobNumber, reported, now}: RestatedJob): s
   return `job ${jobNumber} from ${showNumber(reported)} to ${showNumber(now)}`;
 }
 
-export function tellFindings({findings}: Pick<Report, 'findings'>): readonly string[] {
+export function describeFindings({findings}: Pick<Report, 'findings'>): readonly string[] {
   return findings.map(
     ({name, words, count}) => `${name}, ${count} ${count === 1 ? 'time' : 'times'}: ${words}`,
   );

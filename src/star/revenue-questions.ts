@@ -3,11 +3,11 @@
 import {
   accountsSource,
   always,
+  answerColumns,
   lastDays,
   mondayOf,
   ofAccount,
   type Question,
-  told,
   wholeWeeks,
 } from './member.ts';
 
@@ -85,7 +85,7 @@ export const revenue: readonly Question[] = [
     order: 'week DESC',
     comment: 'One row for each of the last thirteen whole weeks: jobs completed and revenue.',
     key: ['account_key', 'week'],
-    ...told(
+    ...answerColumns(
       {
         week: 'The Monday of the week.',
         jobs: 'Jobs completed.',
@@ -125,7 +125,7 @@ export const revenue: readonly Question[] = [
       'One row for each month with completed jobs: revenue, and that of the same month a year ' +
       'before.',
     key: ['account_key', 'month'],
-    ...told(
+    ...answerColumns(
       {
         month: 'The first day of the month.',
         jobs: 'Jobs completed.',
@@ -164,7 +164,7 @@ export const revenue: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: revenue of this month and year up to today.',
     key: ['account_key'],
-    ...told(
+    ...answerColumns(
       {
         month_to_date: 'Revenue of this month up to today.',
         same_days_last_year: 'Revenue of the same days of the same month a year ago.',
@@ -207,7 +207,7 @@ export const revenue: readonly Question[] = [
     comment:
       'One row for each kind of job of the last 365 days: jobs, revenue, and the size of a ticket.',
     key: ['account_key', 'job_type_key'],
-    ...told(
+    ...answerColumns(
       {
         job_type_key: 'The kind of job: dim_job_type.',
         name: 'Its name.',
@@ -235,7 +235,7 @@ export const revenue: readonly Question[] = [
         tieOuts: ['T1', 'T12'],
         order: 'revenue DESC, lead_source',
         key: ['account_key', 'lead_source'],
-        ...told({lead_source: 'The source of the customer.', ...ticketWords}, ticketSums),
+        ...answerColumns({lead_source: 'The source of the customer.', ...ticketWords}, ticketSums),
         from: ticketsBy({
           columns: `coalesce(label.label, 'source ' || customer.customer_source_id, 'No source')
                AS lead_source`,
@@ -251,7 +251,7 @@ export const revenue: readonly Question[] = [
         caveats: 'As the city is written: two spellings are two towns.',
         order: 'revenue DESC, town',
         key: ['account_key', 'town'],
-        ...told({town: 'The city of the service address.', ...ticketWords}, ticketSums),
+        ...answerColumns({town: 'The city of the service address.', ...ticketWords}, ticketSums),
         from: ticketsBy({
           columns: `coalesce(customer.city, 'No town') AS town`,
           from: 'JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key',
@@ -272,7 +272,7 @@ export const revenue: readonly Question[] = [
     comment:
       'One row for each of the last thirteen whole weeks and the one that runs: jobs booked.',
     key: ['account_key', 'week'],
-    ...told(
+    ...answerColumns(
       {
         week: 'The Monday of the week.',
         booked: 'Jobs booked.',
@@ -307,7 +307,7 @@ export const revenue: readonly Question[] = [
       'One row for each of the last 78 whole weeks: the figures of an owner. The weekly report ' +
       'is made from it.',
     key: ['account_key', 'week'],
-    ...told(
+    ...answerColumns(
       {
         week: 'The Monday of the week.',
         revenue: 'Subtotals of the jobs completed in it.',

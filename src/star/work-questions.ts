@@ -2,6 +2,7 @@
 
 import {openedDate, openSpans} from './day-facts.ts';
 import {
+  answerColumns,
   jobColumns,
   jobMasks,
   lastDays,
@@ -11,7 +12,6 @@ import {
   phoneOf,
   phoneWords,
   type Question,
-  told,
 } from './member.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
@@ -101,7 +101,7 @@ export const backlog: readonly Question[] = [
     order: 'place',
     comment: 'One row for each state of open jobs: how many, how much, and how old.',
     key: ['account_key', 'place'],
-    ...told(
+    ...answerColumns(
       {
         place: 'Its place in the life of a job.',
         state: 'The state.',
@@ -144,7 +144,7 @@ export const backlog: readonly Question[] = [
     order: 'date DESC',
     comment: 'One row for each of the last 91 days: open jobs, and what came and went.',
     key: ['account_key', 'date'],
-    ...told(
+    ...answerColumns(
       {
         date: 'The day.',
         open_jobs: 'Jobs open on its end.',
@@ -171,7 +171,7 @@ export const backlog: readonly Question[] = [
     order: 'date DESC',
     comment: 'One row for each of the last 26 Sundays: open jobs by their age.',
     key: ['account_key', 'date'],
-    ...told({date: 'The Sunday.', ...ages}),
+    ...answerColumns({date: 'The Sunday.', ...ages}),
     from: `FROM (
       SELECT span.account_key, sunday.date, ${agesOf('sunday.date - span.opened')}
         FROM (SELECT span.account_key, span.opened,
@@ -192,7 +192,7 @@ export const backlog: readonly Question[] = [
     order: 'days DESC, job_number',
     comment: 'One row for each job that waits for a date.',
     key: ['job_key'],
-    ...told(
+    ...answerColumns(
       {
         ...jobColumns,
         days: 'Days since it was booked, or won.',
@@ -224,7 +224,7 @@ export const backlog: readonly Question[] = [
     order: 'scheduled_date, job_number',
     comment: 'One row for each job that should have been done.',
     key: ['job_key'],
-    ...told(
+    ...answerColumns(
       {
         ...jobColumns,
         state: 'Its state.',
@@ -255,7 +255,7 @@ export const backlog: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: completed jobs without an invoice.',
     key: ['account_key'],
-    ...told(
+    ...answerColumns(
       {
         jobs: 'Completed jobs without an invoice.',
         amount: 'Their totals, with tax.',
@@ -275,7 +275,7 @@ export const backlog: readonly Question[] = [
         definition: 'Completed jobs without an invoice, the oldest first, with their totals.',
         order: 'days DESC, job_number',
         key: ['job_key'],
-        ...told(
+        ...answerColumns(
           {
             ...jobColumns,
             completed_date: 'When it was completed.',
@@ -310,7 +310,7 @@ export const backlog: readonly Question[] = [
     order: 'next_date NULLS LAST, job_number',
     comment: 'One row for each plan that runs: its customer, its worth, and what is due.',
     key: ['job_key'],
-    ...told(
+    ...answerColumns(
       {...planWords, days_until_next: 'Days until the next visit; below 0 if it is late.'},
       planSums,
     ),
@@ -326,7 +326,7 @@ export const backlog: readonly Question[] = [
           'worth in a year, and how many are due and end soon.',
         order: 'yearly_worth DESC NULLS LAST, repeated',
         key: ['account_key', 'repeated'],
-        ...told(
+        ...answerColumns(
           {
             repeated: 'How often they are repeated, as the service says it.',
             plans: 'Plans that run.',
@@ -368,7 +368,7 @@ export const backlog: readonly Question[] = [
         period: {first: 'account.today', last: 'account.today + 89'},
         order: 'end_date, job_number',
         key: ['job_key'],
-        ...told(planWords, planSums),
+        ...answerColumns(planWords, planSums),
         from: `FROM (
       SELECT plan.* FROM ${plans} AS plan ${ofAccount('plan')}
        WHERE plan.end_date BETWEEN {first} AND {last}

@@ -14,10 +14,10 @@ import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts'
 import {inSweepTransaction} from '../postgres/database.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
+import {listUnembedded} from '../streams/missing-parts.ts';
 import {numberOf, readRows} from '../streams/record-rows.ts';
 import {redactXml} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
-import {listUnembedded} from '../streams/unsaid-parts.ts';
 import {leaveOlder, noteOlder, readOlder, writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
@@ -43,7 +43,7 @@ export interface Answers {
 }
 
 /** Keeps the answers of "gone", in the transaction that loads the records found beside them. */
-export type KeepGone = (
+export type SaveGone = (
   client: pg.ClientBase,
   kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
 ) => Promise<void>;
@@ -59,9 +59,9 @@ const questionsAtOnce = 60;
 export async function* askNumbers(
   run: SweepRun,
   numbers: Iterable<string>,
-  keepGone: KeepGone,
+  saveGone: SaveGone,
 ): AsyncGenerator<Answers> {
-  for (const lot of takeLots(numbers)) yield await askLot(run, lot, keepGone);
+  for (const lot of takeLots(numbers)) yield await askLot(run, lot, saveGone);
 }
 
 function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
@@ -79,7 +79,7 @@ function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
 async function askLot(
   run: SweepRun,
   numbers: readonly string[],
-  keepGone: KeepGone,
+  saveGone: SaveGone,
 ): Promise<Answers> {
   const {deps, sweep, tally} = run;
   const askedAt = await readClock(deps.pool);
@@ -105,7 +105,7 @@ async function askLot(
     await noteOlder(client, sweep.sweepId, [...young.keys()]);
     const counts = {asked: numbers.length, records: rowSets.length, ...written};
     await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
-    await keepGone(client, {gone, askedAt});
+    await saveGone(client, {gone, askedAt});
     await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
     await pass(run, 'numbers-written');
     return {counts, older: [...older, ...young.keys()]};
@@ -223,12 +223,12 @@ const backOff = {firstMs: 2_000, longestMs: 20_000, fixed: 1};
  * @throws {OlderReadingError} some are still shown so: the sweep goes on after a pause, longer each
  *   time
  */
-export async function readOlderAgain(run: SweepRun, keepGone: KeepGone): Promise<void> {
+export async function readOlderAgain(run: SweepRun, saveGone: SaveGone): Promise<void> {
   const {deps, sweep} = run;
   const noted = await readOlder(deps.pool, sweep.sweepId);
   if (noted === null) return;
   const numbers: string[] = [];
-  for await (const {older} of askNumbers(run, noted.numbers, keepGone)) numbers.push(...older);
+  for await (const {older} of askNumbers(run, noted.numbers, saveGone)) numbers.push(...older);
   await leaveOlder(deps.pool, sweep.sweepId, {...noted, numbers});
   if (numbers.length > 0) await pauseForNewer(run);
 }

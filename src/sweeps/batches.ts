@@ -320,13 +320,13 @@ async function findVanishing(
  * the earlier page is its row's, as if each record came in a batch of its own.
  */
 function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[]): EncodedRow[] {
-  const kin = kinds.find(({isOfStream}) => isOfStream === true);
-  if (kin === undefined) return rowSets.map(({row}) => row);
+  const sibling = kinds.find(({isOfStream}) => isOfStream === true);
+  if (sibling === undefined) return rowSets.map(({row}) => row);
   const inside = new Map<string, EncodedRow>();
   return rowSets.map((rowSet) => {
     const {row} = rowSet;
     const earlier = inside.get(rowNumberOf(row));
-    for (const found of gather(kin, [rowSet]).rows) {
+    for (const found of gather(sibling, [rowSet]).rows) {
       const number = rowNumberOf(found);
       if (!inside.has(number)) inside.set(number, found);
     }

@@ -85,7 +85,7 @@ export function findFreshnessCost(
 }
 
 /** The cost in sentences. */
-export function tellFreshnessCost(
+export function describeFreshnessCost(
   {stream, everyMs}: Pick<Scheduled, 'stream' | 'everyMs'>,
   {requestsEach: each, requestsADay: perDay, allADay, share}: FreshnessCost,
 ): string {
@@ -101,13 +101,13 @@ export function tellFreshnessCost(
       : `, ${formatElapsed(share * everyMs)} of each ${every} at the pace of its full sweeps`;
   const requests = `${formatNumber(each)} requests each time, ${formatNumber(perDay)} a day`;
   return (
-    `the whole list of ${stream} every ${every}: ${requests}${busy}${tellShare(share)}; ` +
+    `the whole list of ${stream} every ${every}: ${requests}${busy}${describeShare(share)}; ` +
     `all schedules together ${formatNumber(allADay.withThis)} a day, ` +
     `now ${formatNumber(allADay.now)}`
   );
 }
 
-function tellShare(share: number | null): string {
+function describeShare(share: number | null): string {
   if (share === null) return '';
   const percent = share * 100;
   return ` (${percent < 0.1 ? 'less than 0.1' : formatNumber(percent)} %)`;
@@ -141,7 +141,7 @@ export function estimatePass(costs: readonly UsualCost[], stream: string): PassC
  */
 const leastGraceMs = 300_000;
 
-type Kept = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
+type PromiseStatus = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
 
 /** The closest of several promises of one stream; undefined where there is none. */
 export function closestPromise(
@@ -157,7 +157,7 @@ export function closestPromise(
 export function countsSince({
   lookedAt,
   askedAt,
-}: Pick<Kept, 'lookedAt' | 'askedAt'>): string | null {
+}: Pick<PromiseStatus, 'lookedAt' | 'askedAt'>): string | null {
   if (askedAt === null) return null;
   const from = Math.max(Date.parse(askedAt), lookedAt === null ? 0 : Date.parse(lookedAt));
   return new Date(from).toISOString();
@@ -168,7 +168,7 @@ export function countsSince({
  * to come.
  * @param now - ISO 8601, by the database's clock
  */
-export function brokenSince({everyMs, ...kept}: Kept, now: string): string | null {
+export function brokenSince({everyMs, ...kept}: PromiseStatus, now: string): string | null {
   const since = countsSince(kept);
   if (since === null) return null;
   const from = Date.parse(since);
@@ -177,12 +177,12 @@ export function brokenSince({everyMs, ...kept}: Kept, now: string): string | nul
 }
 
 /** `customers: looked at as a whole 12 min ago, 1 h is promised: kept` */
-export function tellFreshness(promise: Kept, now: string): string {
-  return `${promise.stream}: ${tellPromise(promise, now)}`;
+export function describeFreshness(promise: PromiseStatus, now: string): string {
+  return `${promise.stream}: ${describePromise(promise, now)}`;
 }
 
 /** The same without the name of the stream. */
-export function tellPromise(promise: Kept, now: string): string {
+export function describePromise(promise: PromiseStatus, now: string): string {
   const {everyMs, lookedAt, askedAt} = promise;
   const looked = lookedAt === null ? 'never yet' : formatAgo(lookedAt, now);
   const verdict =

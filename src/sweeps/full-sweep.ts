@@ -6,14 +6,14 @@ import {type RowLimit, readDeletionLimit} from '../accounts/settings.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
 import type {NumberSet} from '../rows/number-set.ts';
 import {settleFields} from '../star/remember-fields.ts';
-import {type KeepGone, readOlderAgain} from './ask-numbers.ts';
+import {readOlderAgain, type SaveGone} from './ask-numbers.ts';
 import {findMissed} from './open-numbers.ts';
 import {PageNumbers} from './pages.ts';
 import {resolveUnnumbered} from './quarantine.ts';
 import {doubtsOfList, type FirstPass, readFirstPass, readSeen} from './read-list.ts';
 import {endRun, type Finished, markGone, pass, type SweepRun, scopeOf} from './sweep-run.ts';
 import type {Evidence} from './tables.ts';
-import {keepAnswers, keepSuspects} from './tombstones.ts';
+import {saveAnswers, saveSuspects} from './tombstones.ts';
 import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './verify-list.ts';
 
 const noSample = {records: 0, altered: 0, isWhole: false};
@@ -24,7 +24,7 @@ const noSample = {records: 0, altered: 0, isWhole: false};
  */
 export async function sweepFull(run: SweepRun): Promise<Finished> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
-  await readOlderAgain(run, keepGone(run));
+  await readOlderAgain(run, saveGone(run));
   // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile
   // is asked for by its number.
   const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
@@ -43,7 +43,7 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
     passes,
     run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
   );
-  await readOlderAgain(run, keepGone(run));
+  await readOlderAgain(run, saveGone(run));
   const evidence = {...about, secondPass: describeSecond(first, second), ...findings.evidence};
   const isStopped = findings.gone.size > limit && run.stream.isDeletable;
   return isStopped
@@ -55,8 +55,8 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
 }
 
 /** The service's answer that a record is gone is evidence for its row. */
-function keepGone(run: SweepRun): KeepGone {
-  return (client, {gone, askedAt}) => keepAnswers(client, {...scopeOf(run), gone, askedAt});
+function saveGone(run: SweepRun): SaveGone {
+  return (client, {gone, askedAt}) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
 }
 
 /** The first pass, where an earlier run of this sweep has made it. */
@@ -155,7 +155,7 @@ async function trip(
 ): Promise<Finished> {
   const {evidence, suspects, reason} = stopped;
   return await endRun(run, {state: 'stopped', reasons: [reason], evidence}, async (client) => {
-    await keepSuspects(client, {...scopeOf(run), numbers: [...suspects]});
+    await saveSuspects(client, {...scopeOf(run), numbers: [...suspects]});
     return {};
   });
 }

@@ -5,10 +5,10 @@
 
 import type {FieldRecord} from '../api/xml-document.ts';
 import {encodeCopyRow} from '../postgres/sql.ts';
+import {recallRow} from '../streams/missing-parts.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';
 import type {EncodedRow, HeldValues, MirrorTable, Row} from '../streams/table.ts';
-import {recallRow} from '../streams/unsaid-parts.ts';
 
 /** A record that was read, with its place in its page. */
 export interface PlacedRowSet {

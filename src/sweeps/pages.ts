@@ -3,7 +3,7 @@
 
 import {createCipheriv, createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
-import {type CodedBody, decodeBody, type Recognise, tellSize} from '../api/exchange.ts';
+import {type CodedBody, decodeBody, type Recognise, sizeOfBody} from '../api/exchange.ts';
 import type {PageAhead} from '../api/pages-ahead.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../api/transport.ts';
 import {saysUtf8} from '../api/xml-document.ts';
@@ -57,7 +57,7 @@ export async function unpack({body, coding}: CutPage): Promise<Buffer> {
 
 /** Bytes of a page when it is unpacked. */
 export function sizeOf({body, coding}: CutPage): number {
-  return tellSize({bytes: body, coding});
+  return sizeOfBody({bytes: body, coding});
 }
 
 /** The hash of one record of a page. @param at - its place, from 0 */

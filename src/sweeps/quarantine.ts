@@ -68,12 +68,12 @@ export async function quarantineRecords(
   const numbered = records.filter(isNumbered);
   const others = records.filter((record) => !isNumbered(record));
   return (
-    (await keepEntries(client, {...found, records: numbered}, identities.number)) +
-    (await keepEntries(client, {...found, records: others}, identities.bytes))
+    (await saveEntries(client, {...found, records: numbered}, identities.number)) +
+    (await saveEntries(client, {...found, records: others}, identities.bytes))
   );
 }
 
-async function keepEntries(
+async function saveEntries(
   client: pg.ClientBase,
   {accountId, stream, sweepId, records}: Parameters<typeof quarantineRecords>[1],
   identity: string,

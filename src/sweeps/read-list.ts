@@ -21,7 +21,14 @@ import {
 } from './pages.ts';
 import {queryOf} from './requests.ts';
 import {SpotCheck} from './spot-check.ts';
-import {boundOf, type ListBound, pass, type SweepRun, Tally, transportCallOf} from './sweep-run.ts';
+import {
+  boundOf,
+  type ListBound,
+  pass,
+  SweepCounter,
+  type SweepRun,
+  transportCallOf,
+} from './sweep-run.ts';
 import {readLastPass, saveCheckpoint} from './sweeps.ts';
 import type {ListEnd, Sample} from './tables.ts';
 
@@ -305,7 +312,7 @@ class ListReading {
     this.#unsaved = [];
     const fields = this.#run.fields.take(batch.fields);
     // Reading goes on during the write: the checkpoint saves the counts up to here.
-    const soFar = new Tally(tally.counts);
+    const soFar = new SweepCounter(tally.counts);
     const differing = {
       'fieldmirror.records': batch.rowSets.length,
       'fieldmirror.next_page': nextPage,

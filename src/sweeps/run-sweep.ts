@@ -26,10 +26,10 @@ import {
   endRun,
   type Finished,
   markGone,
+  SweepCounter,
   type SweepDeps,
   type SweepRun,
   scopeOf,
-  Tally,
 } from './sweep-run.ts';
 import {
   type ClaimedSweep,
@@ -41,7 +41,7 @@ import {
   type SweepCounts,
 } from './sweeps.ts';
 import type {Evidence} from './tables.ts';
-import {dropSuspects, type GoneNumber, keepAnswers, listTombstones} from './tombstones.ts';
+import {dropSuspects, type GoneNumber, listTombstones, saveAnswers} from './tombstones.ts';
 
 export type SweepResult =
   | {readonly outcome: 'not-due'}
@@ -156,7 +156,7 @@ async function runClaimed(
 ): Promise<Carried> {
   await deps.onSweepStep?.('claimed', sweep);
   const account = await deps.openAccount(sweep.accountId);
-  const tally = new Tally(sweep.counts);
+  const tally = new SweepCounter(sweep.counts);
   const stream = findStream(sweep.stream);
   const run: SweepRun = {
     deps,
@@ -257,7 +257,7 @@ async function sweepRecord(run: SweepRun): Promise<Finished> {
   let evidence: Evidence = {};
   const reasons: string[] = [];
   for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
-    if (isHeld) await keepAnswers(client, {...scopeOf(run), gone, askedAt});
+    if (isHeld) await saveAnswers(client, {...scopeOf(run), gone, askedAt});
   })) {
     if (answers.older.length > 0) await pauseForNewer(run);
     checkAnswer(run, answers);
@@ -288,7 +288,7 @@ async function sweepApproved(run: SweepRun): Promise<Finished> {
   const keep = (
     client: pg.ClientBase,
     {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string},
-  ) => keepAnswers(client, {...scopeOf(run), gone, askedAt});
+  ) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
   const back: string[] = [];
   const doubts: string[] = [];
   const open = suspects.filter(({writtenAt}) => writtenAt === null).map(({number}) => number);

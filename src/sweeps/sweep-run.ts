@@ -19,7 +19,7 @@ export interface SweepRun {
   readonly sweep: ClaimedSweep;
   readonly stream: Stream;
   readonly account: AccountApi;
-  readonly tally: Tally;
+  readonly tally: SweepCounter;
   /** Fields that the sweep has met. */
   readonly fields: FieldSightings;
   /** Aborts at shutdown, and when another worker has taken the sweep over. */
@@ -110,7 +110,7 @@ interface SweepProgress {
 }
 
 /** The counts of a sweep so far, its earlier runs included. */
-export class Tally {
+export class SweepCounter {
   #counts: SweepCounts;
 
   constructor(counts: SweepCounts) {
@@ -134,7 +134,7 @@ export class Tally {
    * The counts with those of a write under way; `add` the write's counts only once it is committed.
    */
   with(more: Partial<SweepCounts>): SweepCounts {
-    const next = new Tally(this.#counts);
+    const next = new SweepCounter(this.#counts);
     next.add(more);
     return next.counts;
   }

@@ -24,7 +24,7 @@ import {isQuiet} from './quiet.ts';
 export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
 
 /** The result of asking for records by their number. */
-export interface Asked {
+export interface AskedCounts {
   readonly asked: number;
   readonly found: number;
   readonly gone: number;
@@ -62,22 +62,22 @@ export interface Evidence {
     readonly isQuiet: boolean;
   };
   /** Numbers that only the second pass saw. */
-  readonly missed?: Asked;
+  readonly missed?: AskedCounts;
   /** Numbers that only the first pass saw. */
-  readonly lost?: Asked;
+  readonly lost?: AskedCounts;
   /** Live rows that no pass saw. */
-  readonly unseen?: Asked;
+  readonly unseen?: AskedCounts;
   /** Numbers of records in quarantine that this sweep had not met. */
-  readonly quarantined?: Asked;
+  readonly quarantined?: AskedCounts;
   /** Numbers that rows of other streams name, and no list has shown. */
-  readonly named?: Asked;
+  readonly named?: AskedCounts;
   /**
    * Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled`
    * a sample was.
    */
-  readonly gaps?: Asked & {readonly left: number; readonly sampled?: number};
+  readonly gaps?: AskedCounts & {readonly left: number; readonly sampled?: number};
   /** Numbers just outside the known range. */
-  readonly edges?: Asked;
+  readonly edges?: AskedCounts;
   /** The service's answer when it was asked for one record and has none of that number. */
   readonly absent?: {readonly status: number; readonly words: string};
   /**

@@ -69,7 +69,7 @@ interface Suspicion {
 /**
  * Keeps the answers to questions for rows that are held. This marks no row: the sweep's end does.
  */
-export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
+export async function saveAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status,
@@ -85,7 +85,7 @@ export async function keepAnswers(client: pg.ClientBase, found: GoneAnswers): Pr
 }
 
 /** Lists rows that the breaker kept from being asked about, for the person who decides. */
-export async function keepSuspects(
+export async function saveSuspects(
   client: pg.ClientBase,
   found: Suspicion & {readonly numbers: readonly string[]},
 ): Promise<void> {
@@ -282,7 +282,10 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
  * Lets the tombstones of a stopped sweep through.
  * @throws {UsageError} it is not stopped, or a later full sweep has come to its end
  */
-export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep): Promise<Sweep> {
+export async function approveDeletions(
+  db: Queryable,
+  {sweepId, state, stream}: Sweep,
+): Promise<Sweep> {
   if (state !== 'stopped')
     throw new UsageError(`sweep ${sweepId} is ${state}: only a stopped one waits for approval`);
   const approved = await approveSweep(db, sweepId);
@@ -294,7 +297,7 @@ export async function letThrough(db: Queryable, {sweepId, state, stream}: Sweep)
 }
 
 /** Tells what a sweep that was let through does next. */
-export function tellLetThrough({sweepId}: Sweep): string {
+export function describeApproval({sweepId}: Sweep): string {
   const next = 'it asks for each record once more, and marks deleted what is gone';
   return `sweep ${sweepId} is due again: ${next}`;
 }

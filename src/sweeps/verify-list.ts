@@ -8,7 +8,7 @@ import {type HeldNumbers, readNamedNumbers} from '../rows/held-numbers.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {tablesThatName} from '../streams/all.ts';
 import {numberOf} from '../streams/record-rows.ts';
-import {askNumbers, type KeepGone} from './ask-numbers.ts';
+import {askNumbers, type SaveGone} from './ask-numbers.ts';
 import {
   edgeWidth,
   endsOf,
@@ -24,13 +24,13 @@ import {listUnmetNumbers} from './quarantine.ts';
 import {doubtsOfCap, type FirstPass} from './read-list.ts';
 import {keyQueryOf} from './requests.ts';
 import {ListBound, type SweepRun, scopeOf, transportCallOf, usualBounds} from './sweep-run.ts';
-import type {Asked, Evidence} from './tables.ts';
+import type {AskedCounts, Evidence} from './tables.ts';
 import {
   dropSuspects,
-  keepAnswers,
   listTombstones,
   readAbsent,
   rememberAbsent,
+  saveAnswers,
 } from './tombstones.ts';
 
 /** The result of the passes after the first. */
@@ -275,9 +275,9 @@ class OpenQuestions {
    * The answer for a live row is evidence for a tombstone; the answer for any other number is
    * remembered.
    */
-  readonly #keep: KeepGone = async (client, {gone, askedAt}) => {
+  readonly #keep: SaveGone = async (client, {gone, askedAt}) => {
     const about = {...scopeOf(this.#run), askedAt};
-    await keepAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
+    await saveAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
     await rememberAbsent(client, {
       ...about,
       gone: gone.filter(({number}) => !this.#live.has(number)),
@@ -313,7 +313,7 @@ class OpenQuestions {
    * Numbers that rows of other streams name, and no list has shown: a list may have ended before
    * them.
    */
-  async #askNamed({known, absent}: KnownRange): Promise<{named: Asked; asked: NumberSet}> {
+  async #askNamed({known, absent}: KnownRange): Promise<{named: AskedCounts; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
     const open = (
       await readNamedNumbers(deps.pool, sweep.accountId, {
@@ -360,13 +360,13 @@ class OpenQuestions {
   }
 
   /** Asks for numbers of which most are held, until the breaker trips. */
-  async #askHeld(numbers: NumberSet): Promise<Asked> {
+  async #askHeld(numbers: NumberSet): Promise<AskedCounts> {
     return await this.#askAll(numbers.difference(this.#gone), this.#keep);
   }
 
   async #askGaps(
     range: KnownRange,
-  ): Promise<Asked & {readonly left: number; readonly sampled: number}> {
+  ): Promise<AskedCounts & {readonly left: number; readonly sampled: number}> {
     const {numbers, left, sampled} = findGaps(range, maxGaps);
     const asked = await this.#askAll(numbers, this.#keep);
     if (left > 0)
@@ -377,7 +377,7 @@ class OpenQuestions {
   }
 
   /** Steps outward from both ends of the known range, until a few in a row are unknown. */
-  async #askEdges({known, absent}: KnownRange): Promise<Asked> {
+  async #askEdges({known, absent}: KnownRange): Promise<AskedCounts> {
     const sum = {asked: 0, found: 0, gone: 0};
     const {lowest, highest} = endsOf(known);
     const {beyond} = this.#run.deps.listBounds ?? usualBounds;
@@ -410,7 +410,7 @@ class OpenQuestions {
     edge: number,
     step: number,
     absent: NumberSet,
-  ): Promise<{asked: Asked; furthest: number | null}> {
+  ): Promise<{asked: AskedCounts; furthest: number | null}> {
     const beside = Array.from({length: edgeWidth}, (_, at) => edge + step * (at + 1));
     const numbers = beside
       .filter((number) => number > 0)
@@ -418,7 +418,7 @@ class OpenQuestions {
       .filter((number) => !absent.has(number));
     const found: number[] = [];
     // A record above the known range may be created any moment, so its absence is not remembered.
-    const keep: KeepGone = step < 0 ? this.#keep : async () => {};
+    const keep: SaveGone = step < 0 ? this.#keep : async () => {};
     const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
     return {
       asked,
@@ -428,11 +428,11 @@ class OpenQuestions {
 
   async #askAll(
     numbers: Iterable<string>,
-    keepGone: KeepGone,
+    saveGone: SaveGone,
     onFound: (number: string) => void = () => {},
-  ): Promise<Asked> {
+  ): Promise<AskedCounts> {
     let [asked, found, gone] = [0, 0, 0];
-    for await (const answers of askNumbers(this.#run, numbers, keepGone)) {
+    for await (const answers of askNumbers(this.#run, numbers, saveGone)) {
       asked += answers.found.length + answers.gone.length + answers.unclear.length;
       found += answers.found.length;
       gone += answers.gone.length;

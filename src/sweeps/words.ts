@@ -6,7 +6,7 @@ import {formatElapsed, formatNumber} from '../core/format.ts';
 import {wideGap} from './open-numbers.ts';
 import type {SweepStory} from './story.ts';
 import type {Sweep, SweepState} from './sweeps.ts';
-import type {Asked, ListEnd} from './tables.ts';
+import type {AskedCounts, ListEnd} from './tables.ts';
 import type {Tombstone} from './tombstones.ts';
 
 /** What each state says. */
@@ -36,7 +36,7 @@ const endings: Readonly<Record<ListEnd, string>> = {
 };
 
 /** What the sweep saw and asked, a line each. */
-export function tellEvidence({evidence}: Sweep): string[] {
+export function describeEvidence({evidence}: Sweep): string[] {
   const {
     firstPass,
     sample,
@@ -50,7 +50,7 @@ export function tellEvidence({evidence}: Sweep): string[] {
     edges,
     absent,
   } = evidence;
-  const questions: [string, Asked | undefined][] = [
+  const questions: [string, AskedCounts | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],
     ['live rows that no pass saw', unseen],
@@ -101,7 +101,7 @@ export function tellEvidence({evidence}: Sweep): string[] {
 }
 
 /** What the sweep counted, a line each. */
-export function tellCounts({counts}: Sweep): string[] {
+export function describeCounts({counts}: Sweep): string[] {
   const {requests, bytes, records, known} = counts;
   const rows = [
     `${formatNumber(counts.inserted)} new`,
@@ -152,7 +152,7 @@ export function listSteps(story: SweepStory): Step[] {
       ? []
       : sweep.mode === 'full'
         ? listFull(story)
-        : [tellWhole(story)]),
+        : [describeWhole(story)]),
     ...listApproved(story),
   ];
 }
@@ -170,7 +170,7 @@ export function lengthOf({from, to, isUnderWay}: Step, now: string): number | nu
  * The steps in words, a line each: `read: 2.1 s, usually 2 s`. Those whose length is not known are
  * left out.
  */
-export function tellSteps(story: SweepStory, now: string): string[] {
+export function describeSteps(story: SweepStory, now: string): string[] {
   return listSteps(story).flatMap((step) => {
     const ms = lengthOf(step, now);
     if (ms === null) return [];
@@ -194,12 +194,12 @@ function listWaiting({sweep: {dueAt, startedAt, state}}: SweepStory): Step[] {
 }
 
 /** A sweep of one pass, or of one record. */
-function tellWhole({sweep, usual}: SweepStory): Step {
+function describeWhole({sweep, usual}: SweepStory): Step {
   const {startedAt, endedAt, mode} = sweep;
   return {
     step: mode === 'record' ? 'asked' : 'read',
     ...{from: startedAt, to: endedAt, isUnderWay: endedAt === null},
-    text: tellRequests(sweep),
+    text: describeRequests(sweep),
     usualSeconds: usual?.seconds ?? null,
   };
 }
@@ -220,7 +220,7 @@ function listFull(story: SweepStory): Step[] {
         from: startedAt,
         to,
         isUnderWay,
-        text: tellRequests(sweep),
+        text: describeRequests(sweep),
         usualSeconds: usual?.seconds ?? null,
       },
       ...listAsked(story),
@@ -230,7 +230,7 @@ function listFull(story: SweepStory): Step[] {
   const read = {
     step: 'read',
     ...{from: startedAt, to: readAt, isUnderWay: isReading},
-    text: `${tellRequests(sweep)}${next}`,
+    text: `${describeRequests(sweep)}${next}`,
     usualSeconds: usual?.readSeconds ?? null,
   };
   if (readAt === null) return [read];
@@ -238,7 +238,7 @@ function listFull(story: SweepStory): Step[] {
     step: 'verified',
     ...{from: readAt, to: approvedAt === null ? endedAt : null},
     isUnderWay: endedAt === null && approvedAt === null,
-    text: tellVerified(story),
+    text: describeVerified(story),
     usualSeconds:
       usual === null || usual.readSeconds === null
         ? null
@@ -274,17 +274,20 @@ function listApproved({sweep: {approvedAt, endedAt}, tombstones}: SweepStory): S
       ...over,
       step: 'asked again, and marked what is gone',
       ...{from: approvedAt, to: endedAt, isUnderWay: endedAt === null},
-      text: tellMarked(tombstones),
+      text: describeMarked(tombstones),
     },
   ];
 }
 
-function tellMarked(tombstones: readonly Tombstone[]): string {
+function describeMarked(tombstones: readonly Tombstone[]): string {
   const count = tombstones.filter(({writtenAt}) => writtenAt !== null).length;
   return count === 1 ? '1 row marked deleted' : `${formatNumber(count)} rows marked deleted`;
 }
 
-function tellRequests({counts: {requests, pages, records}, failures}: SweepStory['sweep']): string {
+function describeRequests({
+  counts: {requests, pages, records},
+  failures,
+}: SweepStory['sweep']): string {
   const failed =
     failures === 0 ? '' : `, ${formatNumber(failures)} tries failed since the last batch`;
   return (
@@ -293,7 +296,7 @@ function tellRequests({counts: {requests, pages, records}, failures}: SweepStory
   );
 }
 
-function tellVerified({sweep: {counts, evidence}}: SweepStory): string {
+function describeVerified({sweep: {counts, evidence}}: SweepStory): string {
   const {secondPass} = evidence;
   const passed =
     secondPass === undefined ? [] : [`second pass over ${formatNumber(secondPass.pages)} pages`];

@@ -1,7 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {
   type Account,
-  keepSealedToken,
   listAccounts,
   listKnownAccounts,
   pauseAccount,
@@ -9,6 +8,7 @@ import {
   readAccount,
   readAccountAccess,
   resumeAccount,
+  saveSealedToken,
   stopAccount,
   upsertAccount,
 } from '../../src/accounts/accounts.ts';
@@ -153,7 +153,7 @@ describe('an account', () => {
       sealed: null,
     });
     const sealed = {keyId: 'a1b2c3d4', bytes: Buffer.from([1, 0, 255])};
-    await keepSealedToken(world.pool, accountId, sealed);
+    await saveSealedToken(world.pool, accountId, sealed);
     expect(await readAccountAccess(world.pool, accountId)).toMatchObject({name: 'acme', sealed});
     expect(Object.keys((await acme()) ?? {})).not.toContain('sealedToken');
     expect(await readAccountAccess(world.pool, '999999')).toBeNull();
@@ -163,15 +163,15 @@ describe('an account', () => {
 test('a token sealed anew never replaces one that came meanwhile', async () => {
   const {accountId} = world.account;
   const sealed = (byte: number) => ({keyId: `key ${byte}`, bytes: Buffer.of(byte)});
-  await keepSealedToken(world.pool, accountId, sealed(1));
-  await keepSealedToken(world.pool, accountId, {...sealed(2), instead: sealed(1)});
-  await keepSealedToken(world.pool, accountId, {...sealed(3), instead: sealed(1)});
+  await saveSealedToken(world.pool, accountId, sealed(1));
+  await saveSealedToken(world.pool, accountId, {...sealed(2), instead: sealed(1)});
+  await saveSealedToken(world.pool, accountId, {...sealed(3), instead: sealed(1)});
   expect(await readAccountAccess(world.pool, accountId)).toMatchObject({sealed: sealed(2)});
 });
 
 test('accounts are known by their number or by the key of their seal, in any state', async () => {
   const {accountId} = await other();
-  await keepSealedToken(world.pool, world.account.accountId, {keyId: 'k', bytes: Buffer.of(1)});
+  await saveSealedToken(world.pool, world.account.accountId, {keyId: 'k', bytes: Buffer.of(1)});
   const names = async (accountIds: string[], keyIds: string[]) =>
     (await listKnownAccounts(world.pool, {accountIds, keyIds})).map(({name}) => name);
   await pauseAccount(world.pool, accountId, null);

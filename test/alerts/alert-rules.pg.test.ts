@@ -1,7 +1,7 @@
 // When a rule tells, what, and how often.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {endLook, takeLook} from '../../src/alerts/alerts.ts';
+import {beginAlertCheck, endAlertCheck} from '../../src/alerts/alerts.ts';
 import {listRuleHealth} from '../../src/alerts/deliveries.ts';
 import {findFailingRules} from '../../src/alerts/installation-problems.ts';
 import {failedSweep} from '../support/alerts-place.ts';
@@ -189,14 +189,14 @@ describe('a rule', () => {
 
 describe('a look', () => {
   test('is made only where there is a rule, by one worker, and once a minute', async () => {
-    expect(await takeLook(place.pool)).toBeNull();
+    expect(await beginAlertCheck(place.pool)).toBeNull();
     await place.addHook('ops');
-    const looks = await Promise.all([1, 2, 3, 4].map(() => takeLook(place.pool)));
+    const looks = await Promise.all([1, 2, 3, 4].map(() => beginAlertCheck(place.pool)));
     expect(looks.filter((look) => look !== null)).toHaveLength(1);
-    for (const look of looks) if (look !== null) await endLook(place.pool, look, nothing);
-    expect(await takeLook(place.pool)).toBeNull();
+    for (const look of looks) if (look !== null) await endAlertCheck(place.pool, look, nothing);
+    expect(await beginAlertCheck(place.pool)).toBeNull();
     await place.query(`UPDATE sync.alert_looks SET looked_at = now() - interval '61 seconds'`);
-    expect(await takeLook(place.pool)).not.toBeNull();
+    expect(await beginAlertCheck(place.pool)).not.toBeNull();
   });
 
   test('and what is sent take no more rights than those of a worker', async () => {
@@ -210,11 +210,11 @@ describe('a look', () => {
 
   test('of a worker that slept meanwhile writes nothing', async () => {
     await place.addHook('ops');
-    const slept = await takeLook(place.pool);
+    const slept = await beginAlertCheck(place.pool);
     await place.query('UPDATE sync.alert_looks SET lease_until = now()');
     await place.query(failedSweep.breaks);
     await place.rounds(1);
-    expect(await endLook(place.pool, slept ?? {fence: -1}, nothing)).toBeNull();
+    expect(await endAlertCheck(place.pool, slept ?? {fence: -1}, nothing)).toBeNull();
     expect(await place.query('SELECT FROM sync.alerts WHERE mended_at IS NULL')).toHaveLength(1);
   });
 });

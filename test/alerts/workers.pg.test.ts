@@ -4,7 +4,7 @@
 import {randomBytes} from 'node:crypto';
 import type pg from 'pg';
 import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test} from 'vitest';
-import {keepSealedToken, upsertAccount} from '../../src/accounts/accounts.ts';
+import {saveSealedToken, upsertAccount} from '../../src/accounts/accounts.ts';
 import {parseKeys, Secret, seal} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {allStreams} from '../../src/streams/all.ts';
@@ -45,7 +45,7 @@ async function add(name: string): Promise<void> {
   const account = await upsertAccount(client, {name, apiUrl: server.urlOf(name), timeZone: 'UTC'});
   const {accountId} = account;
   for (const key of parseKeys(FIELDMIRROR_KEY))
-    await keepSealedToken(
+    await saveSealedToken(
       client,
       accountId,
       seal(new Secret(server.tokenOf(name)), key, accountId),

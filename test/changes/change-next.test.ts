@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import type {Change, FieldConflict} from '../../src/changes/change.ts';
-import {type Circumstances, listDecisions, tellNext} from '../../src/changes/next-step.ts';
-import {tellNextStep} from '../../src/changes/words.ts';
+import {type Circumstances, findNextStep, listDecisions} from '../../src/changes/next-step.ts';
+import {describeNextStep} from '../../src/changes/words.ts';
 
 const now = '2026-11-21T12:00:00Z';
 const before = '2026-11-21T11:59:00Z';
@@ -54,9 +54,9 @@ const calm: Circumstances = {
 };
 
 function next(more: Partial<Change>, around: Partial<Circumstances> = {}) {
-  const step = tellNext(change(more), {...calm, ...around});
+  const step = findNextStep(change(more), {...calm, ...around});
   return {
-    text: step === null ? undefined : tellNextStep(step),
+    text: step === null ? undefined : describeNextStep(step),
     commands: step?.commands.map(({command}) => command) ?? [],
   };
 }
@@ -179,11 +179,11 @@ describe('what happens next', () => {
   });
 
   test.each(['done', 'cancelled'] as const)('is nothing once it is %s', (state) => {
-    expect(tellNext(change({state}), calm)).toBeNull();
+    expect(findNextStep(change({state}), calm)).toBeNull();
   });
 
   test('of a conflict is a decision: whose value counts, and of the other fields', () => {
-    const step = tellNext(change({state: 'conflict'}), {...calm, conflicts: [fought]});
+    const step = findNextStep(change({state: 'conflict'}), {...calm, conflicts: [fought]});
     expect(step?.commands).toEqual([
       {
         command: 'fieldmirror changes resolve 12 --take service',

@@ -2,7 +2,7 @@
 
 import {describe, expect, test} from 'vitest';
 import {describeChanges} from '../../src/changes/words.ts';
-import {paceOf, tellPace} from '../../src/core/format.ts';
+import {describePace, paceOf} from '../../src/core/format.ts';
 import {describeSweep} from '../../src/health/under-way.ts';
 
 describe('the pace', () => {
@@ -33,12 +33,12 @@ describe('the pace', () => {
       '2,999 of about 3,000 records, 600 a second, 1 s left',
     ],
   ])('of %j in words', (work, words) => {
-    expect(tellPace(paceOf(work), {things: 'records'})).toBe(words);
+    expect(describePace(paceOf(work), {things: 'records'})).toBe(words);
   });
 
   test('with a total that is known has no "about"', () => {
     const pace = paceOf({done: 1, total: 2, elapsedMs: 0});
-    expect(tellPace(pace, {things: 'changes', isExact: true})).toBe('1 of 2 changes');
+    expect(describePace(pace, {things: 'changes', isExact: true})).toBe('1 of 2 changes');
   });
 });
 

@@ -1,16 +1,19 @@
 import {expect, test} from 'vitest';
-import {callOf, drawNextSteps} from '../../src/cli/terminal.ts';
+import {callOf, formatNextSteps} from '../../src/cli/terminal.ts';
 
 test('next steps are called as they are typed: by npm in a checkout, else by name', () => {
   const script = 'node --x src/main.ts start';
-  const drawn = drawNextSteps('demo', {npm_lifecycle_event: 'start', npm_lifecycle_script: script});
+  const drawn = formatNextSteps('demo', {
+    npm_lifecycle_event: 'start',
+    npm_lifecycle_script: script,
+  });
   expect(drawn.split('\n').map((line) => line.replace(/ +# .*/, ''))).toEqual([
     'What next:',
     '  npm run -s fieldmirror -- status',
     '  npm start',
     '  npm run -s fieldmirror -- reset && npm run -s fieldmirror -- init',
   ]);
-  expect(drawNextSteps('acme', {}).match(/^ {2}fieldmirror \w+/gm)).toEqual([
+  expect(formatNextSteps('acme', {}).match(/^ {2}fieldmirror \w+/gm)).toEqual([
     '  fieldmirror status',
     '  fieldmirror start',
     '  fieldmirror ask',

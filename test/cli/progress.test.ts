@@ -2,7 +2,7 @@
 
 import {PassThrough} from 'node:stream';
 import {describe, expect, test} from 'vitest';
-import {drawBars, drawPushBar, printLines, printPushLines} from '../../src/cli/progress.ts';
+import {formatBars, formatPushBar, printLines, printPushLines} from '../../src/cli/progress.ts';
 
 /** A terminal that remembers its input. */
 function openTerminal(): {readonly terminal: PassThrough; readonly read: () => string} {
@@ -12,7 +12,7 @@ function openTerminal(): {readonly terminal: PassThrough; readonly read: () => s
 
 test('a stream whose total is unknown has a count and no bar', () => {
   const {terminal, read} = openTerminal();
-  const bars = drawBars(terminal);
+  const bars = formatBars(terminal);
   bars.begin('jobs', 0);
   bars.advance({stream: 'jobs', records: 1200});
   bars.close();
@@ -23,14 +23,14 @@ test('a stream whose total is unknown has a count and no bar', () => {
 
 test('a stream that was swept before has a bar, which never runs over', () => {
   const {terminal, read} = openTerminal();
-  const bars = drawBars(terminal);
+  const bars = formatBars(terminal);
   bars.begin('jobs', 3000);
   bars.advance({stream: 'jobs', records: 1500});
   bars.close();
   expect(read()).toContain(
     `jobs       ${'█'.repeat(16)}${'░'.repeat(16)} 1,500 of about 3,000 records`,
   );
-  const more = drawBars(terminal);
+  const more = formatBars(terminal);
   more.begin('jobs', 3000);
   more.advance({stream: 'jobs', records: 3100});
   more.close();
@@ -39,7 +39,7 @@ test('a stream that was swept before has a bar, which never runs over', () => {
 
 test('a sweep that has ended says how; closing twice draws nothing more', () => {
   const {terminal, read} = openTerminal();
-  const bars = drawBars(terminal);
+  const bars = formatBars(terminal);
   bars.begin('tasks', 0);
   bars.end('tasks', 'tasks      certified: 786 records in 28 pages');
   bars.close();
@@ -52,7 +52,7 @@ describe('a rate and the time left', () => {
   test('stand beside the bar of a sweep, from its first batch on', () => {
     const {terminal, read} = openTerminal();
     let now = 0;
-    const bars = drawBars(terminal, () => now);
+    const bars = formatBars(terminal, () => now);
     bars.begin('jobs', 3_000);
     now = 60_000; // It waited for another sweep.
     bars.advance({stream: 'jobs', records: 30});
@@ -65,7 +65,7 @@ describe('a rate and the time left', () => {
   test('stand beside the bar of a push', () => {
     const {terminal, read} = openTerminal();
     let now = 0;
-    const bar = drawPushBar(terminal, () => now);
+    const bar = formatPushBar(terminal, () => now);
     bar.begin('acme', 400);
     now = 10_000;
     for (let n = 0; n < 100; n++) bar.advance();
@@ -127,7 +127,7 @@ describe('into a pipe', () => {
 
   test('changes that were made meanwhile make the total larger', () => {
     const {terminal, read} = openTerminal();
-    const bar = drawPushBar(terminal, () => 0);
+    const bar = formatPushBar(terminal, () => 0);
     bar.begin('acme', 1);
     for (let n = 0; n < 3; n++) bar.advance();
     bar.close();

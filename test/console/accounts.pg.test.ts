@@ -11,8 +11,8 @@ const tried: GivenAccount[] = [];
 let place: Place;
 beforeAll(async () => {
   place = await openPlace({
-    doings: {
-      ...plainConsole().doings,
+    services: {
+      ...plainConsole().services,
       checkAccount: async (name) => `good ${name}: answers`,
       tryAccount: async (given) => {
         tried.push(given);

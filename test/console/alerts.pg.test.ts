@@ -5,7 +5,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {alertsTest} from '../../src/cli/alerts.ts';
 import {planFilledRule} from '../../src/cli/http.ts';
-import {causeGroups, tellMeaning} from '../../src/console/receivers.ts';
+import {causeGroups, describeMeaning} from '../../src/console/receivers.ts';
 import {causes} from '../../src/core/errors.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {openHttpReceiver, type TestReceiver} from '../support/alert-receivers.ts';
@@ -25,8 +25,8 @@ beforeAll(async () => {
   };
   let pool: pg.Pool | null = null;
   place = await openPlace({
-    doings: {
-      ...plainConsole().doings,
+    services: {
+      ...plainConsole().services,
       planRule: async (rule) => planFilledRule(config, rule),
       testRule: async (name) => {
         if (pool === null) throw new Error('asked before the place was open');
@@ -151,9 +151,9 @@ describe('an admin', () => {
 test('each cause is in one group of the form, with what it means in its document', async () => {
   const grouped = causeGroups.flatMap((group) => group.causes);
   expect(grouped.toSorted()).toEqual(causes.toSorted());
-  expect(causes.filter((cause) => !/^[A-Z].{10,}\.$/.test(tellMeaning(cause)))).toEqual([]);
+  expect(causes.filter((cause) => !/^[A-Z].{10,}\.$/.test(describeMeaning(cause)))).toEqual([]);
   const {text} = await (await place.person({role: 'admin'})).get('/alerts');
-  expect(text).toContain(`value="failed"> <span>failed<small>${tellMeaning('failed')}</small>`);
+  expect(text).toContain(`value="failed"> <span>failed<small>${describeMeaning('failed')}</small>`);
 });
 
 test.each([

@@ -15,10 +15,10 @@ let place: Place;
 let bound: Person;
 let free: Person;
 beforeAll(async () => {
-  const {doings} = plainConsole();
+  const {services} = plainConsole();
   place = await openPlace({
-    doings: {
-      ...doings,
+    services: {
+      ...services,
       examine: async () => [
         {
           what: `account ${name}`,

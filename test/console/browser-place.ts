@@ -34,8 +34,8 @@ export const addresses: Readonly<Record<string, string>> = {
 /** @param hostile - a text of the service that would be markup */
 export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
   const place: ChangesPlace = await openPlace({
-    doings: {
-      ...plainConsole().doings,
+    services: {
+      ...plainConsole().services,
       checkAccount: async (name) => `good ${name}: answers`,
       tryAccount: async ({name, url, timeZone}) => ({
         keep: (db) => upsertAccount(db, {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'}),

@@ -11,7 +11,7 @@ import {boards} from '../../src/star/boards.ts';
 import {openBrowser} from '../support/browser.ts';
 import {addresses, openBrowserPlace} from './browser-place.ts';
 import type {ChangesPlace} from './changes-place.ts';
-import {listDoings} from './doings.ts';
+import {listDoings} from './services.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const hostile = '<img src=x onerror="document.title=`taken`">';
@@ -305,7 +305,7 @@ test('what a person has opened, ticked and typed is kept when the page is drawn 
   await page.context().close();
 });
 
-const doings = listDoings(() => place);
+const services = listDoings(() => place);
 
 describe('by its button', () => {
   let context: BrowserContext;
@@ -314,7 +314,7 @@ describe('by its button', () => {
   });
   afterAll(() => context?.close());
 
-  test.each(doings)(
+  test.each(services)(
     '$action is done, and stands in the audit',
     async ({action, prepare, path, opens, ticks, fill = {}, picks = {}, through, button}) => {
       const made = (await prepare?.()) ?? '';
@@ -344,7 +344,7 @@ describe('by its button', () => {
   );
 
   test('every action of the console is tried here', () => {
-    expect([...new Set(doings.map(({action}) => action))].toSorted()).toEqual(
+    expect([...new Set(services.map(({action}) => action))].toSorted()).toEqual(
       [...new Set(actions.map(({name}) => name))].toSorted(),
     );
   });

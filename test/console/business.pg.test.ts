@@ -2,8 +2,8 @@
 // those who may not.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {drawCounted} from '../../src/console/answers.ts';
-import type {Look} from '../../src/console/page.ts';
+import {renderCounted} from '../../src/console/answers.ts';
+import type {PageContext} from '../../src/console/page.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {wordOf} from '../../src/star/answer.ts';
 import {subjects} from '../../src/star/boards.ts';
@@ -206,7 +206,7 @@ test('an answer that is shown again says when it was counted', async () => {
   const {told} = await (await place.person()).json('/business/ask/debtors?as=json');
   const countedAt = '2026-11-20T08:00:00.000Z';
   const shown = (now: string) =>
-    String(drawCounted({...told.answered, countedAt}, {now, timeZone: 'UTC'} as Look));
+    String(renderCounted({...told.answered, countedAt}, {now, timeZone: 'UTC'} as PageContext));
   expect(shown('2026-11-20T08:00:59.000Z')).toBe('');
   expect(shown('2026-11-20T08:05:00.000Z')).toMatch(/Counted at .*2026-11-20.*08:00.*5 min ago/s);
 });

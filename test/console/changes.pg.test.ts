@@ -5,10 +5,10 @@ import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {everyChange} from '../../src/changes/change.ts';
 import {readChangeList} from '../../src/changes/change-list.ts';
 import {type ChangeInFull, readChangeInFull} from '../../src/changes/story.ts';
-import {nameChange, tellReason} from '../../src/changes/words.ts';
+import {describeReason, nameChange} from '../../src/changes/words.ts';
 import {oneChange} from '../../src/console/change-page.ts';
 import {hideChangeInFull, hideLine} from '../../src/console/hide-change.ts';
-import type {Look} from '../../src/console/page.ts';
+import type {PageContext} from '../../src/console/page.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 
 let place: ChangesPlace;
@@ -323,7 +323,7 @@ describe('one change', () => {
 });
 
 describe('other words', () => {
-  const look = (): Look => ({
+  const look = (): PageContext => ({
     viewer: {
       ...{sessionId: '1', wayIn: 'key', apiKeyId: '1', name: 'dana', role: 'admin', masks: false},
       ...{accountId: null, address: '127.0.0.1', createdAt: '', seenAt: '', expiresAt: ''},
@@ -339,9 +339,9 @@ describe('other words', () => {
 
   /** Where buttons and links of a page lead, and what they send. */
   const movesOn = (story: ChangeInFull) =>
-    [...String(oneChange.draw(story, look())).matchAll(/ (?:action|href|name|value)="[^"]*"/g)].map(
-      ([attribute]) => attribute,
-    );
+    [
+      ...String(oneChange.render(story, look())).matchAll(/ (?:action|href|name|value)="[^"]*"/g),
+    ].map(([attribute]) => attribute);
 
   const reword = (story: ChangeInFull, note: string | null = null): ChangeInFull => ({
     ...story,
@@ -372,7 +372,7 @@ describe('other words', () => {
     const story = await readChangeInFull(place.pool, id, [place.account]);
     if (story === null) throw new Error('expected the change');
     const told = hideChangeInFull(reword(story, 'call Ada'));
-    const text = String(oneChange.draw(told, look()));
+    const text = String(oneChange.render(told, look()));
     expect(text).toContain('uite something else (in other words)');
     expect(text).not.toContain('Ada');
     const {changes} = await readChangeList(place.pool, {
@@ -383,6 +383,6 @@ describe('other words', () => {
     // Our own words, which a person may have typed as well.
     const typed = 'changed on both sides: name';
     for (const line of changes.map((each) => hideLine({...each, reason: typed})))
-      expect(`${nameChange(line)} ${tellReason(line)}`).not.toContain('both sides');
+      expect(`${nameChange(line)} ${describeReason(line)}`).not.toContain('both sides');
   });
 });

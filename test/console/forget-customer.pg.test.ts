@@ -270,8 +270,8 @@ describe('it is told why not', () => {
     const failing = async () => {
       throw new Error('the disk is away');
     };
-    const doings = {...plainConsole().doings, clearUpForgotten: failing};
-    const other = await openPlace({doings});
+    const services = {...plainConsole().services, clearUpForgotten: failing};
+    const other = await openPlace({services});
     const person = await other.person({role: 'admin'});
     expect(
       (await person.post('/records/customers/3/forget', {account: 'acme', typed: '3'})).status,

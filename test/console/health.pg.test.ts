@@ -23,8 +23,8 @@ beforeAll(async () => {
     FIELDMIRROR_SMTP_URL: 'smtps://me:hush-mail@mail.example.com',
   });
   place = await openPlace({
-    doings: {
-      ...plainConsole().doings,
+    services: {
+      ...plainConsole().services,
       examine: async () => [{what: 'alerts', state: 'warning', found: 'messages do not arrive'}],
       listSettings: async () => {
         const pool = openPool(url, {max: 1, applicationName: 'test'});

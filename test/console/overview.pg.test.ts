@@ -1,7 +1,7 @@
 // The Overview page: is all well, and what must somebody do.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
-import {tellOverview} from '../../src/console/overview-page.ts';
+import {describeOverview} from '../../src/console/overview-page.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 
 let place: ChangesPlace;
@@ -142,5 +142,5 @@ test.each([
   [[true, false], 3, 'Not fresh: jobs; 3 things need you.'],
 ])('%j with %i problems: %s', (fresh, problems, sentence) => {
   const streams = fresh.map((isFresh) => ({isFresh, stream: 'jobs'}));
-  expect(tellOverview(streams, Array.from({length: problems}))).toBe(sentence);
+  expect(describeOverview(streams, Array.from({length: problems}))).toBe(sentence);
 });

@@ -65,13 +65,13 @@ let place: Place;
 let admin: Person;
 let bearer: string;
 beforeAll(async () => {
-  const {doings} = plainConsole();
+  const {services} = plainConsole();
   const refuse = async () => {
     throw new UsageError('this test asks no service');
   };
   place = await openPlace({
-    doings: {
-      ...doings,
+    services: {
+      ...services,
       testRule: refuse,
       sendLetter: refuse,
       checkAccount: refuse,

@@ -19,8 +19,8 @@ beforeAll(async () => {
   receiver = await openHttpReceiver();
   let pool: pg.Pool | null = null;
   place = await openPlace({
-    doings: {
-      ...plainConsole().doings,
+    services: {
+      ...plainConsole().services,
       sendLetter: async (name, letterId) => {
         if (pool === null) throw new Error('asked before the place was open');
         const {answer} = await sendDeadLetter(configOf(place.databaseUrl), pool, {name, letterId});

@@ -3,7 +3,7 @@
 import {expect, test} from 'vitest';
 import type {SweepStory} from '../../src/sweeps/story.ts';
 import {countNames, type Sweep} from '../../src/sweeps/sweeps.ts';
-import {listSteps, tellSteps} from '../../src/sweeps/words.ts';
+import {describeSteps, listSteps} from '../../src/sweeps/words.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 24, 3, 0, second)).toISOString();
 const counts = Object.fromEntries(
@@ -137,11 +137,11 @@ test('a window is read; one record is asked for', () => {
 });
 
 test('in words each step has how long it took, and what is usual', () => {
-  expect(tellSteps(tell({evidence: {readAt: at(12)}}, {usual}), at(30))).toEqual([
+  expect(describeSteps(tell({evidence: {readAt: at(12)}}, {usual}), at(30))).toEqual([
     'waited for a worker: 2 s',
     'read: 10 s, usually 8 s',
     'verified: 8 s, usually 7 s',
   ]);
   const running = tell({state: 'running', stage: 'read', endedAt: null, dueAt: at(2)});
-  expect(tellSteps(running, at(9))).toEqual(['read: 7 s so far']);
+  expect(describeSteps(running, at(9))).toEqual(['read: 7 s so far']);
 });

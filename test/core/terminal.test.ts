@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {drawTable} from '../../src/core/table.ts';
+import {formatTable} from '../../src/core/table.ts';
 import {canDraw, countColumns, fold, widthOf} from '../../src/core/text.ts';
 
 const words = fc.array(fc.stringMatching(/^[a-zé漢#]{1,14}$/), {minLength: 1, maxLength: 40});
@@ -75,18 +75,18 @@ describe('a table', () => {
   test('is as wide as there is room, and loses no cell', () => {
     fc.assert(
       fc.property(tables, widths, ({head, rows}, width) => {
-        const drawn = drawTable(head, rows, {width});
+        const drawn = formatTable(head, rows, {width});
         for (const line of drawn.split('\n')) expect(countColumns(line)).toBeLessThanOrEqual(width);
         expect(signs(drawn).length).toBeGreaterThanOrEqual(signs(rows.flat().join('')).length);
       }),
     );
   });
   test('without a width is as wide as its cells', () => {
-    const drawn = drawTable(['name'], [['a b '.repeat(60)]]);
+    const drawn = formatTable(['name'], [['a b '.repeat(60)]]);
     expect(drawn.split('\n')[0]?.length).toBe(4 * 60 + 4);
   });
   test('folds its widest text, never a number', () => {
-    expect(drawTable(['name', 'count'], [['Ada Lovelace and sons', 1234567]], {width: 30})).toBe(
+    expect(formatTable(['name', 'count'], [['Ada Lovelace and sons', 1234567]], {width: 30})).toBe(
       [
         '┌──────────────┬───────────┐',
         '│ name         │     count │',
@@ -99,7 +99,7 @@ describe('a table', () => {
   });
   test('breaks no word but one that is longer than 20 signs', () => {
     const address = 'https://example.com/a/b/c/d/e/f';
-    const drawn = drawTable(['stream', 'state'], [['customers', `certified ${address}`]], {
+    const drawn = formatTable(['stream', 'state'], [['customers', `certified ${address}`]], {
       width: 40,
     });
     expect(drawn).toContain('│ customers │ certified                │');
@@ -107,7 +107,9 @@ describe('a table', () => {
   });
   test('that has no room is a list of its cells, empty ones left out', () => {
     const head = ['account', 'stream', 'last', 'next', 'state'];
-    expect(drawTable(head, [['north', 'customers', '', 'in 5 minutes', 'good']], {width: 40})).toBe(
+    expect(
+      formatTable(head, [['north', 'customers', '', 'in 5 minutes', 'good']], {width: 40}),
+    ).toBe(
       ['account  north', 'stream   customers', 'next     in 5 minutes', 'state    good'].join('\n'),
     );
   });

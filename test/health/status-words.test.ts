@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {findAccountProblems} from '../../src/alerts/account-problems.ts';
 import type {Problem} from '../../src/alerts/alerts.ts';
-import {drawStatus} from '../../src/cli/status.ts';
+import {formatStatus} from '../../src/cli/status.ts';
 import {dropMarks} from '../../src/core/tone.ts';
 import type {AccountStatus, StreamFacts} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
@@ -212,7 +212,7 @@ describe('what needs a person', () => {
 describe('the drawing', () => {
   const draw = (accounts: readonly AccountStatus[]) =>
     dropMarks(
-      drawStatus(accounts, {
+      formatStatus(accounts, {
         place: 'here',
         now,
         workers: [],

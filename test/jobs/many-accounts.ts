@@ -3,8 +3,8 @@ import type pg from 'pg';
 import {inject, vi} from 'vitest';
 import {
   type Account,
-  keepSealedToken,
   listKnownAccounts,
+  saveSealedToken,
   upsertAccount,
 } from '../../src/accounts/accounts.ts';
 import {Accounts} from '../../src/accounts/open-accounts.ts';
@@ -68,7 +68,7 @@ export async function openManyAccounts(): Promise<ManyAccounts> {
       });
       const {accountId} = account;
       if (key === undefined) throw new Error('no key');
-      await keepSealedToken(pool, accountId, seal(new Secret(token), key, accountId));
+      await saveSealedToken(pool, accountId, seal(new Secret(token), key, accountId));
       return account;
     },
     accountIds: async () => {

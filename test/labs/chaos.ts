@@ -4,7 +4,7 @@
 // each change and each field is judged. Traffic stays on 127.0.0.1.
 
 import {parseArgs} from 'node:util';
-import {drawResult, listFaults} from './chaos/report.ts';
+import {formatResult, listFaults} from './chaos/report.ts';
 import {type Options, runChaos} from './chaos/run.ts';
 
 const {values} = parseArgs({
@@ -32,6 +32,6 @@ for (const queue of chosen) {
   const found = listFaults(result, `seed ${options.seed}, queue in ${queue}`);
   faults += found.length;
   const told = [...found, ...result.stories].map((line) => `${line}\n`).join('');
-  process.stdout.write(`${drawResult(result, options)}\n${told}`);
+  process.stdout.write(`${formatResult(result, options)}\n${told}`);
 }
 process.exit(faults === 0 ? 0 : 1);

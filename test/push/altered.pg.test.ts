@@ -6,7 +6,7 @@ import {listAccounts} from '../../src/accounts/accounts.ts';
 import {everyChange, listChanges} from '../../src/changes/change.ts';
 import {listLateChanges} from '../../src/changes/change-health.ts';
 import {readStory} from '../../src/changes/story.ts';
-import {drawChange, drawChanges} from '../../src/cli/changes.ts';
+import {formatChange, formatChanges} from '../../src/cli/changes.ts';
 import {pushAll} from '../../src/cli/push.ts';
 import {dropMarks} from '../../src/core/tone.ts';
 import type {PushStep} from '../../src/push/run.ts';
@@ -28,7 +28,7 @@ const states = () => place.changes('state, held_for');
 const list = async (state: 'altered' | null) => {
   const accounts = await listAccounts(place.pool);
   const wanted = {...everyChange(accounts.map(({accountId}) => accountId)), state};
-  return dropMarks(drawChanges(await listChanges(place.pool, wanted, 20), accounts));
+  return dropMarks(formatChanges(await listChanges(place.pool, wanted, 20), accounts));
 };
 
 describe('dates that the service reads the other way round', () => {
@@ -63,12 +63,14 @@ describe('dates that the service reads the other way round', () => {
   test('are told by list and story, by status and by the exit code of push', async () => {
     expect(await list(null)).toMatch(/│ altered +│ the service altered scheduled_at/);
     expect(await list('altered')).not.toContain('held');
-    const story = dropMarks(drawChange(await readStory(place.pool, '1')));
+    const story = dropMarks(formatChange(await readStory(place.pool, '1')));
     expect(story).toContain('altered');
     expect(story).toMatch(/scheduled_at: sent .*2027-03-01.*, it keeps .*2027-01-03/);
     expect(story).toContain('fieldmirror changes accept 1');
     expect(story).toMatch(/\nsee: fieldmirror explain A12$/);
-    expect(drawChange(await readStory(place.pool, '2'))).toContain('changes list --state altered');
+    expect(formatChange(await readStory(place.pool, '2'))).toContain(
+      'changes list --state altered',
+    );
     expect(await listLateChanges(place.pool, [place.accountId])).toMatchObject([
       {
         lateness: 'altered',

@@ -13,8 +13,8 @@ import {
   type SendPlan,
 } from '../../src/push/decision.ts';
 import {findStream, findWrites} from '../../src/streams/all.ts';
+import {listMissingParts} from '../../src/streams/missing-parts.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
-import {listUnsaid} from '../../src/streams/unsaid-parts.ts';
 
 const blank: ClaimedChange = {
   changeId: '70',
@@ -99,7 +99,7 @@ export function remoteOf(
   return {
     ...rows,
     record,
-    unsaid: listUnsaid(stream, record),
+    unsaid: listMissingParts(stream, record),
     askedAt: 50_000,
     dateHeader: null,
     ...more,

@@ -3,10 +3,10 @@
 import {randomBytes} from 'node:crypto';
 import {afterEach, beforeEach, expect, test} from 'vitest';
 import {
-  keepSealedToken,
   pauseAccount,
   readAccount,
   resumeAccount,
+  saveSealedToken,
   upsertAccount,
 } from '../../src/accounts/accounts.ts';
 import {Accounts} from '../../src/accounts/open-accounts.ts';
@@ -45,7 +45,7 @@ afterEach(async () => {
 async function sealToken(token: string): Promise<void> {
   const [key] = keys;
   if (key === undefined) throw new Error('expected a key');
-  await keepSealedToken(place.pool, place.accountId, seal(new Secret(token), key, place.accountId));
+  await saveSealedToken(place.pool, place.accountId, seal(new Secret(token), key, place.accountId));
 }
 
 async function giveNewToken(): Promise<void> {

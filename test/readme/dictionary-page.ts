@@ -77,10 +77,10 @@ export async function drawDictionary(client: pg.Client): Promise<string> {
     'Each table has the columns below, and those of the service.\n',
     '### Columns of every table\n',
     drawColumns(pickOwn(find('warehouse', 'jobs')), ['row_id']),
-    ...warehouse.map((table) => drawTable(dropOwn(table))),
+    ...warehouse.map((table) => formatTable(dropOwn(table))),
     '## Schema mart\n',
     drawLive(live, warehouse),
-    ...[...star, ...others, ...answers].map(drawTable),
+    ...[...star, ...others, ...answers].map(formatTable),
   ].join('\n');
 }
 
@@ -101,7 +101,7 @@ function keyOf({schema, name, primaryKey}: CatalogueTable): readonly string[] {
   return member.key ?? [member.columns[0]?.[0] ?? ''];
 }
 
-function drawTable(table: CatalogueTable): string {
+function formatTable(table: CatalogueTable): string {
   const {schema, name, comment, columns} = table;
   const key = keyOf(table);
   const isOfWarehouse = schema === 'warehouse';

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {drawFile, parseSettings, readEntries} from '../../src/cli/config-file.ts';
+import {formatFile, parseSettings, readEntries} from '../../src/cli/config-file.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {applyRetention} from '../../src/retention/retention.ts';
 import {applySettings, planSettings} from '../../src/settings/settings.ts';
@@ -234,7 +234,7 @@ async function apply(pool: pg.Pool, text: string) {
 
 /** @returns the settings in force, as a file */
 async function exportOf(pool: pg.Pool): Promise<string> {
-  return drawFile(await readEntries(pool), null);
+  return formatFile(await readEntries(pool), null);
 }
 
 /**

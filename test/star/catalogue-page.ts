@@ -60,7 +60,7 @@ const jobStates = `## States of a job
 status that Fieldmirror does not know (finding D6) decides nothing. A job is open while it is
 \`unscheduled\`, \`scheduled\` or \`in_progress\`.
 
-${drawTable([
+${formatTable([
   ['state', 'condition', 'meaning'],
   [
     '`cancelled`',
@@ -96,7 +96,7 @@ ${drawTable([
   ],
 ])}`;
 
-export function drawPage(): string {
+export function formatPage(): string {
   return [
     opening,
     jobStates,
@@ -118,10 +118,12 @@ export function drawPage(): string {
 /** The question as usual, and by each of its other groupings. */
 function drawQuestion(question: Question): string {
   const words = Object.keys(question.by ?? {});
-  return [drawOne(question), ...words.map((by) => drawOne(groupQuestion(question, by)))].join('\n');
+  return [formatOne(question), ...words.map((by) => formatOne(groupQuestion(question, by)))].join(
+    '\n',
+  );
 }
 
-function drawOne({
+function formatOne({
   name,
   question,
   definition,
@@ -152,14 +154,14 @@ function drawMember({name, comment, columns}: Member): string {
 }
 
 function drawColumns(columns: Member['columns']): string {
-  return drawTable([
+  return formatTable([
     ['column', ''],
     ...columns.map(([name, , comment]) => [`\`${name}\``, comment]),
   ]);
 }
 
 /** As the formatter of documents writes a table: the first row has its heads. */
-function drawTable(rows: readonly (readonly string[])[]): string {
+function formatTable(rows: readonly (readonly string[])[]): string {
   const places = (rows[0] ?? []).map((_, at) => at);
   const widths = places.map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
   const draw = (row: readonly string[], filler: string) =>

@@ -2,10 +2,10 @@ import {describe, expect, test} from 'vitest';
 import {groupQuestion} from '../../src/star/answer.ts';
 import {members, questions} from '../../src/star/star.ts';
 import {tieOuts} from '../../src/star/tie-outs.ts';
-import {drawPage} from './catalogue-page.ts';
+import {formatPage} from './catalogue-page.ts';
 
 test('docs/insight.md is what the definitions say; vitest -u makes it anew', async () => {
-  await expect(drawPage()).toMatchFileSnapshot('../../docs/insight.md');
+  await expect(formatPage()).toMatchFileSnapshot('../../docs/insight.md');
 });
 
 const everything = questions.flatMap((question) => [

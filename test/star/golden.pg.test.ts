@@ -5,16 +5,16 @@ import {join} from 'node:path';
 import {Temporal} from 'temporal-polyfill';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import {drawAnswer} from '../../src/cli/ask.ts';
+import {formatAnswer} from '../../src/cli/ask.ts';
 import {livePast} from '../../src/cli/demo-past.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {
   answerQuestion,
   beginReading,
+  describeScope,
   groupQuestion,
   prepareQuestion,
-  tellScope,
   wordOf,
 } from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';
@@ -75,8 +75,8 @@ beforeAll(async () => {
       const answered = await answerQuestion(client, asked, limit);
       return `${[
         `${question.question}\n`,
-        drawAnswer(answered.answer),
-        ...tellScope(answered),
+        formatAnswer(answered.answer),
+        ...describeScope(answered),
       ].join('\n')}\n`;
     } finally {
       await client.query('ROLLBACK');

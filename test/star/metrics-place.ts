@@ -10,7 +10,7 @@ import {
   findQuestion,
   prepareQuestion,
 } from '../../src/star/answer.ts';
-import {drawDbtPackage} from '../../src/star/dbt.ts';
+import {buildDbtPackage} from '../../src/star/dbt.ts';
 import {measures, ratios} from '../../src/star/measures.ts';
 import {refreshStar} from '../../src/star/refresh-star.ts';
 import type {SetUp} from '../support/set-up.ts';
@@ -38,7 +38,7 @@ export const semantic: {
     readonly type: string;
     readonly type_params: Readonly<Record<string, string>>;
   }[];
-} = parse(drawDbtPackage().get('models/metrics.yml') ?? '');
+} = parse(buildDbtPackage().get('models/metrics.yml') ?? '');
 
 /** A question that tells metrics: the metric of each column, and the key of its rows. */
 export interface ToldMetrics {

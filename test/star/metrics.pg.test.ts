@@ -5,7 +5,7 @@
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse} from 'yaml';
 import {z} from 'zod';
-import {drawDbtPackage} from '../../src/star/dbt.ts';
+import {buildDbtPackage} from '../../src/star/dbt.ts';
 import {SetUp} from '../support/set-up.ts';
 import {
   askFigures,
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => setUp.end());
 
-const files = drawDbtPackage();
+const files = buildDbtPackage();
 const read = (path: string) => parse(files.get(path) ?? '');
 const columnsOf = async (table: string): Promise<readonly string[]> =>
   (

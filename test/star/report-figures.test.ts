@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {tellChange} from '../../src/star/report-figures.ts';
+import {describeChange} from '../../src/star/report-figures.ts';
 
 test.each([
   ['1125', '1000', '▲ 12.5 %'],
@@ -10,5 +10,5 @@ test.each([
   ['-5', '-10', '▲ 50.0 %'],
   ['1', null, ''],
 ])('%s after %s is shown as %s', (now, before, shown) => {
-  expect(tellChange(now, before)).toBe(shown);
+  expect(describeChange(now, before)).toBe(shown);
 });

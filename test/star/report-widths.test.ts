@@ -6,8 +6,8 @@ import {createRequire} from 'node:module';
 import type {Browser} from 'playwright-core';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import type {Report} from '../../src/star/report.ts';
-import {drawReportMail} from '../../src/star/report-mail.ts';
-import {drawPage} from '../../src/star/report-page.ts';
+import {renderReportMail} from '../../src/star/report-mail.ts';
+import {renderPage} from '../../src/star/report-page.ts';
 import {openBrowser} from '../support/browser.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -72,8 +72,8 @@ const report: Report = {
 };
 
 test.each([
-  ['the page', drawPage(report, 'the data is old')],
-  ['the mail', drawReportMail(report, new URL('https://mirror.example.com')).html],
+  ['the page', renderPage(report, 'the data is old')],
+  ['the mail', renderReportMail(report, new URL('https://mirror.example.com')).html],
 ])('%s is no wider than the window, with letters that are readable', async (_, html) => {
   const page = await browser.newPage();
   await page.setContent(html);

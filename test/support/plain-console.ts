@@ -11,7 +11,7 @@ export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): Cons
     hostNames: [],
     proxy: null,
     directUrl,
-    doings: {
+    services: {
       healthInput: {
         keyIds: [],
         bounds: [],

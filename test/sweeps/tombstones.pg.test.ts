@@ -10,12 +10,12 @@ import {ownedTablesOf} from '../../src/streams/stream.ts';
 import {
   dropSuspects,
   forgetAbsent,
-  keepAnswers,
-  keepSuspects,
   listTombstones,
   readAbsent,
   readClock,
   rememberAbsent,
+  saveAnswers,
+  saveSuspects,
   undoTombstones,
   writeTombstones,
 } from '../../src/sweeps/tombstones.ts';
@@ -87,7 +87,7 @@ async function keep(
 ) {
   const gone = numbers.map((number) => ({number: String(number), status: 404, words: 'none'}));
   await inSweepTransaction(pool, (client) =>
-    keepAnswers(client, {accountId, stream, sweepId: of, askedAt, gone}),
+    saveAnswers(client, {accountId, stream, sweepId: of, askedAt, gone}),
   );
 }
 
@@ -173,7 +173,7 @@ describe('a row is marked deleted', () => {
     const other = await addSweep();
     await keep([1], writtenAt, {of: other});
     await inSweepTransaction(pool, (client) =>
-      keepSuspects(client, {accountId, stream: 'jobs', sweepId, numbers: ['2']}),
+      saveSuspects(client, {accountId, stream: 'jobs', sweepId, numbers: ['2']}),
     );
     await keep([3]);
     expect(await mark()).toEqual({tombstoned: 1, vanished: 2});

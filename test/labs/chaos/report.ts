@@ -1,6 +1,6 @@
 // The results of a run as a table, and the faults in them.
 
-import {drawTable} from '../../../src/core/table.ts';
+import {formatTable} from '../../../src/core/table.ts';
 import {listViolations} from '../push/tally.ts';
 import type {Options, Result} from './run.ts';
 import {findGrowth} from './vitals.ts';
@@ -29,7 +29,7 @@ export function listFaults(result: Result, name: string): string[] {
   ];
 }
 
-export function drawResult(result: Result, {queue, minutes, seed}: Options): string {
+export function formatResult(result: Result, {queue, minutes, seed}: Options): string {
   const {calamities: did, quiet, verdict, changes} = result;
   const rows: (string | number)[][] = [
     ['changes made in the warehouse', changes.length],
@@ -76,7 +76,7 @@ export function drawResult(result: Result, {queue, minutes, seed}: Options): str
     'descriptors',
     'a minute',
   ];
-  return `${drawTable(head, rows)}\n${drawTable(vitalsHead, vitals)}`;
+  return `${formatTable(head, rows)}\n${formatTable(vitalsHead, vitals)}`;
 }
 
 function describeEnds({ends}: Result): string {

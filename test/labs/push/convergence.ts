@@ -13,11 +13,11 @@ import {judge} from './checker.ts';
 import {Erp} from './erp.ts';
 import {letTimePass, readNextDue} from './fake-time.ts';
 import {
+  describeRow,
   readChanges,
   readConflicts,
   readFinalRows,
   readRecords,
-  tellRow,
   toEffects,
 } from './final-state.ts';
 import type {Effect, FinalChange, FinalConflict, Intent, Value} from './history.ts';
@@ -312,7 +312,7 @@ async function conclude(
     );
     for (const {story, ...row} of lost)
       stories.set(`${row.table} ${row.rowId}`, [
-        ...(await tellRow(pool, row)),
+        ...(await describeRow(pool, row)),
         ...erps.flatMap((each) => each.tellWrites(row)),
         ...listOfRow(row, {intents, changes, effects}),
       ]);

@@ -39,7 +39,7 @@ export async function readConflicts(pool: pg.Pool): Promise<FinalConflict[]> {
 }
 
 /** What the warehouse keeps of a row, as lines of JSON: to find the reason of a violation. */
-export async function tellRow(
+export async function describeRow(
   pool: pg.Pool,
   {table, rowId}: {readonly table: string; readonly rowId: string},
 ): Promise<string[]> {

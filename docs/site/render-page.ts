@@ -12,7 +12,7 @@ export interface Framed extends Pick<Rendered, 'address' | 'title' | 'body' | 'h
 const leastContents = 3;
 
 /** The one template: the menu, the search, the contents of the page, the page. */
-export function drawPage({address, title, body, headings, menu}: Framed): string {
+export function renderPage({address, title, body, headings, menu}: Framed): string {
   const root = posix.relative(posix.dirname(address), '.') || '.';
   return `<!doctype html>
 ${html`<html lang="en">

@@ -13,7 +13,10 @@ import {END, hashRow, meaningOf} from './values.ts';
  * Columns of the record's own row without a value in its document, from an element or an embedded
  * record.
  */
-export function listUnsaid({table, derived}: Stream, {names}: FieldRecord): ReadonlySet<string> {
+export function listMissingParts(
+  {table, derived}: Stream,
+  {names}: FieldRecord,
+): ReadonlySet<string> {
   const isSaid = (column: string) => {
     const [element] = derived[column] ?? [];
     return names.includes(column) || (element !== undefined && names.includes(element));
@@ -43,7 +46,7 @@ export function recallRow(
   held: HeldValues,
 ): Row {
   const {columns} = stream.table;
-  const unsaid = listUnsaid(stream, record);
+  const unsaid = listMissingParts(stream, record);
   let meaning = '';
   const values = columns.map(({name, type}, at) => {
     const isRecalled = unsaid.has(name) && (row.values[at] ?? null) === null;

@@ -9,7 +9,7 @@ import {showSecond} from '../core/format.ts';
 import {formulaStart} from '../core/text.ts';
 
 /** An answer for a person: names of columns, and what stands in the cells. */
-export interface DrawnAnswer {
+export interface FormattedAnswer {
   readonly head: readonly string[];
   readonly cells: readonly (readonly string[])[];
   /** Places of the columns that hold numbers. */
@@ -65,7 +65,7 @@ interface Column {
 }
 
 /** An answer for a person: each column has as many decimals as its longest number. */
-export function drawRows(
+export function formatRows(
   columns: readonly Column[],
   {
     rows,
@@ -76,7 +76,7 @@ export function drawRows(
     readonly total: Texts | null;
     readonly before: Texts | null;
   },
-): DrawnAnswer {
+): FormattedAnswer {
   const feet = [...Object.entries({total, before})].flatMap(([label, texts]) =>
     texts === null ? [] : [{label, texts}],
   );
