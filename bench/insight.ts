@@ -89,7 +89,7 @@ try {
     jobs: loaded,
     turns: Number(values.turns),
   });
-  const ofLoads = `a first load ${drawSpread(firstLoad)} of the time`;
+  const ofLoads = `a first load ${formatSpread(firstLoad)} of the time`;
   const lines = [
     `${formatNumber(Number(values.jobs))} jobs and all that belongs to them`,
     draw('refresh', refreshes),
@@ -98,7 +98,7 @@ try {
     `fct_job as Parquet: ${parquet}`,
     `a snapshot of the whole star, with its tie-outs: ${snapshot}`,
     `${formatNumber(loaded)} jobs with the star, against without: ${ofLoads}, ` +
-      `an unchanged sweep ${drawSpread(unchanged)}`,
+      `an unchanged sweep ${formatSpread(unchanged)}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 } finally {
@@ -107,7 +107,7 @@ try {
   await setUp.end();
 }
 
-function drawSpread({median, least, most}: Spread): string {
+function formatSpread({median, least, most}: Spread): string {
   return `${median.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)} by turn)`;
 }
 

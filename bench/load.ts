@@ -119,7 +119,7 @@ async function takeTurn(programs: readonly Program[], number: number): Promise<T
       const url = await postgres.url(database);
       const before = await transactionOf(url);
       turn[program.name] = {...turn[program.name], [step]: await run(program, url)};
-      if (program.isProduct && step === 'unchanged') await tellProof(url, before);
+      if (program.isProduct && step === 'unchanged') await printProof(url, before);
       await vacuum(url);
     }
     if (step === 'first')
@@ -155,7 +155,7 @@ async function transactionOf(databaseUrl: string): Promise<string> {
 }
 
 /** Prints the requests and the writes of a sweep of unchanged records. */
-async function tellProof(databaseUrl: string, since: string): Promise<void> {
+async function printProof(databaseUrl: string, since: string): Promise<void> {
   const text = `SELECT requests, pages FROM sync.sweeps
     WHERE stream = 'jobs' ORDER BY sweep_id DESC`;
   const [written, {rows}] = await withClient(databaseUrl, async (client) => [

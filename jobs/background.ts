@@ -1,7 +1,7 @@
-// What a worker does beside the queue: its parts, its sign of life, the accounts that it serves,
-// and whether it may work at all. Each part has a heartbeat, and all are noted in rows, so that
-// `status`, `doctor` and alerts see by the same code which of them does not do its work. No part
-// waits for another one.
+// A worker's work beside the queue: its parts, its heartbeat, the accounts that it serves, and the
+// check whether it may work at all. Each part has a heartbeat, and all heartbeats are stored in
+// rows. So `status`, `doctor` and alerts find with the same code which part does not do its work.
+// No part waits for another one.
 
 import PQueue from 'p-queue';
 import type pg from 'pg';
@@ -17,22 +17,22 @@ import {Pulse} from '../src/core/rounds.ts';
 import {noteParts, type PartName, removeParts} from '../src/health/heartbeats.ts';
 import {listOverdueSchedules} from '../src/sweeps/schedules.ts';
 
-/** A part that is begun again and again; see `Rounds`. */
+/** A part that is begun repeatedly; see `Rounds`. */
 export interface BackgroundPart {
   begin(): void;
   stop(): Promise<void>;
 }
 
-/** What a part gets from its worker. */
+/** The means that a worker gives to a part. */
 export interface BackgroundSurroundings {
-  /** The heartbeat of a part: whoever takes it must keep it going. */
+  /** The heartbeat of a part: the part that takes it must keep it going. */
   readonly pulse: (part: PartName) => Pulse;
   /** The accounts that are served at the moment. */
   readonly listServed: () => readonly string[];
 }
 
 export interface BackgroundTimes {
-  /** Between two looks whether a part is due. */
+  /** The time between two checks whether a part is due. */
   readonly tickMs: number;
   readonly noteMs: number;
   /** Milliseconds that only grow, by which heartbeats are measured. */
@@ -69,7 +69,10 @@ export class Background {
     this.#parts.push(...parts);
   }
 
-  /** Begins every part, and notes how they fare, whatever becomes of the worker's other work. */
+  /**
+   * Begins every part, and notes the heartbeats of all parts. This does not depend on the worker's
+   * other work.
+   */
   begin(): void {
     const tick = () => {
       for (const part of this.#parts) part.begin();
@@ -90,7 +93,8 @@ export class Background {
   }
 
   /**
-   * A warehouse that is away gets no note; then the rows grow old, and the worker counts as lost.
+   * If the warehouse is out of reach, no note is stored. The rows then grow old, and the worker
+   * counts as lost.
    */
   #note(): void {
     const workerId = this.#workerId;
@@ -104,7 +108,7 @@ export class Background {
   }
 }
 
-/** The worker that beats, and its reach at the moment beside the accounts that it serves. */
+/** The worker that beats. `reach` gives its present reach, without the accounts that it serves. */
 export interface HeartbeatPlan extends WorkerIdentity {
   readonly reach: () => Omit<WorkerReach, 'accountIds'>;
 }
@@ -112,8 +116,8 @@ export interface HeartbeatPlan extends WorkerIdentity {
 const everyMs = 15_000;
 
 /**
- * A worker notes that it is alive, in a row of its own, after each round in which it looked for
- * work. A worker that hangs, or cannot reach the queue, falls silent.
+ * Stores in a separate row that the worker is alive, after each round in which it searched for
+ * work. A worker that hangs, or cannot reach the queue, stores nothing more.
  */
 export class Heartbeat {
   readonly #pool: pg.Pool;
@@ -146,8 +150,8 @@ export class Heartbeat {
   }
 
   /**
-   * Removes the row: a worker that stopped is not missed. Where the database is away, the row grows
-   * old.
+   * Removes the row, so that a stopped worker is not reported as missing. If the database is out of
+   * reach, the row stays and grows old.
    */
   async stop(): Promise<void> {
     this.#hasStopped = true;
@@ -167,7 +171,7 @@ export class ServedAccounts {
   readonly #accountIds: AccountIds;
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
   readonly #served = new Set<string>();
-  /** With two looks at once, the later would log again the lines of the earlier. */
+  /** If two checks ran at once, the later one would log the lines of the earlier one again. */
   readonly #oneByOne = new PQueue({concurrency: 1});
 
   constructor(accountIds: AccountIds, deps: {readonly pool: pg.Pool; readonly log: Logger}) {
@@ -176,7 +180,8 @@ export class ServedAccounts {
   }
 
   /**
-   * Reads the accounts to serve now. For each account that is served no longer, one line says why.
+   * Reads the accounts to serve now. For each account that is no longer served, one log line gives
+   * the reason.
    */
   async look(): Promise<readonly string[]> {
     return await this.#oneByOne.add(async () => {
@@ -190,17 +195,17 @@ export class ServedAccounts {
     });
   }
 
-  /** The accounts that were served at the last look. */
+  /** The accounts that were served at the last check. */
   get served(): readonly string[] {
     return [...this.#served];
   }
 
-  /** Whether an account was served at the last look: costs nothing. */
+  /** Whether an account was served at the last check. The call reads nothing from the database. */
   knows(accountId: string): boolean {
     return this.#served.has(accountId);
   }
 
-  /** Whether an account is served; an unknown account is looked for once more. */
+  /** Whether an account is served. For an unknown account the accounts are read once more. */
   async serves(accountId: string): Promise<boolean> {
     return this.#served.has(accountId) || (await this.look()).includes(accountId);
   }
@@ -231,13 +236,13 @@ export class ServedAccounts {
 export type FindCopy = () => Promise<string | null>;
 
 /**
- * As long as the warehouse may be a copy, its worker takes up nothing: no change is sent, and no
- * sweep is run.
+ * While the warehouse may be a copy, its worker starts nothing: no change is sent, and no sweep is
+ * run.
  */
 export class CopyWatch {
   readonly #find: FindCopy;
   readonly #log: Logger;
-  /** The reason found last; undefined before the first look. */
+  /** The reason found last; undefined before the first check. */
   #found: string | null | undefined;
 
   constructor(find: FindCopy, log: Logger) {
@@ -245,14 +250,14 @@ export class CopyWatch {
     this.#log = log;
   }
 
-  /** Whether work rests. It does until the first look. */
+  /** Whether work is on hold. It is on hold until the first check. */
   get holds(): boolean {
     return this.#found !== null;
   }
 
   /**
-   * Looks once. A line is logged when work begins to rest, and when it goes on. @returns whether
-   * work rests
+   * Checks once. A line is logged when work is put on hold, and when it continues.
+   * @returns whether work is on hold
    */
   async look(): Promise<boolean> {
     const found = await this.#find();
@@ -270,7 +275,8 @@ export class CopyWatch {
 const lookMs = 30_000;
 
 /**
- * Logs each overdue schedule once, and again when it has run meanwhile and is overdue once more.
+ * Logs each overdue schedule once. A schedule that has run since, and is overdue again, is logged
+ * again.
  */
 export class OverdueSchedules {
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
@@ -281,7 +287,7 @@ export class OverdueSchedules {
     this.#deps = deps;
   }
 
-  /** Looks, unless the last look is less than half a minute ago. */
+  /** Checks, unless the last check is less than half a minute ago. */
   async tell(accountIds: readonly string[]): Promise<void> {
     const {pool, log} = this.#deps;
     if (performance.now() - this.#lookedAt < lookMs) return;

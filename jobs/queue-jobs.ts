@@ -1,7 +1,7 @@
-// The queue's jobs: how they get there, and what they do. One runs a sweep, and brings the star in
-// line with it; one carries the changes of an account. The rows have recorded the outcome, and the
-// queue is told only that the job was taken: so here outcomes become log lines for an operator. At
-// `info` there is one line for each sweep and each change that ended.
+// The queue's jobs: how they get into the queue, and what they do. One kind runs a sweep and brings
+// the star in line with it; the other carries the changes of an account. The outcome is recorded in
+// the rows, and the queue learns only that the job was taken. So this file writes the outcomes as
+// log lines for an operator. At `info` there is one line for each sweep and each change that ended.
 
 import type pg from 'pg';
 import type {DueAccount} from '../src/changes/claim-changes.ts';
@@ -37,7 +37,7 @@ const wakeSweepAgainMs = 10_000;
 /**
  * Wakes a worker for each sweep that is due. Another wake-up counts only after a while: the queue
  * job of a worker that died holding it stays locked for a minute, and must not keep the next one
- * out. A wake-up too many finds nothing due. Windows and single records come before full sweeps,
+ * out. A superfluous wake-up finds nothing due. Windows and single records come before full sweeps,
  * however many of those wait.
  */
 export async function wakeSweeps(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
@@ -56,7 +56,7 @@ export async function wakeSweeps(queue: WakeQueue, due: readonly DueSweep[]): Pr
   );
 }
 
-/** A worker reads the two ids; the rest is for people who look at the queue. */
+/** A worker reads the two ids; the rest is for people who view the queue. */
 function dataOf({
   sweepId,
   accountId,
@@ -75,15 +75,15 @@ function dataOf({
 }
 
 /**
- * Wake-ups within so long count as one. A dead worker's queue job stays a minute; later ones still
- * count.
+ * Wake-ups within this time count as one. A dead worker's queue job stays a minute; later ones
+ * still count.
  */
 const wakePushAgainMs = 250;
 
 /**
- * Wakes a worker for each account that has changes to carry. A wake-up that counts as one with a
- * running job follows it: a change committed after that job's last look is not left to the poller.
- * A wake-up too many finds nothing due.
+ * Wakes a worker for each account that has changes to carry. If a job for the account is running,
+ * one more job follows it. So a change that is committed after that job's last check does not wait
+ * for the poller. A superfluous wake-up finds nothing due.
  */
 export async function wakePushes(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
   if (accounts.length === 0) return;
@@ -128,8 +128,8 @@ export async function runSweepJob(
 type Outcome<Name extends SweepResult['outcome']> = Extract<SweepResult, {outcome: Name}>;
 
 /**
- * @param isWatched - a person sees the end of the sweep anyway: its line is at `info`, however it
- * ended
+ * @param isWatched - a person sees the end of the sweep anyway; its line is at `info`, however it
+ *   ended
  */
 export function reportOutcome(
   log: Logger,
@@ -145,15 +145,16 @@ export function reportOutcome(
   else if (result.outcome === 'ended')
     log[result.state === 'stopped' && !isWatched ? 'warn' : 'info'](...describeEnded(result));
   else {
-    // All sweeps under way of a refused account end so; the account's own line is the error.
+    // When an account is refused, all of its sweeps under way end like this; the account's own line
+    // is the error.
     const isTold = isWatched || result.error instanceof AccessError;
     log[isTold ? 'info' : 'error'](...describeFailed(result));
   }
 }
 
 function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postponed'>): void {
-  // Without a delay nothing failed: the process was told to stop, and said so. Nor did a record
-  // that is read again.
+  // A sweep without a delay did not fail: the process was stopped, and logged that. A record that
+  // is read again is no failure either.
   const level = delayMs === 0 || error instanceof OlderReadingError ? 'info' : 'warn';
   log[level](
     {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
@@ -201,9 +202,9 @@ function factsOf({accountName, stream, sweepId, mode, windowName, recordNumber}:
 type RefreshDeps = Pick<SweepDeps, 'pool' | 'log'>;
 
 /**
- * Brings the star in line after a sweep that wrote. Of first loads of an account that are under way
- * at once, the last one does, however it ended: each before it would fill the whole star for
- * nothing.
+ * Brings the star in line after a sweep that wrote. If several first loads of an account are under
+ * way at once, only the last one does this, however it ended: each earlier refresh would fill the
+ * whole star for nothing.
  */
 async function refreshAfter(deps: RefreshDeps, result: SweepResult): Promise<void> {
   if (result.outcome !== 'ended' && result.outcome !== 'failed') return;
@@ -217,13 +218,13 @@ async function refreshAfter(deps: RefreshDeps, result: SweepResult): Promise<voi
 }
 
 /**
- * When refreshes after sweeps began in this process: they may take minutes, and another one would
- * wait for their lock.
+ * The times at which refreshes after sweeps began in this process. They may take minutes, and
+ * another refresh would wait for their lock.
  */
 const underWay = new Map<symbol, {readonly pool: pg.Pool; readonly begunAt: number}>();
 const longestMs = boundsOf('star').longestMs ?? 0;
 
-/** The part of a worker that brings the star in line with edits that no sweep under way will. */
+/** The part of a worker that brings the star in line with edits that no running sweep covers. */
 export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
   return new Rounds({
     ...{everyMs: 0, pulse},
@@ -235,8 +236,8 @@ export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
 }
 
 /**
- * Brings the star in line. A refresh that fails fails nothing else: what it was to write still
- * waits, and mart.freshness says since when.
+ * Brings the star in line. A refresh that fails makes nothing else fail. Its notes stay in place
+ * for the next refresh, and mart.freshness shows since when they wait.
  */
 async function refreshNow({pool, log}: RefreshDeps): Promise<void> {
   const key = Symbol('refresh');
@@ -284,7 +285,7 @@ export async function runPushJob(
 }
 
 /**
- * One line at `info` for a change that came to its end or waits for a person; others have theirs at
+ * One line at `info` for a change that ended or waits for a person; all others get a line at
  * `debug`.
  */
 export function reportChange(log: Logger, {change, end, durationMs}: Carried): void {
@@ -305,7 +306,7 @@ function eventOf(end: Carried['end']) {
   return end === 'postponed' ? 'change.postponed' : 'change.ended';
 }
 
-/** One warning for all changes of a push that a person must look at, however many they are. */
+/** One warning for all changes of a push that need a person, however many they are. */
 export function reportPush(log: Logger, account: string, {rejected, conflict}: PushCounts): void {
   if (rejected + conflict === 0) return;
   const parts = [

@@ -1,8 +1,8 @@
-// The queue wakes workers: for due sweeps, or for due changes of an account. It is in Redis when an
-// address of Redis is given, else in the warehouse's Postgres, where the owner of the warehouse
-// makes its tables and workers use them; all else is the same for both. A backend is reached once
-// before BullMQ sees it: a queue built while Postgres is down stays dead without a word, and one
-// built while Redis is down waits for ever.
+// The queue wakes workers: for due sweeps, or for due changes of an account. If an address of Redis
+// is given, the queue is in Redis. Otherwise it is in the warehouse's Postgres: the owner of the
+// warehouse makes its tables, and workers use them. All else is the same for both. A backend is
+// contacted once before BullMQ uses it. A queue built while Postgres is down would never work,
+// without an error; one built while Redis is down would wait for ever.
 
 import {
   createPostgresBackend,
@@ -29,7 +29,7 @@ import {connect, inspectRedis, prefixAt} from './redis.ts';
 /** The queues, by the reason to wake a worker: a sweep, the changes of an account. */
 export const queueNames = {sweeps: 'sweep', pushes: 'push'} as const;
 
-/** The part of BullMQ's queue that we use, with either backend. */
+/** The part of BullMQ's queue that Fieldmirror uses, with either backend. */
 export type WakeQueue = Pick<Queue, 'addBulk' | 'waitUntilReady' | 'close'>;
 
 interface WakeWorker {
@@ -42,9 +42,9 @@ export const queueSchema = 'bullmq';
 const connectTimeoutMs = 5_000;
 
 /**
- * Makes missing or old tables, in the turn of migrations. A dedicated session: a migration's lock
- * and its transaction must share one.
- * @throws {FatalError} a part is missing, and we may not make it
+ * Makes missing or old tables, in the turn of migrations. It uses a dedicated session, because a
+ * migration's lock and its transaction must share one.
+ * @throws {FatalError} a part is missing, and this login may not make it
  */
 export async function migrateQueue(
   connectionString: string,
@@ -55,8 +55,8 @@ export async function migrateQueue(
   pool.on('connect', (each) => each.on('error', () => {}));
   const client = await pool.connect();
   try {
-    // A worker may use the schema, but not make it: `IF NOT EXISTS` is refused even where it
-    // exists.
+    // A worker may use the schema, but not make it. Postgres refuses `IF NOT EXISTS` even if the
+    // schema exists.
     if (!(await isReady(client))) await makeReady(pool, client, words);
   } catch (cause) {
     if (!isError(cause, '42501')) throw cause;
@@ -126,12 +126,13 @@ function isError(error: unknown, code: string): boolean {
   return error instanceof pg.DatabaseError && error.code === code;
 }
 
-// BullMQ's functions take turns by advisory locks, and any login may take those: the queue would
-// stand still. In their place they find functions of the same names in their own schema, which lock
-// rows of a table that only a worker may lock.
+// BullMQ's functions take turns by advisory locks. Any login may take those locks, and could stop
+// the queue. So functions of the same names in BullMQ's own schema replace them. These lock rows of
+// a table that only a worker may lock.
 
 /**
- * Where BullMQ's functions look for names: functions of the schema stand before those of Postgres.
+ * The search path of BullMQ's functions: functions of the schema take precedence over those of
+ * Postgres.
  */
 const searchPathOf = (schema: string) => `${schema}, pg_catalog, pg_temp`;
 
@@ -146,10 +147,10 @@ const kinds = [
   {name: 'pg_try_advisory_xact_lock', mode: 'UPDATE SKIP LOCKED', returns: 'boolean'},
 ];
 
-/** The functions that stand in for those of Postgres, with their parameters. */
+/** The functions that replace those of Postgres, with their parameters. */
 const standIns = kinds.flatMap(({name}) => forms.map(({parameters}) => `${name}(${parameters})`));
 
-/** Makes the table and the functions; BullMQ's own may be there or not. */
+/** Makes the table and the functions; BullMQ's own may exist or not. */
 async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema};
     CREATE TABLE IF NOT EXISTS ${schema}.turn (key text PRIMARY KEY)`);
@@ -167,7 +168,7 @@ async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
       );
 }
 
-/** Lets BullMQ's functions find those of `makeTurns`. */
+/** Makes BullMQ's functions use those of `makeTurns`. */
 async function useTurns(client: pg.ClientBase, schema: string): Promise<void> {
   const {rows} = await client.query<{name: string}>(
     `SELECT oid::regprocedure::text AS name FROM pg_proc
@@ -181,7 +182,10 @@ async function useTurns(client: pg.ClientBase, schema: string): Promise<void> {
 
 export interface QueueBackend {
   readonly kind: 'redis' | 'postgres';
-  /** Logs when the backend goes and when it is back; its users report each failure and success. */
+  /**
+   * Logs when the backend becomes unreachable and when it is back; its users report each failure
+   * and success.
+   */
   readonly outage: Outage;
   makeQueue(name: string): WakeQueue;
   makeWorker(
@@ -191,14 +195,11 @@ export interface QueueBackend {
   ): WakeWorker;
 }
 
-/**
- * @throws {FatalError} the backend cannot be reached or refuses us
- */
+/** @throws {FatalError} the backend cannot be reached or refuses access */
 export async function openQueueBackend(addresses: {
   readonly redisUrl: string | null;
   /**
-   * An address of sessions of our own: the queue listens, and names its tables without their
-   * schema.
+   * An address of separate sessions: the queue listens, and names its tables without their schema.
    */
   readonly databaseUrl: string;
   readonly log: Logger;
@@ -278,8 +279,8 @@ function sharePool(connectionString: string) {
 }
 
 /**
- * BullMQ takes connections out without a listener for errors: one that broke just then would end
- * the process.
+ * BullMQ takes connections out without a listener for errors. If one broke at that moment, the
+ * error would end the process.
  */
 function openQueuePool(connectionString: string): PgPool {
   const pool = new pg.Pool({
@@ -287,19 +288,19 @@ function openQueuePool(connectionString: string): PgPool {
     keepAlive: true,
     connectionTimeoutMillis: connectTimeoutMs,
     max: queueConnections,
-    // Not at the start of the connection: a pooler in session mode would refuse it.
+    // Not a startup option of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {
       await client.query(`SELECT set_config('search_path', '${searchPathOf(queueSchema)}', false)`);
     },
   });
   pool.on('connect', (client) => client.on('error', () => {}));
-  // BullMQ has types of its own for the parts of the driver that it uses.
+  // BullMQ has its own types for the parts of the driver that it uses.
   const seen: unknown = pool;
   if (!isPgPool(seen)) throw new TypeError('the queue: expected the driver that BullMQ knows');
   return seen;
 }
 
-/** BullMQ leaves a connection that it was given to its owner. */
+/** BullMQ does not close a connection that it was given, so `end` closes it with the part. */
 function endWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void): T {
   const close = part.close.bind(part);
   return Object.assign(part, {
@@ -311,8 +312,8 @@ function endWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void)
 }
 
 /**
- * A long lock and many stalls allowed: the row's fence, not the queue, guards against doing work
- * twice. A worker whose connection was closed, as by a failover, looks again after a second.
+ * A long lock and many stalls are allowed: the row's fence, not the queue, prevents that work is
+ * done twice. A worker whose connection was closed, as by a failover, tries again after a second.
  */
 const workerOptions = {
   lockDuration: 60_000,
@@ -323,8 +324,8 @@ const workerOptions = {
 };
 
 /**
- * After a wait that broke, BullMQ on Postgres would wait for a notice for up to an hour. A session
- * that breaks just when it begins to listen is taken for one that listens, and no notice comes.
+ * After a broken wait, BullMQ on Postgres would wait for a notice for up to an hour. If a session
+ * breaks just when it begins to listen, BullMQ believes that it listens, and no notice comes.
  */
 class PostgresWorker extends Worker<
   unknown,
@@ -352,14 +353,15 @@ function listen<T extends {on(event: 'error', listener: (error: Error) => void):
   return part;
 }
 
-// When the queue or the warehouse goes away, half a dozen connections notice, again and again. An
-// operator is told once when it goes and once when it is back, and between the two of each further
-// reason for which a whole round of work failed: a connection that was cut says nothing of the
-// read-only warehouse that the next one finds.
+// When the queue or the warehouse becomes unreachable, half a dozen connections report it
+// repeatedly. The operator gets one line when it becomes unreachable and one when it is back.
+// Between the two, each further reason is logged for which a whole round of work failed. For
+// example, a cut connection does not show that the warehouse is read-only, which the next
+// connection finds.
 
 /**
- * The time without a failure before all is called well again: connections come back one after the
- * other.
+ * The time without a failure after which the outage counts as over: connections come back one after
+ * the other.
  */
 const quietMs = 10_000;
 
@@ -372,7 +374,7 @@ export class Outage {
     readonly since: number;
     lastAt: number;
     wellAgainAt: number | null;
-    /** Reasons that were told, without their numbers. */
+    /** Reasons that were logged, with their numbers replaced. */
     readonly told: Set<string>;
   } | null = null;
 
@@ -434,7 +436,7 @@ export class Outage {
   }
 }
 
-/** Ports and times differ from one failure to the next, and are no news. */
+/** Ports and times differ from one failure to the next, so they do not make a new reason. */
 function withoutNumbers(reason: string): string {
   return reason.replaceAll(/\d+/g, '0');
 }

@@ -1,6 +1,6 @@
-// Redis as the home of the queue. It is asked once before BullMQ sees it: whether it answers, takes
-// writes, and keeps them. Of a cluster each primary is asked. BullMQ then opens and closes its
-// connections itself, but for a cluster, whose client it is given.
+// Redis as the place of the queue. It is checked once before BullMQ uses it: whether it answers,
+// accepts writes, and keeps them. In a cluster each primary is checked. BullMQ then opens and
+// closes its connections itself. Only for a cluster does it receive a client.
 
 import {randomUUID} from 'node:crypto';
 import type {ConnectionOptions} from 'bullmq';
@@ -15,12 +15,12 @@ import {
   type SentinelAddress,
 } from '../src/core/redis-address.ts';
 
-/** The beginning of our keys: the keys of one Redis may belong to several programs. */
+/** The prefix of our keys: the keys of one Redis may belong to several programs. */
 export const prefix = 'fieldmirror';
 
 /**
- * The beginning of our keys at an address. A script of BullMQ takes several keys at once, and a
- * cluster lets it only where the braces say that all of them belong together.
+ * The prefix of our keys at an address. A script of BullMQ uses several keys at once. A cluster
+ * permits that only if the braces mark them as keys that belong together.
  */
 export function prefixAt({kind}: RedisAddress): string {
   return kind === 'cluster' ? `{${prefix}}` : prefix;
@@ -29,22 +29,21 @@ export function prefixAt({kind}: RedisAddress): string {
 interface RedisFound {
   /** The servers, their part and their version: `Redis 8.0.1 at db.example.com:6379`. */
   readonly reached: string;
-  /** One sentence a problem, each with its mend. */
+  /** One sentence per problem, each with its fix. */
   readonly problems: readonly string[];
 }
 
-/** One server that was asked. */
+/** One server that was checked. */
 interface ServerFound {
-  /** Null where we may not ask. */
+  /** Null if the server refuses the query. */
   readonly version: string | null;
   readonly problems: readonly string[];
 }
 
 /**
- * Asks for settings that lose queue jobs: no append-only file, or an eviction policy.
+ * Checks for settings that lose queue jobs: no append-only file, or an eviction policy.
  * @param url - a whole `REDIS_URL`
- * @throws {FatalError} the server that would hold our keys cannot be reached, refuses us, or takes
- *   nothing
+ * @throws {FatalError} the server for our keys cannot be reached, refuses access, or refuses writes
  */
 export async function inspectRedis(url: string): Promise<RedisFound> {
   const address = parseRedisAddress(url);
@@ -87,18 +86,24 @@ async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
   };
 }
 
-/** A primary that holds none of our keys stops nothing. */
+/**
+ * A failure of a primary that holds none of our keys is only a problem in the report, not a fatal
+ * error.
+ */
 function toProblem(error: unknown): ServerFound {
   if (error instanceof FatalError) return {version: null, problems: [error.message]};
   throw error;
 }
 
-/** We select the database by hand: a wrong one would be an unawaited error of the client. */
+/**
+ * The code selects the database itself: if the client did it, a wrong number would be an unawaited
+ * error.
+ */
 async function inspectServer(target: Target, database: number, keys: string): Promise<ServerFound> {
   return await askOnce(target, async (redis) => {
     if (database !== 0) await redis.select(database);
-    // Two keys at once, as in each script of BullMQ: a server of a cluster refuses those that
-    // belong apart.
+    // Two keys at once, as in each script of BullMQ: a server of a cluster refuses keys of
+    // different slots.
     await redis.exists(`${keys}:probe:1`, `${keys}:probe:2`);
     await redis.set(`${keys}:probe:${randomUUID()}`, '', 'PX', 1);
     return await look(redis, target);
@@ -127,7 +132,7 @@ async function look(redis: Redis, {place}: Target): Promise<ServerFound> {
   return {version, problems};
 }
 
-/** Null where the server does not let us ask: managed services refuse CONFIG. */
+/** Null if the server refuses the command: managed services refuse CONFIG. */
 async function readSetting(redis: Redis, name: string): Promise<string | null> {
   try {
     const answer = await redis.config('GET', name);
@@ -153,8 +158,8 @@ function describeVersions(found: readonly ServerFound[]): string {
   return ['Redis', [...versions].join(' and ')].filter((part) => part !== '').join(' ');
 }
 
-// Which servers take writes is known only to the cluster, or to the sentinels: any of them that
-// answers is good enough.
+// Only the cluster, or the sentinels, know which servers accept writes. The answer of any one of
+// them suffices.
 
 /** The primaries of a cluster. */
 interface ClusterPrimaries {
@@ -171,7 +176,7 @@ type SlotRange = readonly [
 ];
 
 /**
- * Asks a cluster for its primaries.
+ * Requests the primaries from a cluster.
  * @throws {FatalError} none of the named servers answers as a part of a cluster
  */
 async function findClusterPrimaries(address: ClusterAddress): Promise<ClusterPrimaries> {
@@ -206,7 +211,7 @@ function sortPrimaries(
 }
 
 /**
- * Asks the sentinels for the primary of the moment.
+ * Requests the present primary from the sentinels.
  * @throws {FatalError} none of them answers, or the one that does knows no such name
  */
 async function findSentinelPrimary(
@@ -236,7 +241,7 @@ const sentinelFixes = [
   ],
 ] as const;
 
-/** @throws what the last one threw, when all have failed */
+/** @throws the error of the last server, if all have failed */
 async function askEach<T>(
   servers: readonly RedisServer[],
   ask: (server: RedisServer) => Promise<T>,
@@ -252,7 +257,7 @@ async function askEach<T>(
   throw failure;
 }
 
-/** The time for a connection, and for an answer to a question that does not wait for work. */
+/** The time limit for a connection, and for the answer to a command that does not wait for work. */
 const connectTimeoutMs = 5_000;
 
 /** The client's options for a login and for TLS. */
@@ -271,8 +276,8 @@ interface Target {
 }
 
 /**
- * Asks one server over a connection of its own, without retries.
- * @throws {FatalError} it cannot be reached, is silent, or refuses us
+ * Sends a query to one server over a separate connection, without retries.
+ * @throws {FatalError} the server cannot be reached, does not answer, or refuses access
  */
 async function askOnce<T>(target: Target, question: (redis: Redis) => Promise<T>): Promise<T> {
   const {server, place, mends} = target;
@@ -352,9 +357,9 @@ const fixes: Fixes = [
 ];
 
 /**
- * Says in one sentence what a Redis refused, and what to do.
+ * Describes in one sentence what a Redis refused, and what to do.
  * @param place - the server and its part in the queue, without user and password
- * @param first - next steps that go before the usual ones
+ * @param first - next steps that come before the usual ones
  */
 function explainRedisError(cause: unknown, place: string, first: Fixes = []): FatalError {
   const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
@@ -369,7 +374,7 @@ function explainRedisError(cause: unknown, place: string, first: Fixes = []): Fa
 }
 
 /**
- * The client hangs the refused command on its error, and the command that logs in holds the
+ * The client attaches the refused command to its error, and the command that logs in holds the
  * password.
  */
 function withoutCommand(cause: unknown): unknown {
@@ -383,8 +388,8 @@ interface QueueConnection {
 }
 
 /**
- * Producers fail at once while Redis is away, the poller tries again; a worker waits for its
- * return.
+ * While Redis is out of reach, producers fail at once and the poller tries again; a worker waits
+ * until Redis is back.
  */
 const patience = {
   producer: {enableOfflineQueue: false, maxRetriesPerRequest: 1},
@@ -392,12 +397,12 @@ const patience = {
 } as const;
 
 /**
- * A primary that hangs closes no connection, and another one may have its place: after so long
- * without an answer we ask anew who the primary is. A worker's wait for work takes ten seconds at
- * most.
+ * A primary that hangs closes no connection, and another server may have replaced it. After this
+ * time without an answer the client requests the present primary again. A worker's wait for work
+ * takes ten seconds at most.
  */
 const answerTimeoutMs = 15_000;
-/** A failover takes seconds: BullMQ's own delays grow to twenty. */
+/** A failover takes seconds, while BullMQ's own delays grow to twenty seconds. */
 const reconnectMs = 1_000;
 
 /** A connection for one part of the queue. */
@@ -431,9 +436,8 @@ function connectCluster(address: ClusterAddress, role: keyof typeof patience): Q
   const {enableOfflineQueue, maxRetriesPerRequest} = patience[role];
   const cluster = new Cluster([...address.servers], {
     enableOfflineQueue,
-    // While a part of the cluster is missing, a check for readiness fails and leaves the attempt to
-    // connect without an end; a worker of BullMQ that waits for that attempt takes no work ever
-    // again.
+    // While a part of the cluster is missing, a check for readiness fails, and the attempt to
+    // connect never ends. A worker of BullMQ that waits for that attempt never takes work again.
     enableReadyCheck: false,
     // A certificate names the host, not its address.
     dnsLookup: (host, answer) => answer(null, host),

@@ -1,5 +1,5 @@
-// The workers of a process: they take the queue's jobs, and look for due work by themselves, by a
-// poller and by notices of Postgres.
+// The workers of a process. They take the queue's jobs. They also find due work without the queue,
+// by a poller and by notices of Postgres.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import {UnrecoverableError} from 'bullmq';
@@ -34,12 +34,12 @@ import {makeStarRounds, runPushJob, runSweepJob, wakePushes, wakeSweeps} from '.
 
 /** Workers of this process, on every queue. */
 export interface Workers {
-  /** Rejects when the queue has been out of reach for too long to go on; never resolves. */
+  /** Rejects when the queue has been out of reach for too long to continue; never resolves. */
   readonly broken: Promise<never>;
-  /** Looks for due work at once, instead of at the poller's next round. */
+  /** Searches for due work at once, instead of at the poller's next round. */
   wakeDue(): Promise<void>;
   /**
-   * Takes no more work, gives back work under way, and returns within seconds even if the queue
+   * Takes no more work, gives back work under way, and returns within seconds, even if the queue
    * hangs.
    */
   stop(): Promise<void>;
@@ -48,30 +48,30 @@ export interface Workers {
 /** The dependencies of a worker. */
 type WorkerDeps = SweepDeps &
   PushDeps & {
-    /** Sends the feed to its subscribers; left out of processes that end by themselves. */
+    /** Sends the feed to its subscribers; absent in processes that end automatically. */
     readonly hookMeans?: SendMeans;
   };
 
 /** The work that this process does. */
 export interface WorkerOptions {
   readonly accountIds: AccountIds;
-  /**
-   * Whether to keep schedules and carry changes as well, or only to run the sweeps that are asked
-   * for.
-   */
+  /** Whether to keep schedules and carry changes as well, or only to run requested sweeps. */
   readonly keepsSchedules: boolean;
-  /** An address of sessions of our own, to listen at; left out where that of the pool is one. */
+  /** An address of separate sessions, to listen at; absent if the pool's address is one. */
   readonly directUrl?: string;
   /**
-   * Whether the warehouse may be a copy; left out where that was looked at, by a process that ends
-   * by itself.
+   * Returns the reason why the warehouse may be a copy, or null; absent in a process that ends
+   * automatically and has checked this itself.
    */
   readonly findCopy?: FindCopy;
   /** Parts beside those that every worker has. */
   readonly parts?: (surroundings: BackgroundSurroundings) => readonly BackgroundPart[];
-  /** How often parts are begun and noted, and by which clock; left out, as suits a worker. */
+  /**
+   * How often parts are begun and noted, and by which clock; if absent, the usual times of a
+   * worker.
+   */
   readonly times?: Partial<BackgroundTimes>;
-  /** Notes that the process is alive; left out of processes that end by themselves. */
+  /** Notes that the process is alive; absent in processes that end automatically. */
   readonly heart?: HeartbeatPlan;
 }
 
@@ -86,7 +86,7 @@ interface WorkerContext {
 }
 
 const id = z.string().regex(/^\d+$/);
-/** What a queue job carries. */
+/** The data of a queue job. */
 const sweepPayload = z.object({sweepId: id, accountId: id});
 const pushPayload = z.object({accountId: id});
 
@@ -102,8 +102,8 @@ const readyMs = 10_000;
 const stopMs = 5_000;
 
 /**
- * Starts working on the queue's jobs, and polls for due work: the rows know it, the queue may
- * forget.
+ * Starts working on the queue's jobs, and polls for due work: the rows hold it reliably, while the
+ * queue may lose jobs.
  * @throws {FatalError} the queue does not answer: a worker made then would receive nothing for ever
  */
 export async function startWorkers(
@@ -147,7 +147,7 @@ export async function startWorkers(
       background.stop(),
       ...parts.map((part) => part.close()),
     ]);
-    // A worker whose Redis is away never closes; its rows are given back already.
+    // A worker whose Redis is out of reach never closes; its rows are given back already.
     await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
   };
   await awaitReady(parts).catch(async (error: unknown) => {
@@ -172,7 +172,8 @@ export async function startWorkers(
   const {outage} = backend;
   return {
     broken: poll(() => pulse.round(pollOnce).catch(explain), {outage, signal}),
-    // A queue that takes no jobs just now is no reason to end: the next round tries again.
+    // If the queue refuses jobs at the moment, the process does not end: the next round tries
+    // again.
     wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
     stop: async () => {
       await stop();
@@ -182,7 +183,7 @@ export async function startWorkers(
   };
 }
 
-/** What a worker that keeps schedules does beside the queue. */
+/** Adds the parts of a worker that keeps schedules: its work beside the queue. */
 function addParts(
   background: Background,
   {deps, copies, accounts}: WorkerContext,
@@ -204,7 +205,10 @@ function addParts(
   );
 }
 
-/** A change is carried as soon as it is committed; the next round makes up for a lost notice. */
+/**
+ * A change is carried as soon as it is committed; the next round finds the changes of a lost
+ * notice.
+ */
 function listenForChanges(
   context: WorkerContext,
   {outage}: QueueBackend,
@@ -222,8 +226,8 @@ function listenForChanges(
 }
 
 /**
- * BullMQ on Postgres remembers that the first connection failed, and then does nothing, without a
- * word; on Redis it waits.
+ * If the first connection fails, BullMQ on Postgres does nothing from then on, without an error; on
+ * Redis it waits.
  */
 async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
   const late = new AbortController();
@@ -320,8 +324,8 @@ async function wakeForChanges(
   await wakePushes(pushes, await listAccountsWithDueChanges(deps.pool, accountIds));
 }
 
-// The poller makes the queue a matter of speed and no more: every two seconds it finds by the rows
-// alone the work that is due, and wakes a worker for it, even where the queue has forgotten it.
+// With the poller the queue only makes work start sooner. Every two seconds the poller reads the
+// due work from the rows alone. It wakes a worker for that work, even if the queue has lost it.
 
 interface Times {
   /** From the end of a round to the next one. */
@@ -332,12 +336,12 @@ interface Times {
 const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
- * Goes round until told to stop. A failed round is tried again; an outage is logged at its start
+ * Runs rounds until it is stopped. A failed round is tried again. An outage is logged at its start
  * and end, with each reason once.
- * @param round - looks once for due work, and wakes workers for it
- * @returns rejects when no round has succeeded for a minute: a person must look after the queue or
- *   the warehouse, and a supervisor may start the process anew; never resolves. A warehouse that
- *   has no room is waited for: a new process would find no more
+ * @param round - searches once for due work, and wakes workers for it
+ * @returns rejects when no round has succeeded for a minute: a person must check the queue or the
+ *   warehouse, and a supervisor may restart the process; never resolves. If the warehouse has no
+ *   room, the loop continues, because a new process would find no more room
  */
 export function poll(
   round: () => Promise<void>,
@@ -378,21 +382,22 @@ export function poll(
   return broken;
 }
 
-// A notice of Postgres wakes the poller, and no more. Any login may send any number of notices with
-// any text: no grant of Postgres forbids it. So a payload is a hint that counts only when it is an
-// account served here, and hints gather in a set while one look is under way: neither memory nor
-// the queue grows with the number of notices.
+// A notice of Postgres wakes only the poller. Any login may send any number of notices with any
+// text: Postgres has no grant that forbids it. So a payload is only a hint, and counts only if it
+// is an account served here. Hints are collected in a set while one search is under way: neither
+// memory nor the queue grows with the number of notices.
 
-/** The look that a notice may wake, for the accounts served here. */
+/** The search that a notice may start, for the accounts served here. */
 interface Wakes {
   readonly isServed: (accountId: string) => boolean;
-  /** Looks for due changes of these accounts; never two looks at once. */
+  /** Searches for due changes of these accounts; never two searches at once. */
   readonly look: (accountIds: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /**
- * @returns takes the payload of each notice; a look that fails is left to the poller's next round
+ * @returns a function that takes the payload of each notice; if a search fails, the poller's next
+ *   round repeats it
  */
 export function handleNotices({isServed, look, signal}: Wakes): (payload: string) => void {
   const hinted = new Set<string>();

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Three things are set before all other code is loaded: the limits of memory, for which a process
-// may begin a second time, the cache in which Node keeps compiled code, and the way to the parts of
-// the program. The last two make short verbs quick.
+// Three things are set before all other code is loaded: the limits of memory, the cache in which
+// Node keeps compiled code, and the path to the parts of the program. For the limits of memory a
+// process may start a second time. The last two make short verbs quick.
 
 import {enableCompileCache} from 'node:module';
 import {describeMissingPackage, findParts, limitMemory, printVersion} from './cli/launch.ts';
@@ -16,7 +16,7 @@ try {
     await runProgram();
   }
 } catch (error) {
-  // Without the reader of the command line nothing else of the program can be loaded.
+  // Without the parser of the command line, nothing else of the program can be loaded.
   const missing = describeMissingPackage(error);
   if (missing === null) throw error;
   const [{printErr}, {seeKind}] = [

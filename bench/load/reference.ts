@@ -19,13 +19,13 @@ export async function buildReference(): Promise<string | null> {
     return join(folder, 'target', 'release', 'reference');
   } catch (error) {
     process.stdout.write(
-      `the reference program is left out, with every ratio to it: ${tellFailure(error)}\n`,
+      `the reference program is left out, with every ratio to it: ${describeFailure(error)}\n`,
     );
     return null;
   }
 }
 
-function tellFailure(error: unknown): string {
+function describeFailure(error: unknown): string {
   const {code, killed, stderr} = error as ExecFileException & {readonly stderr?: string};
   if (code === 'ENOENT') return 'cargo is not installed';
   if (killed === true) return `cargo took more than ${mostMs / 60_000} minutes`;

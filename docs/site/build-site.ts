@@ -2,7 +2,7 @@ import {cp, mkdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {build} from 'esbuild';
-import {drawFolder} from './folder.ts';
+import {renderFolder} from './folder.ts';
 import {listDocuments, listMenu, repository} from './list-documents.ts';
 import {renderDocument} from './render-document.ts';
 import {type Framed, renderPage} from './render-page.ts';
@@ -32,7 +32,7 @@ export async function buildSite(to: string): Promise<readonly string[]> {
   const rendered = documents.map((document) => ({...document, ...renderDocument(document, site)}));
   const titles = new Map(rendered.map(({path, title}) => [path, title]));
   const folders = await Promise.all(
-    ['docs/decisions', 'ops'].map((folder) => drawFolder(folder, titles, site)),
+    ['docs/decisions', 'ops'].map((folder) => renderFolder(folder, titles, site)),
   );
   const pages: Page[] = [...rendered, ...folders];
   const menu = listMenu(documents, titles);

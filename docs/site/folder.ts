@@ -5,7 +5,7 @@ import type {Rendered} from './render-document.ts';
 import {addressOf, type Site} from './resolve-link.ts';
 
 /** A page for a folder that documents lead to: its documents by title, its other files by name. */
-export async function drawFolder(
+export async function renderFolder(
   folder: string,
   titles: ReadonlyMap<string, string>,
   site: Site,

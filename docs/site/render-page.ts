@@ -37,17 +37,17 @@ ${html`<html lang="en">
 <div class="documents">
 <main>
 <h1>${title}</h1>
-${drawContents(headings)}
+${renderContents(headings)}
 ${html.raw`${body}`}
 </main>
-<nav id="documents" aria-label="Documents">${drawMenu(menu, address, root)}</nav>
+<nav id="documents" aria-label="Documents">${renderMenu(menu, address, root)}</nav>
 </div>
 </body>
 </html>
 `}`;
 }
 
-function drawMenu(menu: readonly Entry[], address: string, root: string): SafeHtml {
+function renderMenu(menu: readonly Entry[], address: string, root: string): SafeHtml {
   const documents = menu.map(({path}) => path);
   return html`<ul>${menu.map(({path, title}) => {
     const to = addressOf(path, {documents: documents.filter((each) => each.endsWith('.md'))});
@@ -57,7 +57,7 @@ function drawMenu(menu: readonly Entry[], address: string, root: string): SafeHt
   })}</ul>`;
 }
 
-function drawContents(headings: readonly Heading[]): SafeHtml | string {
+function renderContents(headings: readonly Heading[]): SafeHtml | string {
   const chapters = headings.filter(({depth}) => depth === 2);
   if (chapters.length < leastContents) return '';
   return html`<nav class="contents" aria-label="On this page"><ul>${chapters.map(

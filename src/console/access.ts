@@ -1,6 +1,6 @@
-// Who looks at the console, what they may, and how a request is refused. A page of another site
-// that sends its visitor's browser here finds a closed door: the address must be one of ours, the
-// cookie is for our own pages alone, and a form must have been drawn for this session.
+// The viewers of the console, their rights, and the refusal of requests. If a page of another site
+// sends its visitor's browser here, the request is refused. The host name must be one of ours, and
+// the cookie is sent by our own pages alone. A form must have been rendered for this session.
 
 import {createHash} from 'node:crypto';
 import type {FastifyRequest} from 'fastify';
@@ -9,9 +9,9 @@ import type {Account} from '../accounts/accounts.ts';
 import {type Role, roles} from '../core/names.ts';
 import {type KnownNames, namingHint} from '../http/keys.ts';
 
-/** Somebody who looks at the console. */
+/** A person who is signed in to the console. */
 export interface Viewer extends Session {
-  /** Proves that a form was drawn for this session: another page cannot know it. */
+  /** Proves that a form was rendered for this session: another page cannot know it. */
   readonly formToken: string;
 }
 
@@ -20,15 +20,14 @@ export function makeViewer(session: Session, cookie: string): Viewer {
   return {...session, formToken: createHash('sha256').update(`form:${cookie}`).digest('base64url')};
 }
 
-/** Each role may what the one before it may. */
+/** Each role may do everything that the role before it may do. */
 export function mayActAs({role}: Pick<Session, 'role'>, needed: Role): boolean {
   return roles.indexOf(role) >= roles.indexOf(needed);
 }
 
 /**
- * @param back - the page that a person who may not is shown the way to
- * @throws {AccessRefused} the viewer
- * may not act as that role
+ * @param back - the page that a refused viewer gets a link to
+ * @throws {AccessRefused} the viewer may not act as that role
  */
 export function checkRole(viewer: Viewer, role: Role, back: string): void {
   if (mayActAs(viewer, role)) return;
@@ -50,7 +49,7 @@ export function findSeen(seen: readonly Account[], name: string | undefined): Ac
 }
 
 /**
- * Refuses a name that nobody gave this server.
+ * Refuses a host name that is not one of this server's.
  * @throws {AccessRefused}
  */
 export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
@@ -77,7 +76,7 @@ export function checkTexts({query, params, body}: FastifyRequest): void {
 }
 
 /**
- * Refuses a form that was not drawn by this console for this session.
+ * Refuses a form that this console did not render for this session.
  * @throws {AccessRefused}
  */
 export function checkForm(
@@ -97,7 +96,8 @@ export function checkForm(
 }
 
 /**
- * Refuses what a page of another origin sends. A proxy may ask us by another name than people use.
+ * Refuses a request that a page of another origin sends. A proxy may use another host name for us
+ * than people do.
  * @throws {AccessRefused}
  */
 export function checkOrigin(request: FastifyRequest, {publicHost}: KnownNames): void {
@@ -112,7 +112,7 @@ export function checkOrigin(request: FastifyRequest, {publicHost}: KnownNames): 
   });
 }
 
-/** An origin that is none, as `null`, is nobody's. */
+/** The host of an origin; '' for an invalid one such as `null`, which matches no host. */
 function hostOf(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).host : '';
 }
@@ -120,9 +120,9 @@ function hostOf(origin: string): string {
 const base = 'http://console.invalid';
 
 /**
- * A way back that leads to a page of ours: a path, never another site. The path is checked as a
- * browser will read it: after its dots are resolved, `/.//evil.example` is `//evil.example`, the
- * address of another host.
+ * A way back to one of our own pages: a path, never another site. The path is checked as a browser
+ * will read it. After its dots are resolved, `/.//evil.example` is `//evil.example`, the address of
+ * another host.
  * @param given - as it came; anything else than a path becomes the overview
  */
 export function ownPath(given: string | undefined): string {
@@ -134,9 +134,9 @@ export function ownPath(given: string | undefined): string {
 export type FormFields = Readonly<Record<string, string | undefined>>;
 
 /**
- * The fields of an address or a form, each as one text: of a name that comes twice the last counts;
- * empty ones are left out.
- * @param given - as the server read it
+ * The fields of an address or a form, each as one text. If a name comes twice, the last value
+ * counts. Empty values are left out.
+ * @param given - as the server parsed it
  */
 export function readFormFields(given: unknown): FormFields {
   return Object.fromEntries(
@@ -147,7 +147,7 @@ export function readFormFields(given: unknown): FormFields {
   );
 }
 
-/** Where a person goes on. */
+/** A link to a page where the person can continue. */
 export interface WayIn {
   readonly href: string;
   readonly label: string;
@@ -159,7 +159,10 @@ interface RefusalPage {
   readonly ways?: readonly WayIn[];
 }
 
-/** A request that ends with a page that says why, and where to go on. */
+/**
+ * The refusal of a request. Its page gives the reason, and links to pages where the person can
+ * continue.
+ */
 export class AccessRefused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
@@ -176,7 +179,7 @@ export class AccessRefused extends Error {
   }
 }
 
-/** @param nearest - what may have been meant */
+/** @param nearest - links to what may have been meant */
 export function notThere(what: string, nearest: readonly WayIn[] = []): AccessRefused {
   const text =
     nearest.length === 0 ? `There is no ${what}.` : `There is no ${what}. Nearest to it:`;

@@ -1,4 +1,4 @@
-// Accounts, and the keys of the console and the HTTP API: their page, and what is done there.
+// The page of accounts and of the keys of the console and the HTTP API, with its actions.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -37,7 +37,10 @@ import {
 interface Story {
   readonly accounts: readonly Account[];
   readonly workers: readonly Worker[];
-  /** Of the accounts that are seen; those for all accounts are told to who sees all. */
+  /**
+   * Keys of the accounts that the viewer may see; keys for all accounts only if the viewer sees
+   * all.
+   */
   readonly keys: readonly ApiKey[];
   readonly audit: readonly AuditEntry[];
 }
@@ -246,7 +249,9 @@ export const resumeAccountAction = defineAction({
   },
 });
 
-/** Asks the service; what was stopped and is answered goes on. */
+/**
+ * Checks an account at the service; if the check succeeds, a stopped account becomes active again.
+ */
 export const checkAccountAction = defineAction({
   path: '/accounts/:account/check',
   name: 'accounts.check',
@@ -264,7 +269,7 @@ const text = z.string().trim();
 const optional = text.transform((given) => (given === '' ? null : given)).default(null);
 
 /**
- * Adds an account, or gives one a new token; the token is tried before it is stored, and is in no
+ * Adds an account, or gives one a new token. The token is tried before it is stored, and is in no
  * answer and no entry.
  */
 export const addAccount = defineAction({

@@ -1,4 +1,5 @@
-// Alerts: what is wrong, who is told, which messages were sent, and the steps with a rule.
+// Alerts: the problems, the receivers of messages, the messages that were sent, and the buttons for
+// each rule.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -39,7 +40,7 @@ interface Story extends AlertOverview {
   readonly deliveries: readonly PastDelivery[];
   /** Subscribers of the feed, by name. */
   readonly hooks: readonly FeedHook[];
-  /** Messages that a person passed over, the oldest first. */
+  /** Messages that a person skipped, the oldest first. */
   readonly letters: readonly DeadLetter[];
 }
 
@@ -82,7 +83,7 @@ export const alertsPage = definePage<Story>({
 });
 
 /**
- * Somebody who is bound to an account sees the rules, alerts and subscribers of that account alone.
+ * A viewer who is bound to an account sees the rules, alerts and subscribers of that account alone.
  */
 async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<Story> {
   const {rules, open} = await readAlertOverview(db);
@@ -211,10 +212,7 @@ function describeDelivery({kind, text, folded}: PastDelivery): string {
   return kind === 'mended' ? `mended: ${text}` : (text ?? '');
 }
 
-/**
- * The rules, and whether their messages arrive. An address is a secret: its host is all that is
- * shown.
- */
+/** The rules, and whether their messages arrive. An address is a secret: only its host is shown. */
 function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Rules: who is told, of what, and whether it arrives',
@@ -304,7 +302,7 @@ const addresses: Readonly<Partial<Record<Problem['kind'], Address>>> = {
   'hook-failing': ['/alerts'],
 };
 
-/** The page on which a problem is looked after; null where there is none. */
+/** The page on which a person can deal with a problem; null if there is none. */
 export function linkOfProblem(
   {kind, stream, account}: Pick<Problem, 'stream' | 'account'> & {readonly kind: string},
   context: PageContext,
@@ -323,12 +321,12 @@ export function linkOfProblem(
   });
 }
 
-/** `Open sweeps`, for the address of that list. */
+/** `Open sweeps`, for the address of the list of sweeps. */
 export function nameWay(address: string): string {
   return `Open ${/^\/(\w+)/.exec(address)?.[1] ?? 'it'}`;
 }
 
-/** Sends a made-up alert, and tells the receiver's answer. */
+/** Sends a made-up alert, and shows the receiver's answer. */
 export const testRuleAction = defineAction({
   path: '/alerts/:rule/test',
   name: 'alerts.test',

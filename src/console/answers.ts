@@ -1,5 +1,5 @@
-// An answer on a page of the business: its chart, its rows with links to the records, what is
-// counted and how far it can be trusted, and the form that chooses its days.
+// An answer on a page of the business: its chart, its rows with links to the records, the
+// definition of its figures and how far it can be trusted. The form that chooses its days.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {isId} from '../core/text.ts';
@@ -36,7 +36,7 @@ export const askedWords = ['from', 'to', 'by', 'as-of'] as const;
 /** The filters that the page of a question depends on, and keeps in its links. */
 export const keptWords = [...askedWords, 'sort'] as const;
 
-/** Where a question is answered in full, for the days and as of the moment of the page. */
+/** The address of a question's full answer, for the days and the moment of the page. */
 export function linkToQuestion(
   context: PageContext,
   question: Pick<Question, 'name'>,
@@ -49,7 +49,10 @@ function filtersOf({query}: PageContext): FormFields {
   return Object.fromEntries(keptWords.map((name) => [name, query[name]]));
 }
 
-/** The head of a column, with the link that sorts by it: numbers from the largest, else upwards. */
+/**
+ * The head of a column, with the link that sorts by it: numbers start with the largest, other
+ * columns ascend.
+ */
 function renderSortable(
   name: string,
   head: string,
@@ -77,9 +80,10 @@ interface Sorting {
 }
 
 /**
- * An answer: its chart where it has one, its rows, what is counted, and how far it can be trusted.
- * @param shownRows - so many rows, and none beside a chart, which has them in its table; left out:
- *   all, and the chart
+ * An answer: its chart if it has one, its rows, the definition of its figures, and how far it can
+ * be trusted.
+ * @param shownRows - how many rows are shown; none beside a chart, whose table has them; left out:
+ *   a page of all rows, and the chart
  */
 export function renderTold(told: AnswerOrGap, context: PageContext, shownRows?: number): SafeHtml {
   const {question} = told;
@@ -109,7 +113,7 @@ export function renderTold(told: AnswerOrGap, context: PageContext, shownRows?: 
         cells.length === 0 ? [] : [...linkRows(cells, answered, {context, from}), ...drawn.foot],
       none: 'Nothing.',
     });
-  // The page itself says where no currency is set.
+  // If no currency is set, the page itself says so.
   const scope = (lacksCurrency(told) ? describeDates(answered) : describeScope(answered)).join(
     '; ',
   );
@@ -140,13 +144,13 @@ export function renderTold(told: AnswerOrGap, context: PageContext, shownRows?: 
     <p>${renderTrust(answered, context)}</p></details>`;
 }
 
-/** When an answer was counted that was not counted just now: `Counted at 14:05. ` */
+/** `Counted at 14:05. `; empty if the answer was counted just now. */
 export function renderCounted({countedAt}: Answered, context: PageContext): SafeHtml | string {
   const ageMs = Date.parse(context.now) - Date.parse(countedAt);
   return ageMs < justNowMs ? '' : html`Counted at ${renderTime(countedAt, context)}. `;
 }
 
-/** The ways to all rows that were read, a hundred at a time. */
+/** Links to all rows that were read, a hundred at a time. */
 function renderPages(
   {asked: {question}, answer: {drawn}}: Answered,
   context: PageContext,
@@ -167,7 +171,7 @@ function renderPages(
   })}</nav>`;
 }
 
-/** Whether amounts are shown, and nobody has said in which currency. */
+/** Whether amounts are shown although no currency is set. */
 export function lacksCurrency(told: AnswerOrGap): boolean {
   return (
     'answered' in told && told.question.money.length > 0 && told.answered.fresh.currency === null
@@ -185,7 +189,7 @@ export function renderDownload(told: AnswerOrGap, context: PageContext): SafeHtm
   return html`<a class="small" href="${csv}" download>Download as CSV</a>`;
 }
 
-/** The records that the keys of an answer lead to, and the columns that name them. */
+/** The records that the keys of an answer link to, and the columns that name them. */
 const leads = [
   {key: 'job_key', stream: 'jobs', columns: ['job_number', 'job']},
   {key: 'customer_key', stream: 'customers', columns: ['customer', 'name']},
@@ -193,7 +197,7 @@ const leads = [
   {key: 'employee_key', stream: 'employees', columns: ['technician', 'name']},
 ] as const;
 
-/** Where a cell of an answer leads to; null where it names no record that is known. */
+/** The page that a cell of an answer links to; null if it names no known record. */
 function pathOfCell(
   {answer: {json, keys}}: Answered,
   {place, at}: {readonly place: number; readonly at: number},
@@ -209,7 +213,7 @@ function pathOfCell(
     : linkTo(context, `/records/${lead.stream}/row-${own?.[lead.key]}`);
 }
 
-/** The cells of an answer, from so many rows on: each that names a record leads to it. */
+/** Adds links to some rows of an answer: each cell that names a record links to it. */
 function linkRows(
   rows: readonly (readonly string[])[],
   answered: Answered,
@@ -225,7 +229,7 @@ function linkRows(
   );
 }
 
-/** A chart whose bars are records: their names lead to them. */
+/** Adds links to a chart whose bars are records: each name links to its record. */
 function linkBars(chart: Chart, answered: Answered, context: PageContext): Chart {
   const at = findNames(answered);
   if (chart.form !== 'rows' || at === -1) return chart;
@@ -235,18 +239,18 @@ function linkBars(chart: Chart, answered: Answered, context: PageContext): Chart
   };
 }
 
-/** The place of the column that names records; -1 where there is none. */
+/** The position of the column that names records; -1 if there is none. */
 function findNames({answer: {json}}: Answered): number {
   const leading: readonly string[] = leads.flatMap(({columns}) => columns);
   return json.columns.findIndex((column) => leading.includes(column));
 }
 
-/** The names of a chart, as links where each is a record's. */
+/** The names of a chart, as links if they are names of records. */
 function linkNames({names, links}: Chart): readonly Cell[] {
   return names.map((name, place) => renderName(name, links?.[place] ?? null));
 }
 
-/** The names of a grid, as links where each is a record's. */
+/** The names of a grid, as links if they are names of records. */
 function linkGrid({rows}: Grid, answered: Answered, context: PageContext): readonly Cell[] {
   const at = findNames(answered);
   const {columns, rows: told} = answered.answer.json;
@@ -263,7 +267,7 @@ function renderName(name: string, to: string | null): Cell {
   return to === null || name === '' ? name : html`<a class="what" href="${to}">${name}</a>`;
 }
 
-/** -1 stands for no customer, or no employee. */
+/** False for a missing key, and for -1, which means no customer or no employee. */
 function isRow(key: string | null | undefined): key is string {
   return key !== null && key !== undefined && isId(key);
 }
@@ -284,7 +288,9 @@ function renderTrust({asked: {moment}, broken, fresh}: Answered, context: PageCo
   return html`${age}${behind} ${verdict}`;
 }
 
-/** The days, the grouping and the moment of an answer, as far as they can be chosen. */
+/**
+ * The form for the days, the grouping and the moment of an answer, as far as they can be chosen.
+ */
 export function renderAskedMoment(context: PageContext, question?: Question): SafeHtml {
   const now = linkTo(context, context.path.split('?')[0] ?? '');
   const isChosen = askedWords.some((name) => context.query[name] !== undefined);
@@ -305,7 +311,7 @@ export function renderAskedMoment(context: PageContext, question?: Question): Sa
     <button>Show</button>${isChosen ? html` <a href="${now}">Now</a>` : ''}</form>`;
 }
 
-/** The value for a field of a day; empty where it is no day. */
+/** The value of a date field; empty if the text is not a date. */
 function dayOf(typed = ''): string {
   return /^\d{4}-\d{2}-\d{2}$/.test(typed) ? typed : '';
 }

@@ -1,4 +1,4 @@
-// The business: boards of answers, every question by itself, and its answer as CSV.
+// The business: boards of answers, a page for each question, and its answer as CSV.
 
 import {PassThrough} from 'node:stream';
 import {html, type SafeHtml} from '@remix-run/html-template';
@@ -39,7 +39,7 @@ import {chooseAccounts, readSeenVersion} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
-/** The pages of the business, and every question by itself. */
+/** The start page of the business: links to its boards, and to every question. */
 export const businessPage = definePage({
   path: '/business',
   section: '/business',
@@ -87,7 +87,7 @@ interface Story {
 const boardRows = 10;
 const questionRows = 500;
 
-/** The answers that somebody looks at together. */
+/** A board: answers that are read together. */
 export const boardPage = definePage<Story>({
   path: '/business/:board',
   section: '/business',
@@ -214,7 +214,7 @@ function findQuestion(word: string | undefined, by: string | undefined) {
 
 type Weeks = Extract<AnswerOrGap, {answered: Answered}>['answered'] | null;
 
-/** The last 53 whole weeks of the first account; null where none is mirrored. */
+/** The last 53 whole weeks of the first account; null if none is mirrored. */
 async function readWeeks(
   db: pg.Pool,
   [account]: readonly Account[],
@@ -223,7 +223,7 @@ async function readWeeks(
   const question = questions.find(({name}) => name === 'ask_weeks');
   if (account === undefined || question === undefined) return null;
   const wanted = {accountKey: account.accountId, ...asked, limit: 53};
-  // No total is shown: that of the days before would take as long as the rows.
+  // No total is shown: a total over all earlier days would take as long as the rows.
   const [told] = await readAnswers(db, [{...question, totals: []}], wanted);
   return told !== undefined && 'answered' in told ? told.answered : null;
 }
@@ -263,8 +263,8 @@ function describeCourse(change: string, course: string): string {
 }
 
 /**
- * The account whose business is shown: the chosen one, else the first. Nothing sums over accounts:
- * their currencies may differ.
+ * The account whose business is shown: the chosen one, or else the first. No figure sums over
+ * accounts, because their currencies may differ.
  */
 function chooseOne([first]: readonly Account[]): Account {
   if (first !== undefined) return first;
@@ -272,8 +272,8 @@ function chooseOne([first]: readonly Account[]): Account {
 }
 
 /**
- * Serves an answer as CSV, row by row as Postgres makes it; a spreadsheet opens it without
- * formulas.
+ * Serves an answer as CSV, row by row as Postgres makes it. The cells are escaped, so that a
+ * spreadsheet runs no formulas.
  */
 export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/business/csv/:question', async (request, reply) => {
@@ -309,7 +309,9 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   });
 }
 
-/** A connection whose answer was cut off is of no use to others. */
+/**
+ * Ends the transaction. If that fails, the connection is closed, because its answer was cut off.
+ */
 async function endReading(client: {
   query: (text: string) => Promise<unknown>;
   release: (error?: Error) => void;

@@ -1,5 +1,5 @@
-// One change: its sides, its requests, what happens next, and the decisions about it, each a form.
-// The functions of the warehouse refuse what came too late.
+// One change: its sides, its requests, its next step, and the decisions about it, each a form. The
+// functions of the warehouse refuse a decision that came too late.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
@@ -57,7 +57,7 @@ import {
   renderTime,
 } from './render.ts';
 
-/** A change, and the name of its record as it is here. */
+/** A change, and the present name of its record. */
 type NamedChange = ChangeInFull & {readonly name?: string | null};
 
 export const oneChange = definePage<NamedChange>({
@@ -166,7 +166,7 @@ function renderAbout(story: ChangeInFull, context: PageContext): SafeHtml {
   ]);
 }
 
-/** A fact that other changes may share, with the way to them. */
+/** A fact that other changes may share, with a link to them. */
 function renderFiltered(
   filter: 'batch' | 'transaction',
   value: string,
@@ -194,12 +194,12 @@ function renderLink(changeId: string, context: PageContext): SafeHtml {
   return html`<a href="${linkTo(context, `/changes/${changeId}`)}">change ${changeId}</a>`;
 }
 
-/** Decisions that a person may want whether or not they are the next step. */
+/** Decisions that are offered whether or not they are the next step. */
 const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
 
 /**
- * What happens next, and what a person can do: the terminal's commands, as forms where the console
- * has an action.
+ * The next step, and what a person can do: the terminal's commands, as forms if the console has the
+ * action.
  */
 function renderNext(story: ChangeInFull, context: PageContext): SafeHtml {
   const {next, verbs, change} = story;
@@ -233,7 +233,7 @@ function renderNext(story: ChangeInFull, context: PageContext): SafeHtml {
   }`;
 }
 
-/** Whether the fields that both sides changed are decided here, each by itself. */
+/** Whether a person can decide here about each field that both sides changed. */
 function mayChooseSides({decisions, fought}: ChangeInFull, context: PageContext): boolean {
   return fought.length > 0 && decisions.includes('take service') && may(context, 'operator');
 }
@@ -242,7 +242,10 @@ function toSentence(text: string): string {
   return `${capitalise(text)}.`;
 }
 
-/** A change that is not sent yet is given up; a record that was deleted does not come back. */
+/**
+ * Whether a change can be undone. One that is not sent yet can only be given up, and a deleted
+ * record cannot be restored.
+ */
 function isUndoable({state, operation}: ChangeInFull['change']): boolean {
   return state === 'done' && operation !== 'delete';
 }
@@ -335,8 +338,8 @@ function renderCandidates({table, result}: ChangeInFull['change']): SafeHtml {
 }
 
 /**
- * One choice for each field that both sides changed, and one button; fields that move as one go
- * together.
+ * One choice for each field that both sides changed, and one button. Fields that change only
+ * together have one choice.
  */
 function renderChoiceOfSides(
   {change, fought, conflicts}: ChangeInFull,
@@ -370,7 +373,10 @@ function renderChoiceOfSides(
 
 const sides = ['base', 'wanted', 'row', 'service'] as const;
 
-/** Each field with its value before, the one wanted, the row's and the service's, side by side. */
+/**
+ * Each field with its earlier value, the wanted value, that of the row and that of the service,
+ * side by side.
+ */
 function renderSides({change, sides: fields}: ChangeInFull): SafeHtml {
   return html`<h2>Side by side</h2>
   ${change.operation === 'delete' ? html`<p>The record is to be deleted.</p>` : ''}
@@ -392,7 +398,7 @@ function renderSides({change, sides: fields}: ChangeInFull): SafeHtml {
   })}`;
 }
 
-/** A value that is not known leaves its cell empty; an empty value says so. */
+/** An unknown value gives an empty cell; an empty value is shown as a word. */
 function renderValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | string {
   const value = field[side];
   if (value === undefined) return '';
@@ -445,7 +451,7 @@ const resolve = defineAction({
 export const decideOne: readonly Action[] = [...plain, resolve];
 
 interface Decided {
-  /** For the audit, beside the state. */
+  /** Further facts for the audit, beside the state. */
   readonly after: object;
   readonly run: (changeId: string) => Promise<ChangeState>;
 }
@@ -472,8 +478,8 @@ async function decide(
 }
 
 /**
- * `side.name`, or `side.street+city` of fields that move as one. @throws {UsageError} a field
- * without a side
+ * `side.name`, or `side.street+city` of fields that change only together.
+ * @throws {UsageError} a field without a side
  */
 function readSides(given: Readonly<Record<string, unknown>>): Record<string, Side> {
   const sides: Record<string, Side> = {};

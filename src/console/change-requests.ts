@@ -1,4 +1,4 @@
-// The requests of a change: each that was sent with its answer, and the one that would be sent.
+// The requests of a change: each sent request with its answer, and the one that would be sent.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {Attempt} from '../changes/change.ts';
@@ -15,7 +15,7 @@ const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone,
   'in-doubt': ['warning', 'nobody knows whether it was written'],
 };
 
-/** Every request that was sent with its answer, and the one that would be sent. */
+/** Every sent request with its answer, and the one that would be sent. */
 export function renderRequests(
   {attempts, change, request}: ChangeInFull,
   context: PageContext,

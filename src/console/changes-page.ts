@@ -1,5 +1,5 @@
-// The list of changes: its filters, the decisions that are open to many changes, and how the same
-// is asked in a terminal and in SQL.
+// The list of changes: its filters, the decisions that are open to many changes, and the same list
+// as a command and as SQL.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import pg from 'pg';
@@ -93,7 +93,7 @@ function renderCounts({needy, open, settled}: ChangeCounts, context: PageContext
 }
 
 /**
- * The lines with boxes to tick: what is ticked, or all that match, is shown once more before
+ * The lines with boxes to tick. A preview shows the ticked changes, or all that match, before
  * anything is done.
  */
 function renderChoosing(list: ChangeList, context: PageContext): SafeHtml {
@@ -150,7 +150,10 @@ function titleLine(line: ChangeLine): string {
   return titleChange(line.name ?? `${table} ${number ?? `row ${rowId}`}`, line);
 }
 
-/** What the page is for, while it is empty; the way out of a filter that finds nothing. */
+/**
+ * An explanation of the page while there are no changes; if a filter finds nothing, a link that
+ * removes it.
+ */
 function renderEmpty(context: PageContext): SafeHtml {
   if (Object.values(filtersOf(context.query)).some((value) => value !== undefined))
     return html`<div class="card"><p>No change matches this filter. <a href="${linkTo(
@@ -210,17 +213,20 @@ function renderPaging({next}: ChangeList, context: PageContext): SafeHtml | stri
 
 /** A decision that may be made about many changes at once. */
 export interface Choice {
-  /** As forms and addresses have it. */
+  /** Its name in forms and addresses. */
   readonly name: string;
   /** The words on its button. */
   readonly label: string;
   readonly does: string;
   readonly deciding: Deciding;
-  /** A step that is not taken back easily. */
+  /** True for a step that is hard to undo. */
   readonly isGrave: boolean;
 }
 
-/** A create is adopted or sent once more one at a time: each needs its own look at the service. */
+/**
+ * The decisions for many changes. To adopt a create, or to send it again, is not among them: each
+ * needs its own check at the service.
+ */
 export const choices: readonly Choice[] = [
   choose('hold', 'Hold', {verb: 'hold'}),
   choose('release', 'Release', {verb: 'release'}),
@@ -243,7 +249,7 @@ export const choices: readonly Choice[] = [
   },
 ];
 
-/** @returns undefined where there is none of that name */
+/** @returns undefined if there is none of that name */
 export function findChoice(name: string | undefined): Choice | undefined {
   return choices.find((choice) => choice.name === name);
 }
@@ -266,7 +272,7 @@ const ages = {
 } as const;
 const ageNames = Object.keys(ages) as (keyof typeof ages)[];
 
-/** The filters of the address, as a link may carry them on. */
+/** The filters of the address, as a link can keep them. */
 type Filters = Readonly<
   Record<'state' | 'table' | 'by' | 'age' | 'batch' | 'transaction', string | undefined>
 >;
@@ -276,7 +282,7 @@ export function filtersOf(query: Readonly<Record<string, string>>): Filters {
   return {state, table, by, age, batch, transaction};
 }
 
-/** The same as a query: `state=held&table=jobs`. */
+/** The filters as a query: `state=held&table=jobs`. */
 export function writeFilters(query: Readonly<Record<string, string>>): string {
   const written = new URLSearchParams();
   for (const [name, value] of Object.entries({...filtersOf(query), account: query.account}))
@@ -284,7 +290,7 @@ export function writeFilters(query: Readonly<Record<string, string>>): string {
   return String(written);
 }
 
-/** @throws {AccessRefused} a filter that there is none of */
+/** @throws {AccessRefused} a filter has an unknown value */
 export function readWanted({
   accounts,
   query,

@@ -1,5 +1,5 @@
-// Decisions about many changes, and taking changes back: what it would do, shown before anything is
-// done, and the action behind it.
+// Decisions about many changes, and the undo of changes: a preview before anything is done, and the
+// action behind it.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -49,8 +49,8 @@ interface ChosenPreview extends DecisionPreview {
 }
 
 /**
- * What a decision about many changes would do, before anything is done. It stands still while it is
- * read.
+ * The preview of a decision about many changes, before anything is done. It does not reload while a
+ * person reads it.
  */
 export const changePreview = definePage<ChosenPreview>({
   path: '/changes/preview',
@@ -156,9 +156,9 @@ function renderDecideForm(
 }
 
 /**
- * Decides many changes alike, as the preview showed them. What can be done is done, in one
- * transaction with one entry of the audit: a person decided once, and either all of that is there
- * or none of it.
+ * Applies one decision to many changes, as the preview showed them. The changes for which it is
+ * possible are decided in one transaction with one entry of the audit. A person decided once, so
+ * either all of that is stored or none of it.
  */
 export const decideManyAction = defineAction({
   path: '/changes/decide',
@@ -200,7 +200,7 @@ export const decideManyAction = defineAction({
   },
 });
 
-/** A person reads some of what would be written; all of it is behind the command. */
+/** A person reads only some of what would be written; the command prints all of it. */
 const mostShown = 50;
 
 interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | 'left'> {
@@ -210,13 +210,16 @@ interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' |
     readonly change: Change;
     readonly request: PlannedRequest | Unplannable;
   }[];
-  /** Those that can be taken back, wholly or in part, as `readNumbers` reads them. */
+  /**
+   * The numbers of those that can be taken back, wholly or in part, in the form that `readNumbers`
+   * reads.
+   */
   readonly numbers: string;
 }
 
 /**
- * What would be written to take changes back, and what is left and why. It stands still while it is
- * read.
+ * The preview of an undo: the changes that would be made, and those that are left, with the reason.
+ * It does not reload while a person reads it.
  */
 export const undoPreview = definePage<UndoStory>({
   path: '/changes/undo',
@@ -380,7 +383,7 @@ function renderLeft(left: readonly ChangeGroup[], context: PageContext): SafeHtm
 
 /**
  * Takes changes back as the preview showed them, in one transaction with one entry of the audit.
- * What it makes is held.
+ * The changes that it makes are held.
  */
 export const undoChangesAction = defineAction({
   path: '/changes/undo',
@@ -420,7 +423,7 @@ interface RenderedGroups {
   readonly none: string;
 }
 
-/** Changes that have something in common, with the way to the first of them. */
+/** Groups of changes, each with links to the first of them. */
 function renderGroups(
   groups: readonly ChangeGroup[],
   {context, head, caption, none}: RenderedGroups,

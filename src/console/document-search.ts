@@ -1,5 +1,5 @@
-// Words looked for in the documents: what is below one heading is one hit. A few hundred passages
-// are read through in a millisecond, so that they need no index.
+// The search for words in the documents: the text below one heading is one hit. A scan of a few
+// hundred passages takes a millisecond, so that they need no index.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {listDocuments, readDocument} from '../core/package.ts';
@@ -19,7 +19,7 @@ interface Hit extends Passage {
 }
 
 const mostHits = 20;
-/** A word in a title weighs more than one in the text, however often that has it. */
+/** A word in a title weighs more than one in the text, however often the text has it. */
 const weights = {title: 8, page: 3, mostInText: 4} as const;
 
 /** The title of a document. */
@@ -29,7 +29,7 @@ export function titleOfDocument(path: string): string {
 
 /**
  * Anchors of headings as GitHub makes them: lower case, hyphens for spaces, no punctuation, and a
- * number from the second of a name.
+ * number if the same name comes again.
  */
 export function makeAnchors(): (title: string) => string {
   const seen = new Map<string, number>();
@@ -46,7 +46,7 @@ export function makeAnchors(): (title: string) => string {
 
 let passages: readonly Passage[] | null = null;
 
-/** Passages that have every word, or what begins with it; the best first. */
+/** Passages that have every word, or a word that begins with it; the best first. */
 function findPassages(words: readonly string[]): Hit[] {
   passages ??= listDocuments().flatMap(readPassages);
   const patterns = words.map(
@@ -58,7 +58,7 @@ function findPassages(words: readonly string[]): Hit[] {
     .toSorted((one, other) => other.score - one.score);
 }
 
-/** 0 where a word is missing. */
+/** The score of a passage; 0 if a word is missing. */
 function weigh({title, page, text}: Passage, patterns: readonly RegExp[]): number {
   const scores = patterns.map((pattern) => {
     const count = (of: string) => of.match(pattern)?.length ?? 0;
@@ -104,7 +104,7 @@ function toPlain(markdown: string): string {
     .trim();
 }
 
-/** The form that looks for words; its state is the address. */
+/** The form that searches for words; its state is the address. */
 export function renderDocumentSearch(sought: string): SafeHtml {
   return html`<form class="filters" action="/docs" role="search"
   aria-label="Documents"><label>Search the documents
@@ -112,7 +112,7 @@ export function renderDocumentSearch(sought: string): SafeHtml {
 <button class="plain">Search</button></form>`;
 }
 
-/** What was found for some words. */
+/** The passages that match some words. */
 export function renderFoundPassages(sought: string): SafeHtml {
   const words = sought.split(/\s+/).filter((word) => word !== '');
   const hits = words.length === 0 ? [] : findPassages(words);

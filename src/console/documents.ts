@@ -1,5 +1,6 @@
-// The documents that come with the program, at `/docs`. They need no sign-in, because a message
-// ends with a code, and its reader may not be signed in; who is has the frame around them.
+// The documents that come with the program, at `/docs`. They need no sign-in, because messages end
+// with a code, and the reader of a message may not be signed in. A reader who is signed in sees the
+// frame around them.
 
 import {posix} from 'node:path';
 import {html, type SafeHtml} from '@remix-run/html-template';
@@ -23,7 +24,7 @@ export function renderCodeLink(code: string): SafeHtml {
   return html`<a href="/docs/${code}">${code}</a>`;
 }
 
-/** Where a cause of an alert is explained. */
+/** A link to the explanation of a cause of an alert. */
 export function renderCause(cause: string): SafeHtml {
   const page = numberOfCause(cause);
   return page === null ? html`${seeDocs(cause)}` : html`see ${renderCodeLink(page)}`;
@@ -42,7 +43,7 @@ export function addDocuments(app: FastifyInstance): void {
     const wanted = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
     const section = findCodeSection(wanted);
     if (section !== null) return reply.redirect(`/docs/${section.document}#${section.anchor}`, 303);
-    // Only a document of the list is read, whatever the address says.
+    // Only a document of the list is read, whatever the address contains.
     if (!listDocuments().includes(wanted))
       throw new AccessRefused(404, {
         title: 'Not found',
@@ -64,10 +65,10 @@ interface Rendered {
   readonly chapters: readonly Chapter[];
 }
 
-/** Fewer chapters than these are seen at a glance. */
+/** Fewer chapters than this are seen at a glance, and get no list. */
 const leastChapters = 3;
 
-/** A document, with the way to all documents and its chapters beside it. */
+/** A document, with a link to all documents and its chapters beside it. */
 function renderFramed({
   body,
   chapters,
@@ -89,7 +90,10 @@ function renderFound(sought: string): Rendered {
 
 const indexName = 'README';
 
-/** The document that lists the others, and those of folders, which it names as a whole. */
+/**
+ * The document that lists the others. Documents that it does not link to are added, grouped by
+ * folder.
+ */
 function renderIndex(): Rendered {
   const {body, chapters} = renderDocument(indexName);
   const others = listDocuments().filter(
@@ -130,7 +134,7 @@ function renderDocument(path: string): Rendered {
         if (token.depth === 2) chapters.push({anchor, title});
         return `<${tag} id="${anchor}">${text}</${tag}>\n`;
       },
-      // A table or a listing that is wider than the page moves in a frame of its own, also by keys.
+      // A table that is wider than the page scrolls in its own frame, also by keys.
       table(token) {
         const drawn = marked.Renderer.prototype.table.call(this, token);
         const frame = 'class="scroll" role="group" aria-label="Table" tabindex="0"';
@@ -146,8 +150,8 @@ function renderDocument(path: string): Rendered {
 }
 
 /**
- * Lets a link lead to the page of its document here, by the title where the name of the file stood;
- * one to a file that is not among them leads nowhere.
+ * Makes a link to a document point at its page here. If the text is the name of the file, the title
+ * replaces it. A link to a file that is not among the documents leads nowhere.
  */
 function leadIntoConsole(token: Token, from: string): void {
   if (token.type !== 'link' || /^(https?:|#)/.test(token.href)) return;

@@ -1,4 +1,4 @@
-// Fields of the service's records that were ever seen, and the names that they are given in mart.
+// Fields that were ever seen in the service's records, and the names that they are given in mart.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -112,7 +112,8 @@ ${renderEvents(story, context)}`;
 }
 
 /**
- * A field without a column is given a name, under which it becomes a column of mart, or loses it.
+ * The forms that give a field without a column a name, or remove the name. Under the name it is a
+ * column of mart.
  */
 function renderNaming(
   {account, tableName, field, columnName, types, promotedAs}: FieldHit,
@@ -180,8 +181,8 @@ function renderShare({filledShare}: FieldHit): string {
 }
 
 /**
- * Gives a field without a column a name, under which it is a column of mart, or takes it away where
- * the name is empty.
+ * Gives a field without a column a name, under which it is a column of mart. An empty name removes
+ * the present one.
  */
 export const giveFieldName = defineAction({
   path: '/fields/:table/:field/name',

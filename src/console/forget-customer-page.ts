@@ -1,4 +1,4 @@
-// Forgetting a customer: the rows that would go, the receipt, and the action.
+// Forgetting a customer: the rows that would be removed, the receipt, and the action.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
@@ -23,7 +23,7 @@ import {defineAction, definePage, hidden, type PageContext, type PageRequest} fr
 import {findAsked, linkToRecord} from './records-page.ts';
 import {renderForm, renderMark, renderTable, renderTime} from './render.ts';
 
-/** The rows that would go, before an admin types the number back. */
+/** The rows that would be removed, before an admin types the number to confirm. */
 export const forgetPage = definePage<ForgettingStory>({
   path: '/records/customers/:number/forget',
   section: '/records',
@@ -94,7 +94,7 @@ function renderRefusal(refusal: string): SafeHtml {
   return html`<p>${renderMark('warning', 'not now')} ${refusal}</p>`;
 }
 
-/** Says of a customer that it was forgotten, with what went; nothing of others. */
+/** The receipts of a forgotten customer, with the removed rows; empty for other customers. */
 export function renderReceipts(
   receipts: readonly Receipt[],
   context: PageContext,
@@ -109,7 +109,7 @@ ${renderRemoved(removed)}`;
   })}`;
 }
 
-/** Rows by table, as the verb shows them. */
+/** Rows by table, as the verb prints them. */
 function renderRemoved(removed: readonly ForgottenRows[]): SafeHtml {
   return renderTable({
     caption: 'Rows that are emptied or go, by table',
@@ -154,8 +154,8 @@ export const forgetCustomerAction = defineAction({
 });
 
 /**
- * The receipts are looked at once more behind the locks: two persons may have gone on from the same
- * preview.
+ * Forgets a customer once. The receipts are checked again behind the locks: two persons may have
+ * continued from the same preview.
  */
 async function forgetOnce(
   db: pg.ClientBase,

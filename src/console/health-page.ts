@@ -9,11 +9,11 @@ import type {RunCheck, SettingTold} from './services.ts';
 
 interface Story {
   /**
-   * Those of the accounts that the viewer sees; to who sees every account, those of the
-   * installation as well.
+   * The checks of the accounts that the viewer sees. A viewer who sees every account also gets the
+   * checks of the installation.
    */
   readonly checks: readonly RunCheck[];
-  /** Null for somebody who is bound to an account: settings name the others, too. */
+  /** Null for a viewer who is bound to an account, because settings name other accounts, too. */
   readonly settings: readonly SettingTold[] | null;
 }
 
@@ -56,7 +56,7 @@ export const health: Page = definePage<Story>({
   }),
 });
 
-/** The address of a rule by e-mail is a person's. */
+/** Whether a setting is the address of an alert rule: an e-mail address there is a person's. */
 function isMailbox({name}: SettingTold): boolean {
   return /^alerts \/ \S+ \/ to$/.test(name);
 }
@@ -96,7 +96,7 @@ function renderChecks(checks: readonly RunCheck[], context: PageContext): SafeHt
 /** A page stays under 60 kB; JSON has all. */
 const mostRows = 150;
 
-/** The settings that somebody has set, and those at their defaults folded away. */
+/** The settings that were set, and those at their defaults folded away. */
 function renderSettings(settings: readonly SettingTold[]): SafeHtml {
   const set = settings.filter(({source}) => source !== 'default');
   const defaults = settings.filter(({source}) => source === 'default');

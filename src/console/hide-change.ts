@@ -1,4 +1,4 @@
-// Changes without what may be personal: values, and texts that the service or a person wrote.
+// Changes without possibly personal data: values, and texts that the service or a person wrote.
 
 import type {Change} from '../changes/change.ts';
 import type {ChangeLine} from '../changes/change-list.ts';
@@ -8,7 +8,9 @@ import type {ChangeInFull, FieldSides} from '../changes/story.ts';
 import type {ChangeResult, ChangeValues} from '../rows/change-values.ts';
 import {hidden} from './page.ts';
 
-/** Sentences are made of what is left: they show no more than it does. */
+/**
+ * The line without possibly personal data. Sentences are made from the rest, so they show no more.
+ */
 export function hideLine(line: ChangeLine): ChangeLine {
   const {name, batch, externalKey, reason, result, next} = line;
   return {

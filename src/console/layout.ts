@@ -1,6 +1,6 @@
-// The frame of every page, and the files that pages are drawn with, all from here: a console behind
-// a closed firewall looks the same. The address of a file holds its hash, so that a browser keeps
-// it for ever.
+// The frame of every page, and the files that pages load. All files come from this server, so that
+// a console behind a closed firewall looks the same. The address of a file holds its hash, so that
+// a browser can cache the file for a year.
 
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
@@ -19,15 +19,15 @@ interface Framed {
   /** The path of the section in the navigation. */
   readonly section: string;
   readonly context: PageContext;
-  /** What the last action came to; null where there was none. */
+  /** The outcome of the last action; null if there was none. */
   readonly said: string | null;
-  /** Null for a page that only says what went wrong. */
+  /** Null for the pages of `renderPlain`. */
   readonly elsewhere: Elsewhere | null;
-  /** Where the page is told that something moved; null where nothing moves by itself. */
+  /** The address that notifies the page of changes; null if no change makes it reload. */
   readonly live: string | null;
 }
 
-/** The sections of the console, by what people come for. */
+/** The sections of the console, grouped by purpose. */
 const groups = [
   {
     name: 'Data',
@@ -112,7 +112,7 @@ function renderSide(context: PageContext, section: string): SafeHtml {
   )}</nav>`;
 }
 
-/** Who is signed in, the clock of the pages, and the way out. */
+/** The name of the viewer, the clock of the pages, and the button to sign out. */
 function renderPerson({viewer, timeZone, path}: PageContext): SafeHtml {
   const isUtc = timeZone === 'UTC';
   const token = renderHidden('form', viewer.formToken);
@@ -128,8 +128,8 @@ function renderPerson({viewer, timeZone, path}: PageContext): SafeHtml {
 }
 
 /**
- * A page that says one thing: what went wrong, or what is shown once. It has the frame for somebody
- * who is signed in, without a query for the accounts.
+ * A page outside the list of pages, such as an error, a secret that is shown once, or a document.
+ * For a viewer who is signed in, it has the frame, without a query for the accounts.
  */
 export function renderPlain(title: string, body: SafeHtml, viewer?: Viewer): string {
   if (viewer !== undefined) {
@@ -173,7 +173,7 @@ ${content}
 `);
 }
 
-/** Somebody who sees several accounts chooses one, or all. */
+/** A viewer who sees several accounts chooses one, or all. */
 function renderAccounts(context: PageContext): SafeHtml | string {
   if (context.seen.length < 2) return '';
   const {account: chosen = '', ...filters} = context.query;
@@ -207,8 +207,8 @@ interface Asset {
 const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
 
 /**
- * htmx begins as soon as it is there: in a file of its own its extension for events would come too
- * late on a slow machine.
+ * The scripts are served as one file, because htmx starts as soon as it is loaded. In a separate
+ * file, its extension for events would arrive too late on a slow machine.
  */
 const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js'), 'shortcuts.js'];
 

@@ -1,6 +1,5 @@
-// Tells open pages that something moved. One session of Postgres listens for all of them, and only
-// while one is open; a page then asks for itself again. A page that is hidden lets go of its
-// stream.
+// Notifies open pages that data has changed. One session of Postgres listens for all of them, and
+// only while a page is open. A page then requests itself again. A hidden page closes its stream.
 
 import {once} from 'node:events';
 import type {FastifyReply} from 'fastify';
@@ -9,11 +8,11 @@ import type {Logger} from '../core/log.ts';
 import {listen} from '../postgres/listen.ts';
 
 const channel = 'fieldmirror_pages';
-/** A burst of notices redraws a page once. */
+/** A burst of notices makes a page reload once. */
 const restMs = 500;
 const keepAliveMs = 20_000;
 /**
- * How often it is looked whether the people behind the streams are still signed in: one statement
+ * How often the server checks that the people behind the streams are still signed in: one statement
  * for all of them.
  */
 const signedInMs = 3_000;
@@ -21,16 +20,16 @@ const signedInMs = 3_000;
 interface Stream {
   readonly reply: FastifyReply;
   readonly moving: ReadonlySet<string>;
-  /** Of the session that opened it. */
+  /** The token of the session that opened the stream. */
   readonly token: string;
   waiting: NodeJS.Timeout | null;
 }
 
 interface LiveOptions {
   readonly log: Logger;
-  /** Told of each notice before any page is. */
+  /** Called for each notice, before any page is notified. */
   readonly onMoved: () => void;
-  /** The tokens of those sessions that are not over. */
+  /** Returns those of the tokens whose sessions have not ended. */
   readonly findSignedIn: (tokens: readonly string[]) => Promise<ReadonlySet<string>>;
 }
 
@@ -40,16 +39,14 @@ export class Live {
   readonly #onMoved: () => void;
   readonly #findSignedIn: LiveOptions['findSignedIn'];
   readonly #streams = new Set<Stream>();
-  /** When each table was last told of, in milliseconds of this machine's clock. */
+  /** When the last notice of each table arrived, in milliseconds of this machine's clock. */
   readonly #toldAt = new Map<string, number>();
   #listening: AbortController | null = null;
   #checking: NodeJS.Timeout | undefined;
-  /** Since when notices are heard; never, while no session listens. */
+  /** Since when the session receives notices; infinity while no session listens. */
   #hearsSince = Number.POSITIVE_INFINITY;
 
-  /**
-   * @param databaseUrl - of sessions of our own: no pooler in between
-   */
+  /** @param databaseUrl - opens our own session, without a pooler in between */
   constructor(databaseUrl: string, {log, onMoved, findSignedIn}: LiveOptions) {
     this.#databaseUrl = databaseUrl;
     this.#log = log;
@@ -58,9 +55,9 @@ export class Live {
   }
 
   /**
-   * Keeps a stream of events open until its page goes away, or its session is over.
+   * Keeps a stream of events open until its page closes it or its session ends.
    * @param moving - names of tables
-   * @param drawnAt - when the page was drawn: what moved since is told at once
+   * @param drawnAt - when the page was rendered: changes since then are sent at once
    */
   async follow(
     reply: FastifyReply,
@@ -87,7 +84,7 @@ export class Live {
     if (this.#streams.size === 0) this.#stop();
   }
 
-  /** Ends every stream: the server stops. */
+  /** Ends every stream, because the server stops. */
   close(): void {
     for (const {reply} of this.#streams) reply.raw.end();
     this.#stop();
@@ -109,16 +106,14 @@ export class Live {
     });
   }
 
-  /**
-   * Ends the streams of sessions that are over: signed out, expired, or of a key that was revoked.
-   */
+  /** Ends the streams of sessions that are signed out or expired, or whose key was revoked. */
   async #endSignedOut(): Promise<void> {
     const streams = [...this.#streams];
     try {
       const signedIn = await this.#findSignedIn([...new Set(streams.map(({token}) => token))]);
       for (const {reply, token} of streams) if (!signedIn.has(token)) reply.raw.end();
     } catch (error) {
-      // A warehouse that is away shows nothing either; the next look decides.
+      // An unreachable warehouse shows no data either; the next check decides.
       this.#log.debug({reason: String(error)}, 'open pages: sessions cannot be checked');
     }
   }
@@ -130,7 +125,7 @@ export class Live {
     this.#hearsSince = Number.POSITIVE_INFINITY;
   }
 
-  /** Nothing was heard until now: whatever is open looks once. */
+  /** No notice was received until now, so every open page is notified once. */
   #catchUp(): void {
     this.#onMoved();
     this.#hearsSince = Date.now();
@@ -162,52 +157,52 @@ interface Reading {
   readonly story: Promise<unknown>;
   readonly read: () => Promise<unknown>;
   readonly keptMs: number;
-  /** When it was read, or last found to be as it was read. */
+  /** When the story was read, or last found unchanged. */
   at: number;
-  /** What the warehouse was like before it was read; null where that is not known. */
+  /** The state of the warehouse before the story was read; null if that is not known. */
   readonly state: string | null;
-  /** Whether it grows old although nothing moves. */
+  /** Whether the story becomes stale although no data changes. */
   readonly ages: boolean;
   askedAt: number;
-  /** Whether it is being read anew behind the page. */
+  /** Whether the story is being read again in the background. */
   isRefreshing: boolean;
 }
 
 interface CacheOptions {
-  /** The reader has just written, and must see it. */
+  /** True if the viewer has just written data and must see it. */
   readonly isFresh: boolean;
-  /** How old a story may be; a second when it is left out. */
+  /** How old a story may be; a second if left out. */
   readonly keptMs: number | undefined;
-  /** Whether the story grows old although nothing in the warehouse moves. */
+  /** Whether the story becomes stale although no data in the warehouse changes. */
   readonly ages?: boolean;
 }
 
 const usualMs = 1_000;
 /**
- * A story that is kept longer than usual is shown when it is older, too, up to so many times: then
- * it is read anew behind the page.
+ * A story that is kept longer than usual may be shown at up to this many times that age. It is then
+ * read again in the background.
  */
 const staleTimes = 10;
 const mostReadings = 500;
-/** A story that is looked at once a week is still kept up. */
+/** A story that a person opens once a week is still refreshed. */
 const longestUnaskedMs = 8 * 86_400_000;
 const mostKeptUp = 100;
 
 /**
- * Reads a story once for all who look at it, so that fifty open pages cost the database no more
- * than one.
+ * Reads a story once for all its viewers, so that fifty open pages cost the database no more than
+ * one.
  */
 export class SharedReads {
   readonly #readings = new Map<string, Reading>();
   readonly #now: () => number;
   #state: string | null = null;
 
-  /** @param now - milliseconds of a clock that only goes on */
+  /** @param now - milliseconds of a clock that never goes back */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** @param key - equal where the story is: the address and the accounts that the viewer may see */
+  /** @param key - equal for equal stories: the address and the accounts that the viewer may see */
   async read<Story>(
     key: string,
     read: () => Promise<Story>,
@@ -222,18 +217,18 @@ export class SharedReads {
     return (await held.story) as Story;
   }
 
-  /** Whether it holds a story that is kept longer than usual. */
+  /** Whether any held story is kept longer than usual. */
   keepsLong(): boolean {
     return [...this.#readings.values()].some(({keptMs}) => keptMs > usualMs);
   }
 
   /**
-   * Keeps up what is kept long, so that nobody waits for it in the morning: where the warehouse is
-   * as it was, a story stays true without being read; else one that is half as old as it may be
-   * is read anew, one after another. One that nobody asked for in eight days is let go, and
-   * those but the hundred that were asked for last.
-   * @param state - equal where no story can have changed
-   * @param isOver - whether to end before the next one
+   * Refreshes the stories that are kept long, so that no person waits for them in the morning. If
+   * the warehouse has not changed, a story stays valid without being read. Otherwise, stories that
+   * are half as old as they may be are read again, one after another. A story that no person has
+   * requested for eight days is dropped. So are all but the hundred that were requested last.
+   * @param state - equal if no story can have changed
+   * @param isOver - whether to end before the next story
    */
   async keepUp(state: string, isOver: () => boolean = () => false): Promise<void> {
     this.#state = state;
@@ -252,14 +247,14 @@ export class SharedReads {
   }
 
   /**
-   * Something moved: a page that is told of it must not be given what was read before. Stories that
-   * are kept longer stay.
+   * Data has changed: a page that is notified of it must not get a story that was read before.
+   * Stories that are kept longer stay.
    */
   forgetRecent(): void {
     for (const [key, {keptMs}] of this.#readings) if (keptMs <= usualMs) this.#readings.delete(key);
   }
 
-  /** Something must not be shown again, by any page. */
+  /** Drops every story, because no page may show some of the data again. */
   forgetAll(): void {
     this.#readings.clear();
   }
@@ -272,7 +267,7 @@ export class SharedReads {
     const now = this.#now();
     const times = {at: now, askedAt: now, state: this.#state};
     const reading = {story: read(), read, ...kept, ...times, isRefreshing: false};
-    // The one that was read longest ago goes first.
+    // The story that was read longest ago is removed first.
     this.#readings.delete(key);
     this.#readings.set(key, reading);
     const [oldest] = this.#readings.keys();
@@ -282,8 +277,8 @@ export class SharedReads {
   }
 
   /**
-   * Whoever asks meanwhile gets the story that is held; where it cannot be read anew, the next one
-   * asks again.
+   * Requests in the meantime get the story that is held. If it cannot be read again, the next
+   * request tries again.
    */
   async #refresh(key: string, held: Reading): Promise<void> {
     held.isRefreshing = true;
@@ -305,15 +300,15 @@ export class SharedReads {
   }
 }
 
-/** More often than a story grows old enough to be read anew: one that stays true never is. */
+/** Shorter than the age at which a story is read again; a story that stays valid never is. */
 const keepUpMs = 30_000;
 
 /**
- * Keeps up the stories that are kept long, until it is stopped; while there are none, nothing is
- * asked. Where the warehouse cannot be asked they grow old: the next person then waits for a
- * reading, or gets its error.
- * @param readState - equal where no story can have changed
- * @returns ends it, after what is being read
+ * Refreshes the stories that are kept long, until it is stopped. While there are none, it sends no
+ * query. If the warehouse cannot be reached, the stories become stale. The next person then waits
+ * for a reading, or gets its error.
+ * @param readState - equal if no story can have changed
+ * @returns a function that stops it, after the reading in progress
  */
 export function startKeepingUp(
   readings: SharedReads,

@@ -1,6 +1,6 @@
-// Matching with a list of an outside system: what `match` does in a terminal. A list is compared
-// and shown with each pair side by side; nothing of it is kept, and nothing is written until a
-// person links pairs. What was linked together is taken back together.
+// Matching with a list of an outside system: the console's form of `match`. A list is compared and
+// shown with each pair side by side. The list is not stored, and nothing is written until a person
+// links pairs. Pairs that were linked together are taken back together.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyRequest} from 'fastify';
@@ -147,11 +147,11 @@ function renderBatches(batches: readonly LinkBatch[], context: PageContext): Saf
   });
 }
 
-/** Bytes of a list, with what its form has beside it: some seventy thousand parties. */
+/** Bytes of a list with the other fields of its form: some seventy thousand parties. */
 const longestList = 8_000_000;
 const multipart = 'multipart/form-data';
 
-/** Lets forms bring a file, and answers the one that compares a list. */
+/** Accepts forms with a file, and answers the one that compares a list. */
 export function addMatching(app: FastifyInstance, deps: ConsoleDeps): void {
   app.addContentTypeParser(
     multipart,
@@ -183,7 +183,7 @@ export function addMatching(app: FastifyInstance, deps: ConsoleDeps): void {
   });
 }
 
-/** @throws {UsageError} what came is no form */
+/** @throws {UsageError} the body is not a form */
 async function readForm({headers}: FastifyRequest, body: Buffer): Promise<FormFields> {
   const type = headers['content-type'] ?? multipart;
   const given = await new Response(new Uint8Array(body), {headers: {'content-type': type}})
@@ -252,7 +252,7 @@ export const applyMatch = defineAction({
   },
 });
 
-/** @throws {UsageError} no pairs of a row and a key, or one of either is in two of them */
+/** @throws {UsageError} a pair without a row and a key, or a row or a key that is in two pairs */
 function readLinks({takesSure, sure, ...fields}: Readonly<Record<string, unknown>>): NewLink[] {
   const picked = Object.entries(fields).flatMap(([name, rowId]) =>
     name.startsWith(pick) && rowId !== '' ? [[rowId, name.slice(pick.length)]] : [],
@@ -292,7 +292,7 @@ function toLink(pair: unknown): NewLink {
   return {rowId, key};
 }
 
-/** Removes the links of a batch, but for those that were set or removed since. */
+/** Removes the links of a batch, except those that were set or removed since. */
 export const undoMatch = defineAction({
   path: `${path}/:batch/undo`,
   name: 'links.undo',

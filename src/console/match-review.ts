@@ -1,5 +1,5 @@
-// A list of an outside system beside what is mirrored: what is sure, the pairs that a person
-// chooses from, and what is on one side only.
+// A list of an outside system beside the mirrored rows: the sure matches, the pairs that a person
+// chooses from, and the records that are on one side only.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
@@ -33,14 +33,14 @@ export interface Review extends Matching {
   readonly unknown: readonly string[];
 }
 
-/** What one form may bring: a million bytes. */
+/** How many sure pairs one form of a million bytes can hold. */
 const mostSure = 10_000;
-/** More choices on one page nobody reads to the end. */
+/** No person reads more choices on one page to the end. */
 const mostChoices = 500;
 const mostExamples = 20;
 const mostRefusals = 20;
 
-/** What was found, and the form that links it; nothing of it is kept. */
+/** The matches, and the form that links them; none of the list is stored. */
 export function renderReview(review: Review): SafeHtml {
   const {matches, linked, place, viewer} = review;
   const counts = countBuckets(matches);
@@ -149,7 +149,7 @@ function listDifferences({likeness}: Pair): string[] {
   return compared.filter((field) => markOf(likeness[field])?.[0] === 'warning');
 }
 
-/** How a value of ours is beside that of theirs; null where one of them is missing. */
+/** How our value compares with theirs; null if one of them is missing. */
 function markOf(level: Pair['likeness'][(typeof compared)[number]]): [Tone, string] | null {
   if (level === null) return null;
   if (level === 'same' || level === 'agrees') return ['good', 'the same'];
@@ -159,7 +159,7 @@ function markOf(level: Pair['likeness'][(typeof compared)[number]]): [Tone, stri
 
 type Choice = Review['matches']['several'][number];
 
-/** One of theirs beside each of ours that it may be. */
+/** One of their records beside each of ours that may be the same. */
 function renderChoices({theirs, pairs}: Choice, review: Review): SafeHtml {
   const {id, name} = theirs.party;
   const title = joinFilled([id, name], ': ');
@@ -199,7 +199,7 @@ ${renderTable({
 })}</fieldset>`;
 }
 
-/** The fields that one of some parties has a value in. */
+/** The fields for which at least one of some parties has a value. */
 function listFilled(parties: readonly PlainParty[]) {
   return compared.filter((field) => parties.some(({party}) => showField(party, field) !== ''));
 }

@@ -1,4 +1,5 @@
-// The overview: what needs a person, how fresh the mirror is, the last nights and the last day.
+// The overview: the problems that need a person, how fresh the mirror is, the last nights and the
+// last day.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
@@ -63,7 +64,7 @@ export const overview = definePage({
   }),
 });
 
-/** Nothing is old, and nothing waits for a person. */
+/** True if no stream is old, and no problem waits for a person. */
 function isWell({streams, problems}: OverviewStory): boolean {
   return problems.length === 0 && streams.every(({isFresh}) => isFresh);
 }
@@ -109,7 +110,7 @@ function renderLinkToChange(title: string, changeId: string, context: PageContex
   return html`<a href="${linkTo(context, `/changes/${changeId}`)}">${title}</a>`;
 }
 
-/** How many more there are of one cause, with the way to all of them. */
+/** How many more problems there are of one cause, with a link to all of them. */
 function renderRest(
   [first, ...others]: readonly Problem[],
   context: PageContext,
@@ -126,7 +127,7 @@ function nameCause(kind: string): string {
   return capitalise(kind.replaceAll('-', ' '));
 }
 
-/** The number of the change that a problem is about; empty where it is about none, or many. */
+/** The number of the change that a problem is about; empty if it is about none, or many. */
 function changeOf({kind, subject}: Problem): string {
   return kind.startsWith('change-') && isId(subject) ? subject : '';
 }
@@ -184,7 +185,7 @@ function renderStreams(streams: readonly Freshness[], context: PageContext): Saf
   })}</div>`;
 }
 
-/** How old it may become at worst, and what is promised beside the full sweeps. */
+/** How old a stream may become at worst, and the freshness that is promised between full sweeps. */
 function renderBound({targetMs, promise}: Freshness): SafeHtml {
   const bound = targetMs === null ? 'no schedule' : formatDuration(targetMs);
   return html`${bound}${promise === null ? '' : html`<small>${promise}</small>`}`;
@@ -307,9 +308,9 @@ function chartOf(title: string, sentence: string, {names, hours, series}: Histog
   };
 }
 
-// The whole installation in five seconds: is it fine, and what must somebody do.
+// The story of the overview: whether all is fine, and what a person must do.
 
-/** How old what we know of a stream can be at worst, against how old it may become. */
+/** The greatest possible age of our copy of a stream, and the age that is allowed. */
 export interface Freshness {
   readonly account: string;
   readonly stream: string;
@@ -317,17 +318,17 @@ export interface Freshness {
   readonly provenAt: string | null;
   /** Records that the last full sweep read; null before the first. */
   readonly rows: number | null;
-  /** Two intervals of its full sweep: one night may fail. Null where no schedule sweeps it. */
+  /** Two intervals of its full sweep: one night may fail. Null if no schedule sweeps it. */
   readonly targetMs: number | null;
   readonly isFresh: boolean;
   /**
-   * The freshness that is promised of it during the day, and whether that is kept; null where none
-   * is.
+   * The freshness that is promised of it during the day, and whether the promise is kept; null if
+   * there is none.
    */
   readonly promise: string | null;
-  /** When it is swept in full again; null where that is not planned. */
+  /** When it is swept in full again; null if that is not planned. */
   readonly nextDueAt: string | null;
-  /** Whether a full sweep is under way or due. */
+  /** Whether a full sweep is in progress or due. */
   readonly isUnderWay: boolean;
 }
 
@@ -338,14 +339,14 @@ interface OverviewStory {
   readonly sentence: string;
   readonly streams: readonly Freshness[];
   readonly problems: readonly Problem[];
-  /** What the changes among them are called, by number: `Kaja Thornholt: phone number`. */
+  /** The titles of the changes among the problems, by number: `Kaja Thornholt: phone number`. */
   readonly titles: Readonly<Record<string, string>>;
   readonly underWay: readonly UnderWay[];
-  /** Changes made here that are not over, by state. */
+  /** Changes made here that have not ended, by state. */
   readonly changes: readonly ChangeCount[];
   readonly hours: readonly Hour[];
   readonly nights: readonly Night[];
-  /** What comes round next, of every account, the soonest first. */
+  /** The next scheduled sweeps of every account, the soonest first. */
   readonly next: readonly (Schedule & {readonly account: string})[];
 }
 
@@ -354,7 +355,7 @@ const numbers = ['no', 'one', 'two', 'three', 'four'];
 
 /**
  * Reads the overview of some accounts, without a count of their rows.
- * @param pool - its readings wait for each other nowhere, and are made side by side
+ * @param pool - runs the readings in parallel
  */
 async function readOverview(
   pool: pg.Pool,

@@ -1,5 +1,5 @@
-// What a page of the console is: what it is asked for, and how it is drawn, for whom and when; and
-// what an action is: a form of a page, what became of it, and the words for the person.
+// The types of a page of the console: its request, its story, and the context in which it is
+// rendered. The types of an action: a form of a page, its outcome, and the words for the person.
 
 import type {SafeHtml} from '@remix-run/html-template';
 import type pg from 'pg';
@@ -9,7 +9,7 @@ import type {Role} from '../core/names.ts';
 import {mayActAs, type Viewer} from './access.ts';
 import type {ConsoleServices} from './services.ts';
 
-/** What a page is asked for. */
+/** The request for a page. */
 export interface PageRequest {
   readonly db: pg.Pool;
   readonly services: ConsoleServices;
@@ -17,7 +17,7 @@ export interface PageRequest {
   readonly seen: readonly Account[];
   /** Whether the viewer sees every account, also those to come. */
   readonly seesAll: boolean;
-  /** Those of them that the page is about: all, unless one was chosen. */
+  /** Those of the seen accounts that the page is about: all, unless one was chosen. */
   readonly accounts: readonly Account[];
   /** Parts of the address, by their names in the path. */
   readonly params: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ export interface PageRequest {
   readonly masks: boolean;
 }
 
-/** How the same is asked elsewhere. */
+/** How to read the same data outside the console. */
 export interface Elsewhere {
   /** A command of the terminal: `fieldmirror sweeps show 12`. */
   readonly command: string;
@@ -36,45 +36,45 @@ export interface Elsewhere {
 }
 
 /**
- * A page of the console: it reads a story and draws it, as the terminal does in its own way. It has
- * no SQL of its own.
+ * A page of the console. It reads a story and renders it; the terminal prints the same story in its
+ * own format. The page runs no SQL itself.
  */
 export interface Page<Story = unknown> {
   /** `/sweeps/:sweepId` */
   readonly path: string;
   /** The section of the navigation that it belongs to: a path. */
   readonly section: string;
-  /** The role that it takes; left out: everybody may read it. */
+  /** The role that a viewer needs; left out: everybody may read the page. */
   readonly role?: Role;
-  /** An open page is drawn anew when one of these moves. */
+  /** An open page reloads when one of these changes. */
   readonly moving: readonly Moving[];
   /**
-   * For how long a story may be shown to others who ask for the same; a second when it is left out.
-   * One that is kept longer is read anew behind the page.
+   * How long a story may be shown to others who request the same page; a second if left out. A
+   * story that is kept longer is read again in the background.
    */
   readonly keptMs?: number;
   /** The filters that the story depends on beside the account; left out: all. */
   readonly words?: readonly string[];
-  /** Whether the story grows old although no data moves; left out: it does not. */
+  /** Whether the story becomes stale although no data changes; left out: it does not. */
   ages?(request: Pick<PageRequest, 'params'>): boolean;
-  /** @throws {Refused} there is nothing at that address */
+  /** @throws {AccessRefused} there is nothing at that address */
   read(request: PageRequest): Promise<Story>;
   title(story: Story): string;
   render(story: Story, context: PageContext): SafeHtml;
-  /** The story for a viewer who is not to see personal data. Left out: there is none in it. */
+  /** The story for a viewer who may not see personal data. Left out: the story has none. */
   hide?(story: Story): Story;
   elsewhere(request: Omit<PageRequest, 'db' | 'services'>, story: Story): Elsewhere;
 }
 
-/** Lets the compiler see that a page draws the very story that it reads. */
+/** Makes the compiler check that a page renders the type of story that it reads. */
 export function definePage<Story>(page: Page<Story>): Page {
   return page as Page;
 }
 
-/** Stands for a personal text that the viewer is not to see. */
+/** Replaces a personal text that the viewer may not see. */
 export const hidden = '•••';
 
-/** Which tables' changes an open page is redrawn for: names of sync's tables. */
+/** The tables whose changes make an open page reload: names of sync's tables. */
 type Moving =
   | 'changes'
   | 'sweeps'
@@ -85,15 +85,12 @@ type Moving =
   | 'feed_hooks'
   | 'feed_dead_letters';
 
-/**
- * The circumstances under which a page is drawn: who looks, at which accounts, when, and by which
- * clock.
- */
+/** The context in which a page is rendered: the viewer, the accounts, the moment and the clock. */
 export interface PageContext {
   readonly viewer: Viewer;
   /** Accounts that the viewer may see. */
   readonly seen: readonly Account[];
-  /** Those of them that the page is about: all, unless one was chosen. */
+  /** Those of the seen accounts that the page is about: all, unless one was chosen. */
   readonly accounts: readonly Account[];
   /** The address of the page, with its filters. */
   readonly path: string;
@@ -119,9 +116,9 @@ export function pageOf({page = ''}: PageContext['query']): number {
 }
 
 /**
- * An address of the console with some filters; those that are empty are left out. The chosen
- * account stays chosen.
- * @param filters - by name; null takes one away
+ * An address of the console with some filters; empty ones are left out. The chosen account stays
+ * chosen.
+ * @param filters - by name; null removes one
  */
 export function linkTo(
   context: Pick<PageContext, 'query'>,
@@ -135,7 +132,7 @@ export function linkTo(
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
-/** An action as it was asked for. */
+/** The request for an action. */
 export interface Order<Given> {
   readonly viewer: Viewer;
   /** Accounts that the viewer may see: an action touches no other. */
@@ -146,7 +143,7 @@ export interface Order<Given> {
   readonly services: ConsoleServices;
 }
 
-/** What became of it: the entry of the audit, and the words for the person. */
+/** The outcome of an action: the entry of the audit, and the words for the person. */
 export interface Outcome {
   /** `change 12` */
   readonly subject: string;
@@ -155,44 +152,44 @@ export interface Outcome {
   readonly after?: unknown;
   /** A sentence: what was done, and what happens next. */
   readonly said: string;
-  /** The page that is shown next; the one the form stood on when it is left out. */
+  /** The page that is shown next; if left out, the page of the form. */
   readonly to?: string;
-  /** A secret that is shown this once, on a page of its own. */
+  /** A secret that is shown this once, on a separate page. */
   readonly once?: string;
-  /** True where no page may show again what was read before, to anybody. */
+  /** True if no page may show again, to anybody, a story that was read before. */
   readonly dropsReadings?: boolean;
   /**
-   * Work that no transaction can hold, begun once it is committed. @returns a sentence more; an
-   * error of it is told and logged
+   * Work that no transaction can hold; it begins once the action is committed.
+   * @returns one more sentence; an error of the work is shown and logged
    */
   readonly afterwards?: () => Promise<string>;
 }
 
 /**
- * Something a person does in the console: a form, carried out in one transaction with its entry in
- * the audit.
+ * Something that a person does in the console: a form, carried out in one transaction with its
+ * entry in the audit.
  */
 export interface Action<Given = unknown, Ready = unknown> {
   /** `/changes/:changeId/hold` */
   readonly path: string;
-  /** As the audit calls it: `changes.hold`. */
+  /** The name of the action in the audit: `changes.hold`. */
   readonly name: string;
   readonly role: Role;
-  /** Of the fields of the form; form token and way back are not among them. */
+  /** The schema of the form's fields, without the form token and the way back. */
   readonly form: z.ZodType<Given>;
   /**
-   * What takes long, or asks others, before the transaction begins.
-   * @throws {UsageError | Refused} it cannot be done
+   * Does slow work, and sends requests to other systems, before the transaction begins.
+   * @throws {UsageError | AccessRefused} it cannot be done
    */
   prepare?(order: Order<Given>): Promise<Ready>;
   /**
    * @param db - the transaction that ends with the entry of the audit
-   * @throws {Refused} there is nothing to do it to, or it came too late
+   * @throws {AccessRefused} the object of the action is missing, or the action came too late
    */
   act(db: pg.ClientBase, order: Order<Given>, ready: Ready): Promise<Outcome>;
 }
 
-/** Lets the compiler see that an action takes the very form that it describes. */
+/** Makes the compiler check that an action takes the very form that it describes. */
 export function defineAction<Given, Ready>(action: Action<Given, Ready>): Action {
   return action as Action;
 }

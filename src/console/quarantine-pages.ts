@@ -34,7 +34,7 @@ import {
 interface Story {
   readonly entries: readonly QuarantineEntry[];
   readonly hasMore: boolean;
-  /** Entries on the pages before. */
+  /** How many entries the pages before this one have. */
   readonly skipped: number;
 }
 
@@ -130,7 +130,7 @@ function renderEntries(
   });
 }
 
-/** A page stays under 60 kB; as JSON has it all. */
+/** A page stays under 60 kB; the JSON has all of it. */
 const shownCharacters = 20_000;
 
 export const quarantinePage = definePage<Entry>({
@@ -176,7 +176,7 @@ export const quarantinePage = definePage<Entry>({
   }),
 });
 
-/** The record by its number, which leads to its row, or where it stood. */
+/** The number of a record, as a link to its row; without a number, the page on which it was. */
 function nameRecord(
   {stream, number, page, account}: QuarantineEntry,
   context: PageContext,
@@ -187,7 +187,10 @@ function nameRecord(
   return html`<a href="${to}">${stream} ${number}</a>`;
 }
 
-/** Asks for the record by its number; without one the whole list is to be read again. */
+/**
+ * The button that requests the record by its number; without a number, the whole list must be read
+ * again.
+ */
 function renderRetry(
   {quarantineId, number, stream, account, resolvedAt}: QuarantineEntry,
   context: PageContext,
@@ -211,7 +214,8 @@ function renderRetry(
 type Entry = QuarantineEntry & {readonly xml: string};
 
 /**
- * The entry of that number, of an account that the viewer may see. @throws {Refused} there is none
+ * The entry of that number, of an account that the viewer may see.
+ * @throws {AccessRefused} there is none
  */
 async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Promise<Entry> {
   const entry = isId(id) ? await readQuarantine(db, id) : null;
@@ -222,8 +226,8 @@ async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Prom
 }
 
 /**
- * An entry for a viewer who is not to see personal data: what came may name somebody, what was
- * expected does not.
+ * An entry for a viewer who may not see personal data. The received value may be personal; the
+ * expected one is not.
  */
 function hideEntry<Told extends QuarantineEntry>(entry: Told): Told {
   const reason = entry.expected === null ? hidden : `${entry.expected}, got ${hidden}`;
@@ -231,8 +235,8 @@ function hideEntry<Told extends QuarantineEntry>(entry: Told): Told {
 }
 
 /**
- * Asks for a record once more by its number, as `fieldmirror quarantine retry` does; a worker
- * carries it.
+ * Requests a record once more by its number, as `fieldmirror quarantine retry` does; a worker sends
+ * the request.
  */
 export const retryQuarantine = defineAction({
   path: '/quarantine/:entry/retry',

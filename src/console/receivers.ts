@@ -1,7 +1,7 @@
-// Who is told, the parts of the page of alerts. The form that makes an alert rule: first who is
-// told, then where, and at last of what; the fields of other receivers are hidden by the style
-// sheet, without scripts. The subscribers of the feed, and how a person decides on those that take
-// nothing: `hooks retry` and `hooks skip` of the terminal.
+// The receivers of messages: parts of the page of alerts. The form for an alert rule: first the
+// receiver, then the address, and last the causes. The style sheet hides the fields of other
+// receivers, without scripts. The subscribers of the feed, and the decisions about those that
+// accept nothing: `hooks retry` and `hooks skip` of the terminal.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -57,7 +57,7 @@ interface CauseGroup {
   readonly causes: readonly Cause[];
 }
 
-/** Every cause, by who can do something about it. */
+/** Every cause, grouped by the people who can do something about it. */
 export const causeGroups: readonly CauseGroup[] = [
   {
     name: 'Reading from the service',
@@ -85,7 +85,7 @@ export const causeGroups: readonly CauseGroup[] = [
   },
 ];
 
-/** What a cause means, in the words of its document. */
+/** The meaning of a cause, in the words of its document. */
 export function describeMeaning(cause: Cause): string {
   const section = findCodeSection(causeNumbers[cause])?.text ?? '';
   return (/\*\*(.+?)\*\*/s.exec(section)?.[1] ?? '').replaceAll(/\s+/g, ' ');
@@ -163,7 +163,7 @@ function renderCauseBox(cause: Cause): SafeHtml {
 
 const text = z.string().trim();
 const optional = text.transform((given) => (given === '' ? null : given)).default(null);
-/** A box that is ticked alone comes as a text, several as a list. */
+/** One ticked box is sent as a text, several as a list. */
 const causeWords = z
   .union([z.array(z.string()), z.string().transform((word) => (word === '' ? [] : [word]))])
   .default([]);
@@ -185,7 +185,7 @@ export const addRule = defineAction({
     causes: causeWords,
   }),
   prepare: async ({given: {scope, ...given}, services}) => {
-    // What was ticked before somebody chose everything is hidden, and is sent all the same.
+    // Boxes that were ticked before a person chose everything are hidden, and are still sent.
     const causes = scope === 'everything' ? [] : given.causes;
     if (scope === 'these' && causes.length === 0)
       throw new UsageError('expected at least one cause, or everything; none was ticked');
@@ -210,10 +210,7 @@ export const addRule = defineAction({
   },
 });
 
-/**
- * Subscribers of the feed, and how far each is. An address is a secret: its host is all that is
- * shown.
- */
+/** Subscribers of the feed, and how far each is. An address is a secret: only its host is shown. */
 export function renderSubscribers(hooks: readonly FeedHook[], context: PageContext): SafeHtml {
   return renderTable({
     caption: 'Subscribers of the feed: where it is sent, and how far each is',
@@ -293,7 +290,7 @@ function renderSteps(
     })}</details>`;
 }
 
-/** Messages that were passed over; nothing where there is none. */
+/** Messages that were skipped; empty if there is none. */
 export function renderLetters(
   letters: readonly DeadLetter[],
   context: PageContext,
@@ -340,8 +337,8 @@ function renderLetterSteps(hook: string, letterId: string, context: PageContext)
 const nothing = z.object({});
 
 /**
- * Makes a worker send the failed message again at once, also where the subscriber had stopped. With
- * a cursor, that message is dropped, and sending starts there.
+ * Makes a worker send the failed message again at once, even if the subscriber had stopped. With a
+ * cursor, that message is dropped, and sending starts there.
  */
 export const sendAgain = defineAction({
   path: '/alerts/hooks/:hook/retry',
@@ -363,7 +360,7 @@ export const sendAgain = defineAction({
   },
 });
 
-/** The message that was not taken becomes a dead letter, and the subscriber goes on behind it. */
+/** Skips a message: it becomes a dead letter, and the subscriber continues after it. */
 export const passOver = defineAction({
   path: '/alerts/hooks/:hook/skip',
   name: 'hooks.skip',
@@ -383,8 +380,8 @@ export const passOver = defineAction({
 });
 
 /**
- * Sends a dead letter before the transaction: where it is not taken it stays, and nothing stands in
- * the audit.
+ * Sends a dead letter before the transaction. If the subscriber does not accept it, it stays, and
+ * no entry of the audit is written.
  */
 export const sendLetter = defineAction({
   path: '/alerts/hooks/:hook/letters/:letter/retry',
@@ -406,7 +403,7 @@ export const sendLetter = defineAction({
   },
 });
 
-/** A dead letter is dropped for good. */
+/** Deletes a dead letter for good. */
 export const dropLetter = defineAction({
   path: '/alerts/hooks/:hook/letters/:letter/skip',
   name: 'hooks.skip-letter',
@@ -431,20 +428,20 @@ export const dropLetter = defineAction({
 
 type Params = Order<unknown>['params'];
 
-/** @throws {Refused} there is none of that name */
+/** @throws {AccessRefused} there is none of that name */
 async function findHook(db: Queryable, {hook: name = ''}: Params): Promise<FeedHook> {
   const hook = (await listHooks(db)).find((each) => each.name === name);
   if (hook === undefined) throw notThere(`subscriber ${JSON.stringify(name)}`);
   return hook;
 }
 
-/** @throws {Refused} no number of a letter */
+/** @throws {AccessRefused} not the number of a letter */
 function numberOfLetter({letter = ''}: Params): string {
   if (!/^\d{1,18}$/.test(letter)) throw notThere(`dead letter ${JSON.stringify(letter)}`);
   return letter;
 }
 
-/** A subscriber before it is decided on, for the audit. */
+/** The state of a subscriber before the decision, for the audit. */
 function describe({name, accountId, cursor, attempts, ...hook}: FeedHook) {
   const {stoppedAt, failingSince, lastError} = hook;
   const state = stoppedAt !== null ? 'stopped' : failingSince === null ? 'arriving' : 'failing';

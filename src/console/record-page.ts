@@ -1,5 +1,4 @@
-// One record at any moment, or one of its fields: values, parts and versions, each with where it
-// came from.
+// One record at any moment, or one of its fields: values, parts and versions, each with its origin.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {listReceipts, type Receipt} from '../accounts/forget-customer.ts';
@@ -40,9 +39,9 @@ import {
 
 interface Story {
   readonly record: RecordStory;
-  /** The field that is asked for; null: the whole record. */
+  /** The requested field; null: the whole record. */
   readonly field: FieldStory | null;
-  /** Those of a customer that was forgotten, the newest first. */
+  /** The receipts of a forgotten customer, the newest first. */
   readonly receipts: readonly Receipt[];
 }
 
@@ -86,7 +85,7 @@ async function readStory(request: PageRequest): Promise<Story> {
   return {record: story, field, receipts};
 }
 
-/** Fields by which a record is known at first sight, the first first. */
+/** The fields that identify a record at first sight, the most important first. */
 const headFields = [
   ...['status', 'scheduled_on', 'due_on', 'completed_on', 'invoice_date', 'total'],
   ...['balance_remaining', 'phone_number', 'email_address', 'assigned_to'],
@@ -188,7 +187,7 @@ function renderWanted({wanted}: RecordStory, context: PageContext): SafeHtml | s
 }
 
 /**
- * The way to any past moment: along the versions, or by the clock. Both forms work without a
+ * The forms that lead to any past moment: along the versions, or by the clock. Both work without a
  * script.
  */
 function renderMoment(story: RecordStory, context: PageContext): SafeHtml {
@@ -225,7 +224,7 @@ function renderSlider(
 <button>Show this version</button></form>`;
 }
 
-/** Says clearly that a past moment is shown, and leads back to now. */
+/** A notice that a past moment is shown, with a link back to now. */
 function renderPast(story: RecordStory, context: PageContext): SafeHtml | string {
   const {at, isThere, account} = story;
   if (at === null) return '';
@@ -239,8 +238,8 @@ function renderPast(story: RecordStory, context: PageContext): SafeHtml | string
 }
 
 /**
- * The values of a record, each with where it came from: folded, and found by a word of their names.
- * At a past moment they are open, because what differs from now is marked in them.
+ * The values of a record, each with its origin. They are folded, and a person can search their
+ * names. At a past moment they are open, because differences from now are marked in them.
  */
 function renderValues(story: RecordStory, context: PageContext): SafeHtml {
   const {emptyFields, at} = story;
@@ -298,7 +297,7 @@ function renderTold(
   });
 }
 
-/** What hangs on a record, kind by kind. */
+/** The parts of a record and the records that point at it, by kind. */
 function renderParts(story: RecordStory, context: PageContext): SafeHtml {
   return html`${story.parts.map(
     (parts) => html`<h2>${titleOfParts(parts)}</h2>
@@ -327,7 +326,7 @@ interface CellPlace {
   readonly isFirst: boolean;
 }
 
-/** A column of numbers with a fraction is set to the right. */
+/** The head of a column. A column of numbers with a fraction is aligned right. */
 function headOf({rows}: ExplainedParts, column: string): TableHead {
   const isAmount = rows.some(({fields}) => isDecimal(fields[column]));
   return {head: column.replaceAll('_', ' '), ...(isAmount ? {kind: 'number' as const} : {})};
@@ -337,12 +336,12 @@ function isDecimal(value: unknown): value is string {
   return typeof value === 'string' && /^-?\d{1,15}\.\d{1,2}$/.test(value);
 }
 
-/** `1,646.29` of a decimal number; any other value as it is. */
+/** `1,646.29` for a decimal number; any other value is unchanged. */
 function renderAmount(value: unknown, context: PageContext): SafeHtml | string {
   return isDecimal(value) ? showMoney(value) : renderValue(value, context);
 }
 
-/** The first cell and the name lead to the part's own page, where it has one. */
+/** A cell of a part. The first cell and the name link to the part's own page, if it has one. */
 function renderCell(
   {stream, key}: ExplainedParts,
   part: ExplainedPart,
@@ -437,8 +436,8 @@ ${
 }
 
 /**
- * The whole story of one value: since when it holds, who brought it, whether the service is known
- * to hold it, what was before.
+ * The whole story of one value: since when it holds, its writer, whether the service is known to
+ * hold it, and the earlier values.
  */
 function renderField(told: FieldStory, story: RecordStory, context: PageContext): SafeHtml {
   return html`<p><a href="${linkToRecord(context, story)}">The whole record</a></p>

@@ -1,5 +1,5 @@
-// The search for records, and from the address of a record's page to the record and its moment. The
-// account need not be named where one alone has the record. Another look at a record.
+// The search for records, and the lookup of the record and the moment that an address names. The
+// account may be left out if only one has the record. The action that requests a record again.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
@@ -115,7 +115,7 @@ function renderRecords(
   });
 }
 
-/** `customer 4`; by its row until it has a number. */
+/** `customer 4`; the number of its row, if it has no number yet. */
 function nameRecord({stream, number, rowId}: RecordHit): string {
   return `${findStream(stream).item} ${number ?? `(row ${rowId})`}`;
 }
@@ -130,7 +130,7 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The place of a record: by its number, or by that of its row until it has one. */
+/** The place of a record: its number, or that of its row if it has none yet. */
 interface RecordPlace {
   readonly stream: string;
   readonly number: string | null;
@@ -143,7 +143,7 @@ export function pathOfRecord({stream, number, rowId}: Omit<RecordPlace, 'account
   return `/records/${stream}/${number ?? `row-${rowId}`}`;
 }
 
-/** The address of a record's page; the account is named where there are several. */
+/** The address of a record's page; it names the account if there are several. */
 export function linkToRecord(
   context: Pick<PageContext, 'query' | 'seen'>,
   record: RecordPlace,
@@ -226,9 +226,9 @@ async function explainAbsence(
 }
 
 /**
- * The moment that an address asks for: that of a version, or by the clock of the record's account.
+ * The moment that an address names: that of a version, or one by the clock of the record's account.
  * @returns ISO 8601 in UTC; null: now
- * @throws {AccessRefused} it is none
+ * @throws {AccessRefused} the text is not a moment
  */
 export function readMoment(
   {at, version}: Address['query'],
@@ -252,7 +252,7 @@ export function readMoment(
   }
 }
 
-/** The same by the terminal and in SQL. */
+/** The same as a command and as SQL. */
 export function sayElsewhere({
   params,
   query,
@@ -274,7 +274,7 @@ export function sayElsewhere({
   };
 }
 
-/** Asks for a sweep of one record, as `fieldmirror sync STREAM --record N` does. */
+/** Requests a sweep of one record, as `fieldmirror sync STREAM --record N` does. */
 export const fetchRecord = defineAction({
   path: '/records/:stream/:number/fetch',
   name: 'records.fetch',

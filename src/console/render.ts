@@ -1,5 +1,5 @@
-// What pages are drawn with: tables, marks, times, values of records with their origins, forms,
-// filters and charts.
+// The parts that pages are rendered from: tables, marks, times, values of records with their
+// origins, forms, filters and charts.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber, formatRoughly} from '../core/format.ts';
@@ -11,31 +11,34 @@ import {type Chart, renderChart} from '../star/chart.ts';
 import {allStreams} from '../streams/all.ts';
 import {linkTo, may, type PageContext} from './page.ts';
 
-/** A cell: a number is set to the right, with its thousands. */
+/** A cell. A number is aligned right, with separators of thousands. */
 export type Cell = SafeHtml | string | number | null;
 
 export interface TableHead {
   readonly head: string;
   readonly kind?: 'number' | 'code';
-  /** Its cells name the row: on a phone they stand without the head. */
+  /** True if its cells name the row: on a phone they are shown without the head. */
   readonly isTitle?: boolean;
-  /** Where the rows are sorted by this column. */
+  /** The address of the page with its rows sorted by this column. */
   readonly to?: string;
   readonly sorted?: 'ascending' | 'descending' | undefined;
 }
 
 interface Table {
-  /** What the table holds, for those who hear it. */
+  /** The content of the table, for screen readers. */
   readonly caption: string;
   readonly columns: readonly (TableHead | string)[];
   readonly rows: readonly (readonly Cell[])[];
-  /** What is said where there is no row. */
+  /** The text that is shown if there is no row. */
   readonly none: string;
-  /** On a phone each row is a card, and its cells are named; else it moves in its own frame. */
+  /**
+   * If true, each row is a card with named cells on a phone; otherwise the table scrolls in its
+   * frame.
+   */
   readonly isStacked?: boolean;
 }
 
-/** A table that is wider than the window moves sideways in its own frame. */
+/** A table that is wider than the window scrolls sideways in its own frame. */
 export function renderTable({caption, columns, rows, none, isStacked = false}: Table): SafeHtml {
   if (rows.length === 0) return html`<p class="none">${none}</p>`;
   const heads = columns.map(
@@ -53,7 +56,7 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
 }
 
 function renderHead({head, kind, to, sorted}: TableHead): SafeHtml {
-  // A head that says nothing is none.
+  // An empty head is rendered as a plain cell.
   if (head === '') return html`<td></td>`;
   const order = sorted === undefined ? '' : html` aria-sort="${sorted}"`;
   const words = to === undefined ? head : html`<a class="sort" href="${to}">${head}</a>`;
@@ -107,7 +110,7 @@ function pathOfMention(named: string): string {
   return stream === undefined ? `/${word}s/${number}` : `/records/${stream.name}/${number}`;
 }
 
-/** A remark under what a cell says; nothing where there is none. */
+/** A remark below the content of a cell; empty if there is none. */
 export function renderSmall(text: string | null): SafeHtml | string {
   return text === null ? '' : html`<small>${text}</small>`;
 }
@@ -120,20 +123,23 @@ const signs: Readonly<Record<Tone, string>> = {
   quiet: '·',
 };
 
-/** A word with its sign: colour alone tells nothing. */
+/** A word with a sign, because colour alone is not enough. */
 export function renderMark(tone: Tone, word: SafeHtml | string): SafeHtml {
   const sign = html`<span aria-hidden="true">${signs[tone]}</span>`;
   return html`<span class="mark ${tone}">${sign} ${word}</span>`;
 }
 
-/** The answer of a page, to be seen at once: all is well, or not. */
+/** The verdict of a page, visible at once: all is well, or not. */
 export function renderBanner(isWell: boolean, sentence: string): SafeHtml {
   const tone = isWell ? 'good' : 'bad';
   const mark = renderMark(tone, isWell ? 'All is well.' : 'Attention needed.');
   return html`<p class="banner ${tone} lead">${mark} ${sentence}</p>`;
 }
 
-/** The state of a sweep, a change or an account. @param word - where it is called otherwise */
+/**
+ * The state of a sweep, a change or an account.
+ * @param word - the shown word, if it is not the state itself
+ */
 export function renderState(state: string, word = state.replace('_', ' ')): SafeHtml {
   return renderMark(toneOf(state), word);
 }
@@ -141,8 +147,8 @@ export function renderState(state: string, word = state.replace('_', ' ')): Safe
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 /**
- * `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it. @param
- * instant - ISO 8601
+ * `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it.
+ * @param instant - ISO 8601
  */
 export function renderTime(
   instant: string | null,
@@ -182,21 +188,21 @@ export function showMinute(instant: string, timeZone: string): string {
 interface Form {
   /** The path of the action. */
   readonly to: string;
-  /** The role that the action takes: nobody else is shown the form. */
+  /** The role that the action needs; other viewers do not see the form. */
   readonly role: Role;
   readonly label: string;
   /** Fields that the person does not fill in. */
   readonly fixed?: Readonly<Record<string, string>>;
   /** Fields that the person fills in. */
   readonly fields?: SafeHtml;
-  /** A step that is not taken back easily. */
+  /** True for a step that is hard to undo. */
   readonly isGrave?: boolean;
-  /** Stands beside the step that leads on. */
+  /** True for a button beside the main one. */
   readonly isPlain?: boolean;
 }
 
 /**
- * A form for an action, with one button; nothing where the viewer may not. The person comes back to
+ * A form for an action, with one button; empty if the viewer lacks the role. The person returns to
  * the same page.
  */
 export function renderForm(context: PageContext, form: Form): SafeHtml | string {
@@ -246,13 +252,13 @@ export function renderChoice(
   )}</select></label>`;
 }
 
-/** Drawings of the last few hundred charts: one takes 40 ms, and most are asked for again. */
+/** The SVGs of the last few hundred charts: one takes 40 ms, and most are requested again. */
 const drawn = new Map<string, string>();
 const mostDrawn = 300;
 
 /**
- * A chart with its title, the sentence that says what it shows, and the table behind it.
- * @param names - those of its table; null where the page has the same rows beside it
+ * A chart with its title, the sentence that describes it, and the table behind it.
+ * @param names - those of its table; null if the page has the same rows beside it
  */
 export function renderFigure(chart: Chart, names: readonly Cell[] | null = chart.names): SafeHtml {
   const {title, sentence, series} = chart;
@@ -299,7 +305,7 @@ export function renderGrid({title, corner, names, rows}: Grid, heads: readonly C
   )}</tbody></table></div>`;
 }
 
-/** An SVG of our own chart module, which escapes what it is given. */
+/** An SVG of our own chart module, which escapes the texts of the chart. */
 function renderOnce(chart: Chart): string {
   const key = JSON.stringify(chart);
   const held = drawn.get(key);
@@ -329,14 +335,17 @@ export function renderValue(
   return html`<code>${cut(JSON.stringify(value))}</code>`;
 }
 
-/** A date, or a number of a telephone: it stays in one line. */
+/** A date or a phone number: it is not broken across lines. */
 const isUnbroken = /^[\d\s()+-]{9,20}$/;
 
 export function renderUnbroken(text: string): SafeHtml | string {
   return isUnbroken.test(text) ? html`<span class="whole">${text}</span>` : text;
 }
 
-/** The writer of a version, with the way to its own page. @param field - the field in question */
+/**
+ * The writer of a version, with a link to its page.
+ * @param field - the field in question
+ */
 export function renderWriter(writer: Writer, field?: string): SafeHtml | string {
   const words = describeWriter(writer, field);
   if (writer.kind === 'sweep') return html`<a href="/sweeps/${writer.sweepId}">${words}</a>`;

@@ -1,5 +1,5 @@
-// Serves pages and actions: a page reads its story and draws it, an action is done and noted in one
-// transaction.
+// Serves pages and actions. A page reads its story and renders it. An action and its entry in the
+// audit are written in one transaction.
 
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
@@ -35,7 +35,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     if (page.role !== undefined) checkRole(viewer, page.role, page.section);
     const said = takeSaid(request, reply);
     const isFresh = said !== null;
-    // Asked for by each page that is open, at each thing that moves.
+    // Every open page reads the accounts again at each change.
     const all = await deps.readings.read('accounts', () => listAccounts(deps.pools.reads), {
       isFresh,
       keptMs: undefined,
@@ -156,7 +156,7 @@ export function chooseAccounts(
   );
 }
 
-/** The address of the page itself, without the word that asks for JSON. */
+/** The address of the page itself, without the parameter that selects JSON. */
 function pathOf(request: FastifyRequest): string {
   const [path = '/', search = ''] = request.url.split('?');
   const query = new URLSearchParams(search);
@@ -165,15 +165,18 @@ function pathOf(request: FastifyRequest): string {
 }
 
 /**
- * How the functions of the warehouse refuse a decision: none of that number, another state, not
- * open to it; a name that cannot be, is taken, or that a view of somebody else stands on.
+ * The codes with which the functions of the warehouse refuse a decision: unknown number, another
+ * state, or not allowed. For a name: it is invalid, taken, or used by a view of somebody else.
  */
 const refusals: ReadonlySet<string | undefined> = new Set([
   ...['P0002', '55000', '22023', '23505', '23514'],
   ...['42602', '42701', '2BP01'],
 ]);
 
-/** Serves an action: checks who sends the form, does it, and notes it in the same transaction. */
+/**
+ * Serves an action: checks the sender of the form, carries the action out, and writes its audit
+ * entry in the same transaction.
+ */
 export function addAction(app: FastifyInstance, action: Action, deps: PageDeps): void {
   app.post(action.path, async (request, reply) => {
     const viewer = viewerOf(request);
@@ -197,7 +200,7 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
   });
 }
 
-/** A secret is in this answer alone: never in a cookie, and no page shows it again. */
+/** Sends a secret in this answer alone: never in a cookie, and no page shows it again. */
 async function sendOnce(
   reply: FastifyReply,
   {said, to = '/'}: Outcome,
@@ -242,7 +245,10 @@ async function carryOut(
   });
 }
 
-/** The action is committed: an error of what follows is no reason to say that nothing was done. */
+/**
+ * Does the work after a committed action. An error of that work must not claim that nothing was
+ * done.
+ */
 async function finish(outcome: Outcome, {name}: Action, {log}: ConsoleDeps): Promise<Outcome> {
   if (outcome.afterwards === undefined) return outcome;
   const more = await outcome.afterwards().catch((error: unknown) => {
@@ -254,7 +260,8 @@ async function finish(outcome: Outcome, {name}: Action, {log}: ConsoleDeps): Pro
 }
 
 /**
- * A service that is away, or refuses, is told as it told us: it is not the warehouse that is away.
+ * If the service is unreachable or refuses, its own error is shown, because the warehouse is not
+ * the cause.
  */
 async function prepare(action: Action, order: Order<unknown>): Promise<unknown> {
   try {
@@ -266,7 +273,10 @@ async function prepare(action: Action, order: Order<unknown>): Promise<unknown> 
   }
 }
 
-/** Somebody else may have decided meanwhile: the words of the warehouse say what it is now. */
+/**
+ * Somebody else may have decided in the meantime: the message of the warehouse names the present
+ * state.
+ */
 function explain(error: unknown, from: string): unknown {
   const ways = [{href: from, label: 'Look at it as it is now'}];
   if (error instanceof UsageError)
@@ -291,7 +301,7 @@ const saidCookie = 'fieldmirror_said';
 const keptSeconds = 60;
 const longest = 1_000;
 
-/** Keeps what an action came to for the page that is shown next. */
+/** Keeps the outcome of an action for the page that is shown next. */
 function setFlash(reply: FastifyReply, said: string): void {
   void reply.setCookie(saidCookie, said.slice(0, longest), {
     path: '/',
@@ -301,7 +311,7 @@ function setFlash(reply: FastifyReply, said: string): void {
   });
 }
 
-/** What the last action came to, once. */
+/** Returns the outcome of the last action, and removes it. */
 function takeSaid(request: FastifyRequest, reply: FastifyReply): string | null {
   const said = request.cookies[saidCookie];
   if (said === undefined || said === '') return null;
@@ -313,8 +323,8 @@ const clockCookie = 'fieldmirror_clock';
 const yearSeconds = 365 * 24 * 3600;
 
 /**
- * The clock by which times are shown: that of the account, where all that are looked at have one;
- * else, or by choice, UTC.
+ * The clock by which times are shown: that of the accounts, if all shown accounts have the same.
+ * Otherwise, or by choice, it is UTC.
  */
 function readClock(
   request: FastifyRequest,
@@ -326,7 +336,7 @@ function readClock(
   return {timeZone: isUtc ? 'UTC' : only, now: new Date().toISOString()};
 }
 
-/** The form at the foot of each page that changes the clock. */
+/** Serves the form that changes the clock. */
 export function addClock(app: FastifyInstance, {known}: Pick<ConsoleDeps, 'known'>): void {
   app.post('/clock', async (request, reply) => {
     const {clock, back, form} = readFormFields(request.body);

@@ -1,5 +1,5 @@
-// One port for all that is asked over HTTP: the console for people, /v1 for systems, and what tells
-// whether all is well.
+// One port for all HTTP requests: the console for people, /v1 for systems, and the telemetry that
+// shows whether all is well.
 
 import cookie from '@fastify/cookie';
 import form from '@fastify/formbody';
@@ -65,14 +65,14 @@ export interface ServerOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
   readonly log: Logger;
   readonly host: string;
-  /** 0 takes any free port. */
+  /** 0: any free port. */
   readonly port: number;
-  /** Another port is taken where this one is in use. */
+  /** Whether the server uses another port if this one is in use. */
   readonly mayMove?: boolean;
   readonly console: ConsoleOptions;
   /** Sets logins of employees, in a process that opens accounts. */
   readonly setLogin?: NonNullable<ApiOptions['setLogin']>;
-  /** The queue and the requests of a process that works. */
+  /** The queue and the requests of a worker process. */
   readonly telemetry?: Pick<TelemetryDeps, 'queue' | 'requests'>;
 }
 
@@ -85,9 +85,9 @@ export interface Route {
 interface RunningServer {
   /** Without a slash at its end. */
   readonly url: string;
-  /** Every address that it answers, as the parts of the server declare them. */
+  /** Every address of the server, as its parts declare them. */
   readonly routes: readonly Route[];
-  /** Answers the requests that have begun, then lets go of the port. */
+  /** Answers the requests in progress, then closes the port. */
   close(): Promise<void>;
 }
 
@@ -96,7 +96,7 @@ const requestTimeoutMs = 60_000;
 /**
  * Opens the server, on a warehouse that is migrated. The content of requests is never logged, nor
  * are keys.
- * @throws {FatalError} the port is taken, or the host is none of this machine
+ * @throws {FatalError} the port is in use, or the host is not one of this machine
  */
 export async function openServer(options: ServerOptions): Promise<RunningServer> {
   const {host, port, mayMove = false} = options;
@@ -140,7 +140,7 @@ async function buildServer(
   const app = fastify({
     bodyLimit: maxBodyBytes,
     requestTimeout: requestTimeoutMs,
-    // Behind a proxy that we know, people come from the addresses that it tells.
+    // Behind a known proxy, people have the addresses that the proxy forwards.
     trustProxy: console.proxy?.addresses.slice() ?? false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
@@ -169,9 +169,9 @@ async function buildServer(
   return app;
 }
 
-// The console: pages for the people who live with an installation. Each page draws a story that the
-// terminal tells as well; each action is a form. Nothing here needs a script, and nothing comes
-// from elsewhere.
+// The console: pages for the people who operate an installation. Each page renders a story that the
+// terminal prints as well; each action is a form. No page needs a script, and no file comes from
+// elsewhere.
 
 /** Every page of the console. */
 export const pages: readonly Page[] = [
@@ -231,7 +231,10 @@ export const actions: readonly Action[] = [
   dropLetter,
 ];
 
-/** A policy without exceptions: what is not from here is not loaded, framed, or sent to. */
+/**
+ * A policy without exceptions: the browser loads nothing from other sites and sends them nothing.
+ * No other site may frame a page.
+ */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -243,7 +246,7 @@ const policy = [
   "base-uri 'none'",
 ].join('; ');
 
-/** Adds every address of the console; what no other part answers is answered by it, too. */
+/** Adds every address of the console, which also answers addresses that no other part serves. */
 async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<void> {
   await server.register(async (app) => {
     const readings = new SharedReads();
@@ -258,7 +261,7 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
     app.addHook('onRequest', async (request, reply) => {
       reply.headers({
         'content-security-policy': policy,
-        // Without a referrer of its own origin a browser sends our forms with the origin null.
+        // Without a referrer for its own origin, a browser sends our forms with the origin null.
         'referrer-policy': 'same-origin',
         'x-frame-options': 'DENY',
         'cross-origin-opener-policy': 'same-origin',
@@ -268,7 +271,7 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
     app.addHook('preHandler', async (request) => {
       checkTexts(request);
       request.query = readFormFields(request.query);
-      // A form without a field comes without a body.
+      // A form without a field is sent without a body.
       if (request.method === 'POST') request.body ??= {};
     });
     app.setErrorHandler((error: FastifyError, request, reply) =>
@@ -310,7 +313,7 @@ interface Failure {
   readonly deps: ConsoleDeps;
 }
 
-/** A page that says what went wrong, never a stack. */
+/** Sends a page that describes the error, never a stack. */
 function sendError(reply: FastifyReply, {error, request, deps}: Failure): void {
   const {status, title, text, ways} = refusalOf({error, request, deps});
   if (status === 503) reply.header('retry-after', '5').header('refresh', '5');

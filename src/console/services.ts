@@ -1,4 +1,4 @@
-// What the console is given: pools, names, and what it lets others do.
+// The dependencies of the console: pools, names, and the work that other modules do for it.
 
 import type {Account} from '../accounts/accounts.ts';
 import type {Receiver, RulePlan} from '../alerts/alerts.ts';
@@ -9,64 +9,67 @@ import type {KnownNames} from '../http/keys.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /**
- * What the console lets others do, because it takes more than the warehouse: the service, the key
- * that seals tokens.
+ * The work that other modules do for the console, because it needs more than the warehouse: the
+ * service, or the key that seals tokens.
  */
 export interface ConsoleServices {
-  /** What this process knows beside the warehouse when it looks for what needs a person. */
+  /** Facts that only this process knows, for the search for problems that need a person. */
   readonly healthInput: HealthInput;
-  /** Every dependency checked, live, as `fieldmirror doctor` does. */
+  /** Checks every dependency live, as `fieldmirror doctor` does. */
   readonly examine: () => Promise<readonly RunCheck[]>;
   /**
-   * Every setting in force, of this process and of the warehouse, as `doctor` tells them: never a
-   * secret.
+   * Lists every setting in force, of this process and of the warehouse, as `doctor` prints them:
+   * never a secret.
    */
   readonly listSettings: () => Promise<readonly SettingTold[]>;
   /**
-   * Asks an account a light question with its token; what was stopped and is answered goes on.
+   * Sends a light request with the token of an account. If the service answers it, a stopped
+   * account becomes active again.
    * @returns a sentence
    */
   readonly checkAccount: (account: string) => Promise<string>;
   /**
-   * Asks the service with the token of an account that is to be added, or to be given that token.
-   * Nothing is stored yet.
-   * @throws {UsageError | AccessError} with what is wrong
+   * Tries a token at the service, for an account that is to be added or to get that token. Nothing
+   * is stored yet.
+   * @throws {UsageError | AccessError} names what is wrong
    */
   readonly tryAccount: (account: GivenAccount) => Promise<{
-    /** Stores it, in a transaction of the caller. */
+    /** Stores the account, in a transaction of the caller. */
     readonly keep: (db: Queryable) => Promise<Account>;
-    /** A sentence that says what was done. */
+    /** A sentence that describes what was done. */
     readonly tell: (account: Account) => string;
   }>;
   /**
-   * Makes an alert rule of what was filled in, with its address sealed. Nothing is stored yet.
-   * @throws {UsageError} an address that may not be used, a span that is none, no key to seal with
+   * Makes an alert rule from the filled-in form, and seals its address. Nothing is stored yet.
+   * @throws {UsageError} an address that may not be used, an invalid span, no key to seal with
    */
   readonly planRule: (rule: GivenRule) => Promise<{
     readonly plan: Omit<RulePlan, 'accountId'>;
     /**
-     * What signs the messages to a webhook, for a person to see this once; null of other receivers.
+     * The secret that signs messages to a webhook, shown to a person this once; null for other
+     * receivers.
      */
     readonly secret: string | null;
   }>;
   /**
    * Sends a made-up alert by a rule now.
    * @returns a sentence: the receiver's answer
-   * @throws {RetryableError | UsageError} it was not taken, or cannot be sent from here
+   * @throws {RetryableError | UsageError} the receiver did not accept it, or it cannot be sent from
+   *   here
    */
   readonly testRule: (rule: string) => Promise<string>;
   /**
    * Sends a dead letter of a subscriber of the feed now, late and out of order. It stays a dead
    * letter until the caller deletes it.
    * @returns a sentence: the subscriber's answer
-   * @throws {RetryableError | UsageError | FatalError} it was not taken, or cannot be sent from
-   *   here
+   * @throws {RetryableError | UsageError | FatalError} the subscriber did not accept it, or it
+   *   cannot be sent from here
    */
   readonly sendLetter: (hook: string, letterId: string) => Promise<string>;
   /**
-   * Clears up behind a customer that was forgotten, which takes a connection without a limit for a
-   * statement, and the files of weekly reports.
-   * @returns a sentence: the reports that are gone, or cannot be read from here
+   * Cleans up after a customer was forgotten. This needs a connection without a statement limit,
+   * and the files of weekly reports.
+   * @returns a sentence: the reports that were removed, or cannot be read from here
    */
   readonly clearUpForgotten: (forgotten: {
     readonly accountId: string;
@@ -75,8 +78,8 @@ export interface ConsoleServices {
 }
 
 /**
- * An account as it is filled into a form; one that is there keeps its address and zone where they
- * are not given.
+ * An account as filled into a form. An existing account keeps its address and zone if they are not
+ * given.
  */
 export interface GivenAccount {
   readonly name: string;
@@ -85,45 +88,43 @@ export interface GivenAccount {
   readonly token: string;
 }
 
-/** An alert rule as it is filled into a form. */
+/** An alert rule as filled into a form. */
 export interface GivenRule {
   readonly name: string;
   readonly receiver: Receiver;
-  /** A URL, or an address of e-mail. */
+  /** A URL, or an e-mail address. */
   readonly address: string;
-  /** The server of e-mail of this rule alone. */
+  /** The mail server of this rule alone. */
   readonly smtp: string | null;
   /** Spans such as `5m`: how often a ping comes, and the quiet time. */
   readonly every: string | null;
   readonly quiet: string | null;
-  /** What it tells of; none: everything. */
+  /** The causes that it reports; if empty, all. */
   readonly causes: readonly string[];
 }
 
-/** A setting in force, and where it came from. */
+/** A setting in force, and its source. */
 export interface SettingTold {
   readonly name: string;
   readonly value: string;
-  /** `file`: the file says the same. `warehouse`: a verb, another file or SQL set it there. */
+  /** `file`: the file has the same value. `warehouse`: a verb, another file or SQL set it there. */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
   /** Name of that file. */
   readonly file: string | null;
 }
 
-/** One dependency, and how it stands. The words of a flaw say how to mend it. */
+/** One dependency and its state. If something is wrong, the text says how to fix it. */
 export interface RunCheck {
   readonly what: string;
   readonly state: 'good' | 'warning' | 'bad';
   readonly found: string;
-  /** Name of the account that it is about; left out: it is about the whole installation. */
+  /** Name of the account that the check is about; left out: the whole installation. */
   readonly account?: string;
 }
 
-/**
- * A proxy in front that signs people in, and says in two headers who they are and what they may.
- */
+/** A proxy in front that signs people in. Two of its headers name the person and the role. */
 export interface SignInProxy {
-  /** Its addresses: from any other the headers mean nothing. */
+  /** The addresses of the proxy; headers from any other address are ignored. */
   readonly addresses: readonly string[];
   readonly nameHeader: string;
   readonly roleHeader: string;
@@ -131,13 +132,12 @@ export interface SignInProxy {
 
 export interface ConsoleOptions {
   /**
-   * The address that people use, where it is not that of this machine; https there makes cookies
-   * secure.
+   * The address that people use, if it is not that of this machine. With https, cookies are secure.
    */
   readonly publicUrl: URL | null;
   /** Further names by which systems reach the server. */
   readonly hostNames: readonly string[];
-  /** A proxy that signs people in; null where there is none. */
+  /** A proxy that signs people in; null if there is none. */
   readonly proxy: SignInProxy | null;
   /** The warehouse's address for LISTEN: no pooler in between. */
   readonly directUrl: string;
@@ -147,6 +147,6 @@ export interface ConsoleOptions {
 export interface ConsoleDeps extends ConsoleOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
   readonly log: Logger;
-  /** The names by which the console may be asked. */
+  /** The host names that the console answers to. */
   readonly known: KnownNames;
 }

@@ -1,4 +1,4 @@
-// What the service does not know of an account and a person may set: hours, currency, closed days,
+// Facts about an account that the service lacks and a person may set: hours, currency, closed days,
 // the hours of single technicians, names for numbers.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
@@ -37,7 +37,7 @@ interface AccountSettings extends InsightSettings {
   readonly closedDays: readonly Omit<ClosedDay, 'account'>[];
   readonly capacity: readonly Omit<Capacity, 'account'>[];
   readonly labels: readonly Omit<Label, 'account'>[];
-  /** Numbers of records that nobody has named. */
+  /** Numbers in records that have no name yet. */
   readonly unlabelled: readonly Omit<Unlabelled, 'account'>[];
 }
 
@@ -70,7 +70,7 @@ export const settingsPage = definePage<Story>({
 
 /** Unnamed numbers of one kind that are shown. */
 const mostUnlabelled = 20;
-/** With more accounts the numbers are looked for once one was chosen. */
+/** With more accounts, the numbers are searched only once an account was chosen. */
 const fewAccounts = 3;
 
 async function readStory({db, accounts}: PageRequest): Promise<Story> {
@@ -96,7 +96,7 @@ async function readStory({db, accounts}: PageRequest): Promise<Story> {
   };
 }
 
-/** @returns what there is of one account, by its name */
+/** @returns a function that gives the entries of one account, by its name */
 function byAccount<T extends {readonly account: string}>(
   held: readonly T[],
 ): (name: string) => Omit<T, 'account'>[] {
@@ -253,7 +253,7 @@ function nameKind(kind: string): string {
 }
 
 /**
- * A field of a form, by the rule of the file of settings; null where it is left empty.
+ * A field of a form, by the rule of the file of settings; null if it is empty.
  * @throws {UsageError}
  */
 function readField<T>(name: string, typed: string, rule: z.ZodType<T>): T | null {
@@ -275,7 +275,10 @@ function checkField<T>(name: string, {typed, value, rule}: Field<T>): T {
   throw new UsageError(`${name}: ${expected}, got ${JSON.stringify(typed)}`);
 }
 
-/** Either all seven, or none. @throws {UsageError} */
+/**
+ * The hours of all seven days, or null if none is given.
+ * @throws {UsageError}
+ */
 function readHours(given: Readonly<Record<string, unknown>>): readonly number[] | null {
   const typed = days.map((_, at) => String(given[`hours${at}`] ?? ''));
   if (typed.every((text) => text.trim() === '')) return null;
@@ -285,7 +288,7 @@ function readHours(given: Readonly<Record<string, unknown>>): readonly number[] 
 const text = z.string().default('');
 const longestLabel = 100;
 
-/** Writes the settings of one account, in place of those that it had. */
+/** Writes the settings of one account, in place of its earlier ones. */
 export const saveSettings = defineAction({
   path: '/settings',
   name: 'settings.save',
@@ -351,7 +354,7 @@ export const removeClosedDay = defineAction({
 
 const employeeForm = z.looseObject({account: text, employee: text});
 
-/** Writes the hours of one technician, or lets those of the account count where none is given. */
+/** Writes the hours of one technician; if none are given, those of the account count. */
 export const saveCapacity = defineAction({
   path: '/settings/capacity',
   name: 'settings.capacity',
@@ -378,7 +381,7 @@ export const saveCapacity = defineAction({
   },
 });
 
-/** Names a number of the service, or takes its name away where it is empty. */
+/** Names a number of the service; an empty name removes the present one. */
 export const saveLabel = defineAction({
   path: '/settings/label',
   name: 'settings.label',

@@ -1,6 +1,6 @@
-// From a request to the person behind it: by the cookie of a session, or by a proxy that has signed
-// the person in. The ways in: a key, as systems have one; a link that a terminal printed; and the
-// way out.
+// Finds the person behind a request: by the cookie of a session, or by a proxy that has signed the
+// person in. A person signs in with a key, as systems have one, or with a link that a terminal
+// printed. The sign-out is here, too.
 
 import {setImmediate as turn} from 'node:timers/promises';
 import {html} from '@remix-run/html-template';
@@ -31,9 +31,9 @@ import type {ConsoleDeps, SignInProxy} from './services.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Shown to somebody who is not signed in. */
+    /** Whether the route also answers people who are not signed in. */
     isOpen?: boolean;
-    /** An open page that has the frame for somebody who is signed in. */
+    /** Whether an open page has the frame for a person who is signed in. */
     knowsViewer?: boolean;
   }
 }
@@ -42,7 +42,7 @@ const cookieName = 'fieldmirror';
 const longestName = 200;
 const viewers = new WeakMap<FastifyRequest, Viewer>();
 
-/** Lets nobody in who is not signed in, but for routes that are open. */
+/** Requires a person who is signed in, except on open routes. */
 export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
   const sessions = new SessionReads(deps.pools.reads);
   app.addHook('onRequest', async (request, reply) => {
@@ -64,7 +64,10 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
   });
 }
 
-/** An open page is there for everybody, also while the warehouse cannot say who asks for it. */
+/**
+ * Finds the viewer of an open page. The page is also served while the warehouse cannot name the
+ * viewer.
+ */
 async function greet(
   request: FastifyRequest,
   known: Parameters<typeof findViewer>[1],
@@ -79,7 +82,7 @@ const signedOut = {
   ways: [{href: '/sign-in', label: 'Sign in'}],
 };
 
-/** The person behind a request, as far as it is known by then. */
+/** The person behind a request, if it is known by then. */
 export function knownViewerOf(request: FastifyRequest): Viewer | undefined {
   return viewers.get(request);
 }
@@ -96,7 +99,7 @@ export function tokenOf(request: FastifyRequest): string {
   return request.cookies[cookieName] ?? '';
 }
 
-/** Signs somebody in: from now on the browser brings the cookie, to our own pages alone. */
+/** Signs a person in: from now on the browser sends the cookie, from our own pages alone. */
 async function signIn(
   reply: FastifyReply,
   session: Parameters<typeof openSession>[1],
@@ -123,13 +126,13 @@ async function findViewer(
   const token = tokenOf(request);
   const session = token === '' ? null : await sessions.read(token);
   if (session === null) return null;
-  // The proxy says each time who it is: a session of somebody else, or of a role of before, is
-  // over.
+  // The proxy names the person in each request. A session of another person, or with an earlier
+  // role, is no longer valid.
   if (session.wayIn === 'proxy' && !isSame(session, readProxy(request, proxy))) return null;
   return makeViewer(session, token);
 }
 
-/** Signs in whom the proxy has signed in. */
+/** Signs in the person whom the proxy has signed in. */
 async function admit(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -161,7 +164,7 @@ function isSame(session: Person, person: Person | null): boolean {
   return person !== null && person.name === session.name && person.role === session.role;
 }
 
-/** `::ffff:10.0.0.5` is 10.0.0.5, as a socket of both families has it. */
+/** `10.0.0.5` for `::ffff:10.0.0.5`, as a socket of both address families reports it. */
 function plainAddress(address = ''): string {
   return address.replace(/^::ffff:/, '');
 }
@@ -169,9 +172,9 @@ function plainAddress(address = ''): string {
 type Waiting = Map<string, PromiseWithResolvers<Session | null>>;
 
 /**
- * Reads the session of each request, and those of requests that come together in one statement:
- * fifty pages that hear of one change ask for themselves at once. No session is kept, so one that
- * is over is over at once.
+ * Reads the session of each request; requests that arrive together are read in one statement. If
+ * fifty pages are notified of one change, they request themselves at once. No session is cached, so
+ * that one that has ended is refused at once.
  */
 export class SessionReads {
   readonly #db: Queryable;
@@ -190,7 +193,7 @@ export class SessionReads {
     return waiting.promise;
   }
 
-  /** One statement at a time: those who come meanwhile wait for the next one. */
+  /** Runs one statement at a time: requests that arrive in the meantime wait for the next one. */
   async #readOn(): Promise<void> {
     this.#isReading = true;
     while (this.#waiting.size > 0) {
@@ -274,7 +277,7 @@ async function takeCode(request: FastifyRequest, code: string, {deps, attempts}:
   });
 }
 
-/** The letters of a key that tell it from others, and guess nothing of the rest. */
+/** The characters of a key that distinguish it from others, and reveal nothing of the rest. */
 const prefixLength = 8;
 
 /**
@@ -319,14 +322,14 @@ const withinMs = 60_000;
 const mostSources = 10_000;
 
 /**
- * Counts wrong keys by their source: ten a minute are let through. No key is guessed anyway, for it
- * is drawn at random.
+ * Counts wrong keys by their source, and allows ten a minute. No key can be guessed anyway, because
+ * keys are random.
  */
 export class Attempts {
   readonly #failures = new Map<string, number[]>();
   readonly #now: () => number;
 
-  /** @param now - milliseconds of a clock that only goes on */
+  /** @param now - milliseconds of a clock that never goes back */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }

@@ -61,7 +61,7 @@ const sweepStates = Object.keys(sweepMeanings) as SweepState[];
 
 interface ListStory {
   readonly sweeps: readonly Sweep[];
-  /** What is folded by day: windows and single records that changed nothing. */
+  /** The runs that are folded by day: windows and single records that changed nothing. */
   readonly quiet: readonly QuietRuns[];
   readonly isLast: boolean;
 }
@@ -97,7 +97,7 @@ export const sweepList = definePage<ListStory>({
   }),
 });
 
-/** Reads the newest sweeps and quiet runs, so many together as a page has lines. */
+/** Reads the newest sweeps and quiet runs, as many together as a page has lines. */
 async function readList({db, ...asked}: PageRequest): Promise<ListStory> {
   const isFolded = !isUnfolded(asked);
   const filter = {...filterOf(asked), isFolded, limit: perPage + 1};
@@ -114,7 +114,7 @@ async function readList({db, ...asked}: PageRequest): Promise<ListStory> {
 
 const isUnfolded = ({query}: Pick<PageRequest, 'query'>) => query.quiet === 'each';
 
-/** The newest first; quiet runs are where the newest of them is. */
+/** Sorts the lines, the newest first; quiet runs have the place of the newest of them. */
 function mergeLines({sweeps, quiet}: Pick<ListStory, 'sweeps' | 'quiet'>) {
   return [...sweeps, ...quiet].toSorted((one, other) =>
     BigInt(one.sweepId) < BigInt(other.sweepId) ? 1 : -1,
@@ -129,7 +129,7 @@ function renderWayBack(shown: Pick<ListStory, 'sweeps' | 'quiet'>, context: Page
   return html`<p><a href="${to}">Older sweeps</a></p>`;
 }
 
-/** Words that are none of ours filter nothing. */
+/** The filter of an address; unknown words filter nothing. */
 function filterOf({accounts, seen, query}: Pick<PageRequest, 'accounts' | 'seen' | 'query'>) {
   const isAll = accounts.length === seen.length && seen.length !== 1;
   return {
@@ -193,7 +193,7 @@ function renderRow(sweep: Sweep, context: PageContext, longest: number): Cell[] 
   ];
 }
 
-/** All quiet runs of a day in one row; its link leads to each of them. */
+/** All quiet runs of a day in one row, with a link to a list of each of them. */
 function renderQuietRuns(runs: QuietRuns, context: PageContext, longest: number): Cell[] {
   const {accountId, targets, day, count, requests, ms, sweepId, lastEndedAt} = runs;
   const before = String(BigInt(sweepId) + 1n);
@@ -211,12 +211,12 @@ function renderQuietRuns(runs: QuietRuns, context: PageContext, longest: number)
   ];
 }
 
-/** `acme, `, where several accounts are seen. */
+/** `acme, `, if the viewer sees several accounts. */
 function nameIfSeveral(accountId: string, context: PageContext): string {
   return context.seen.length > 1 ? `${nameOfAccount(context, accountId)}, ` : '';
 }
 
-/** How long it took: a bar beside the longest of the page, and in words. */
+/** The duration: a bar, in proportion to the longest of the page, and words. */
 function renderLength(ms: number, longest: number, more = ''): SafeHtml {
   const width = Math.max(1, Math.round((100 * ms) / Math.max(1, longest)));
   return html`<span class="value">${formatElapsed(ms)}${more}
@@ -225,7 +225,7 @@ function renderLength(ms: number, longest: number, more = ''): SafeHtml {
     <rect class="span" width="${width}" height="12"/></svg></span>`;
 }
 
-/** `3 new, 12 changed`, or that nothing did. */
+/** `3 new, 12 changed`, or `nothing`. */
 function describeChanged({inserted, updated, revived, tombstoned}: SweepCounts): Cell {
   const parts = [
     [inserted, 'new'],
@@ -413,8 +413,8 @@ Times that are not kept are left out, and waiting is not drawn.</p>`;
 }
 
 /**
- * By the clock where a person was waited for; else so long after the sweep began: minutes tell too
- * little.
+ * The beginning of a step, as the time since the sweep began, because the minutes of a clock are
+ * too coarse. The first step, and a step after a wait for a person, have a clock time.
  */
 function renderBeginning(
   step: Step,
@@ -438,8 +438,8 @@ interface Scale {
 }
 
 /**
- * From the beginning of the work to its end, or to the usual end where that is later. A wait for a
- * person is left out.
+ * The scale of the timeline: from the beginning of the work to its end, or to the usual end if that
+ * is later. A wait for a person is left out.
  */
 function scaleOf({sweep, usual}: SweepStory, steps: readonly Step[], context: PageContext): Scale {
   const fromMs = Date.parse(sweep.startedAt ?? sweep.dueAt);
@@ -457,7 +457,7 @@ function isAfterWait({from}: Step, approvedAt: string | null): boolean {
   return approvedAt !== null && from !== null && from >= approvedAt;
 }
 
-/** Percent of the width; the words beside it say the same. */
+/** The bar of a step, in percent of the width; the words beside it have the same figures. */
 function renderBar(step: Step, {fromMs, ms}: Scale, context: PageContext): SafeHtml | string {
   if (!isDrawn(step)) return '';
   const percent = (part: number) => Math.round((1_000 * Math.max(0, part)) / ms) / 10;

@@ -1,5 +1,5 @@
-// How long to wait before something is tried again: exponential pauses with jitter, or the longer
-// pause that a `Retry-After` header asks for.
+// How long to wait before a retry: exponential pauses with jitter, or the pause that a
+// `Retry-After` header requests, if that is longer.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import {RetryableError} from './errors.ts';
@@ -15,7 +15,9 @@ export interface BackOff {
   readonly random?: () => number;
 }
 
-/** The pause after so many failures before this one: never in step with other processes. */
+/**
+ * The pause after so many earlier failures: random in part, so that processes do not retry in step.
+ */
 export function backOffMs(
   failures: number,
   {firstMs, longestMs, fixed = 0.5, random = Math.random}: BackOff,
@@ -24,13 +26,13 @@ export function backOffMs(
   return Math.round(longest * (fixed + random() * (1 - fixed)));
 }
 
-/** The pause after an error: at least as long as the other side asked for. */
+/** The pause after an error: at least as long as the other side requested. */
 export function pauseAfter(error: unknown, failures: number, backOff: BackOff): number {
   const asked = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0;
   return Math.max(asked, backOffMs(failures, backOff));
 }
 
-/** Sleeps, and wakes with the signal's reason when it is aborted. */
+/** Sleeps; if the signal is aborted, it ends at once with the signal's reason as its error. */
 export type Sleep = (ms: number, signal: AbortSignal | undefined) => Promise<void>;
 
 export interface RetryPolicy {
@@ -39,8 +41,8 @@ export interface RetryPolicy {
   /** The first pause is up to this long, each next up to twice as long. */
   readonly baseMs: number;
   /**
-   * No pause here is longer; a server that asks for more gets its error handed on, to be tried
-   * again much later.
+   * No pause here is longer. If a server requests more, its error is thrown, and the caller retries
+   * much later.
    */
   readonly maxPauseMs: number;
   readonly sleep: Sleep;
@@ -60,10 +62,10 @@ export const DEFAULT_RETRY: RetryPolicy = {
 };
 
 /**
- * Runs a read again, whole, while it fails with a `RetryableError`: exponential pauses with full
- * jitter, or what `Retry-After` asks when that is longer. Never used for writes.
+ * Repeats a whole read while it fails with a `RetryableError`: after exponential pauses with full
+ * jitter, or after the pause that `Retry-After` requests, if that is longer. Never used for writes.
  * @param run - gets the attempt's number, from 1
- * @throws the last attempt's error; at once any error of another kind, and one that asks for more
+ * @throws the last attempt's error; at once any error of another kind, and one that requests more
  *   than `maxPauseMs`
  */
 export async function retry<T>(
@@ -84,16 +86,15 @@ export async function retry<T>(
   }
 }
 
-/**
- * No wait asked by a server is believed beyond this: a week would be an outage of our own making.
- */
+/** A longer wait that a server requests is cut to this: a week would be an outage that we cause. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
 /**
- * How long a `Retry-After` header asks to wait, in milliseconds, at most `MAX_RETRY_AFTER_MS`.
+ * The wait that a `Retry-After` header requests, in milliseconds, at most `MAX_RETRY_AFTER_MS`.
  * @param header - seconds or an HTTP date
- * @param nowMs - the clock to measure a date by: that of the service, where its answer tells it
- * @returns null when there is none, or none that can be read
+ * @param nowMs - the time against which a date is measured: that of the service, if its answer has
+ *   it
+ * @returns null if there is no header, or it is invalid
  */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
   const text = header?.trim() ?? '';
@@ -104,8 +105,8 @@ export function parseRetryAfter(header: string | undefined, nowMs: number): numb
 }
 
 /**
- * The moment of a `Date` header, in milliseconds since 1970; null when there is none, or none that
- * can be read.
+ * The moment of a `Date` header, in milliseconds since 1970; null if there is none, or it is
+ * invalid.
  */
 export function readDate(header: string | null): number | null {
   if (header === null || !/^[A-Z][a-z]+, /.test(header)) return null;

@@ -1,4 +1,4 @@
-// The only reader of the environment. A variable exists only where a user must decide.
+// This file alone reads the environment. A variable exists only if a user must decide something.
 
 import {isIP} from 'node:net';
 import {UsageError} from './errors.ts';
@@ -6,7 +6,7 @@ import {expectTimeZone, isTimeZone, nearest} from './names.ts';
 import {parseRedisAddress} from './redis-address.ts';
 import {parseKeys, readPrivateFile, type SealingKey, Secret} from './secret.ts';
 
-/** One setting in force and where it came from, for `doctor`. */
+/** One setting in effect, and where it came from, for `doctor`. */
 export interface Setting {
   readonly name: string;
   /** Secrets and passwords are masked. */
@@ -24,21 +24,19 @@ export interface AccountConfig {
 export interface StorageKeys {
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
-  /** Of keys that are lent for some hours; null of others. */
+  /** Set for keys that are valid for some hours; null for others. */
   readonly sessionToken: Secret | null;
 }
 
 export interface Config {
   /**
-   * Null means: the accounts whose tokens `keys` open; without keys the reference service with
+   * Null means: the accounts whose tokens `keys` can open; without keys, the reference service with
    * made-up data.
    */
   readonly account: AccountConfig | null;
-  /**
-   * The keys of the tokens in the warehouse: the first seals, all open; empty when none is given.
-   */
+  /** The keys of the tokens in the warehouse: the first seals, all open; empty if none is given. */
   readonly keys: readonly SealingKey[];
-  /** A token, and the address it is for where that is given: for `accounts add`. */
+  /** For `accounts add`: a token, and the address that it is for, if one is given. */
   readonly token: Secret | null;
   readonly apiUrl: string | null;
   /** The account's IANA zone. */
@@ -54,22 +52,22 @@ export interface Config {
   readonly redisUrl: string | null;
   /** Folder of local state: the embedded Postgres. */
   readonly home: string;
-  /** Folder of the weekly reports; null means: none is made by itself. */
+  /** Folder of the weekly reports; null means: none is made automatically. */
   readonly reports: string | null;
-  /** The server of e-mail for alerts, with its password; null means: a rule brings its own. */
+  /** The mail server for alerts, with its password; null means: each rule has its own. */
   readonly smtpUrl: Secret | null;
-  /** The keys of S3-compatible storage that the star is delivered to; null where none are given. */
+  /** The keys of S3-compatible storage that the star is delivered to; null if none are given. */
   readonly storageKeys: StorageKeys | null;
   /**
-   * How large the database and its tables may grow before a person is told; null means: only a full
-   * disk is told.
+   * How large the database and its tables may grow before a person is alerted; null means: only a
+   * full disk is reported.
    */
   readonly bounds: string | null;
-  /** How many days the demo has lived through when it is first opened. */
+  /** How many days of history the demo has when it is first opened. */
   readonly demoNights: number;
   /** Whether plain http to another machine is allowed. */
   readonly allowsHttp: boolean;
-  /** Whether addresses of the network's link and of a cloud's metadata may be connected to. */
+  /** Whether connections to link-local addresses and to those of a cloud's metadata are allowed. */
   readonly allowsLinkLocal: boolean;
   readonly logLevel: string;
   /** The address by which people reach the console; null: that of this machine. */
@@ -85,20 +83,20 @@ export interface Config {
   readonly settings: readonly Setting[];
 }
 
-/** The beginning of our names. */
+/** The prefix of our settings. */
 const prefix = 'FIELDMIRROR_';
 /** The zone of the made-up business. */
 const demoTimeZone = 'America/New_York';
 
-/** @returns the expectation that a value fails; null where it does not fail */
+/** @returns what was expected of the value; null if the value is valid */
 type Check = (value: string) => string | null;
 
 const anything: Check = () => null;
 const checkSwitch: Check = (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1');
 
 /**
- * Every setting, with the check of its value. Checked by hand: zod takes 50 ms to load, a fifth of
- * what `status` takes in all.
+ * Every setting, with the check of its value. The checks do not use zod, which takes 50 ms to load:
+ * a fifth of the whole time of `status`.
  */
 const checks = {
   FIELDMIRROR_API_URL: (value) => checkAddress(value, ['https:', 'http:']),
@@ -162,8 +160,8 @@ type Values = Given & Readonly<Record<keyof typeof defaults, string>>;
 const names = Object.keys(checks) as Name[];
 
 /**
- * Reads every setting, checks it, and tells all problems in one message. Of the file system it
- * reads the key's file.
+ * Reads and checks every setting, and reports all problems in one message. Of the file system it
+ * reads only the key's file.
  * @param options.isAdding - an account is being added: a token alone is enough
  * @throws {UsageError} lines such as `config: DATABASE_URL: expected an address that begins with
  *   postgres:// or postgresql://, got "localhost"`
@@ -240,7 +238,7 @@ function accountOf(values: Values): AccountConfig | null {
   return apiUrl === undefined || token === undefined ? null : {apiUrl, token: new Secret(token)};
 }
 
-/** One without the other counts as none: both may be meant for another program. */
+/** If only one of the two is given, it does not count: it may be meant for another program. */
 function storageKeysOf({
   AWS_ACCESS_KEY_ID: accessKeyId,
   AWS_SECRET_ACCESS_KEY: secret,
@@ -256,7 +254,7 @@ function proxyOf({
   FIELDMIRROR_PROXY_HEADERS: headers,
 }: Values): Config['proxy'] {
   if (addresses === undefined) return null;
-  // Node gives the names of headers in small letters.
+  // Node returns the names of headers in lower case.
   const [nameHeader = '', roleHeader = ''] = list(headers.toLowerCase());
   return {addresses: list(addresses), nameHeader, roleHeader};
 }
@@ -265,7 +263,7 @@ function list(text: string): string[] {
   return text.split(',').map((word) => word.trim());
 }
 
-/** A misspelled setting would not count, without a word. */
+/** Reports misspelled settings, which would otherwise be ignored silently. */
 function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
   const known: readonly string[] = names;
   return Object.keys(env)
@@ -275,7 +273,7 @@ function unknownNames(env: Readonly<Record<string, string | undefined>>): string
     });
 }
 
-/** Compares names without the common beginning, which would make any two of them alike. */
+/** Compares names without the common prefix, which would make any two of them alike. */
 function nearestSetting(name: string, known: readonly string[]): string {
   const ours = known
     .filter((each) => each.startsWith(prefix))
@@ -288,7 +286,10 @@ function nearestSetting(name: string, known: readonly string[]): string {
   );
 }
 
-/** Alone it would not count, without a word: the embedded Postgres would be used. */
+/**
+ * Reports DATABASE_DIRECT_URL without DATABASE_URL: it would be ignored silently, and the embedded
+ * Postgres would be used.
+ */
 function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given): string[] {
   if (directUrl === undefined || url !== undefined) return [];
   return [
@@ -297,7 +298,7 @@ function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given):
   ];
 }
 
-/** A real account is named by three variables together; half of them is a mistake, not a demo. */
+/** A real account needs three variables together; only some of them are a mistake, not a demo. */
 function missing(given: Given): string[] {
   if (given.FIELDMIRROR_API_URL === undefined && given.FIELDMIRROR_API_TOKEN === undefined)
     return [];
@@ -321,7 +322,7 @@ function describe(name: Name, value: string | undefined): string[] {
     : [`config: ${name}: ${expected}, got "${mask(name, value ?? '')}"`];
 }
 
-/** @returns no key where none is given; the problem never repeats one */
+/** @returns no keys if none are given; the problem never quotes a key */
 function readKeys(given: Given): {
   readonly keys: readonly SealingKey[];
   readonly problem: string | null;

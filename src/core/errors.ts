@@ -1,6 +1,6 @@
-// Errors are typed by what the caller does next. Messages name the thing, what was expected and
-// what came, and the next step; they carry identifiers, never payloads and never secrets. Kinds of
-// errors and causes of alerts have the numbers of their pages here.
+// The types of errors, by what the caller does next. A message names the thing, what was expected
+// and what came, and the next step. It holds identifiers, never payloads and never secrets. The
+// page numbers of kinds of errors and of causes of alerts are here as well.
 
 /**
  * Kinds of errors that have a section in docs/errors.md, with causes and fix. A code stays with its
@@ -54,11 +54,11 @@ export type ErrorKind = keyof typeof errorNumbers;
 
 interface Facts {
   readonly cause?: unknown;
-  /** The kind that has a page; left out where the message says all that there is to say. */
+  /** The kind that has a page; left out if the message alone explains the error. */
   readonly kind?: ErrorKind | undefined;
 }
 
-/** An error that may have a page of its own. */
+/** An error that may have a page in docs/errors.md. */
 abstract class KnownError extends Error {
   readonly #kind: ErrorKind | undefined;
 
@@ -73,10 +73,10 @@ abstract class KnownError extends Error {
   }
 }
 
-/** The thing may work later, unchanged: back off and try again. */
+/** The same call may succeed later: back off and try again. */
 export class RetryableError extends KnownError {
   override readonly name: string = 'RetryableError';
-  /** How long the other side asked us to wait, in milliseconds; null where it said nothing. */
+  /** The wait that the other side requested, in milliseconds; null if it requested none. */
   readonly retryAfterMs: number | null;
 
   constructor(message: string, facts: Facts & {readonly retryAfterMs?: number | null} = {}) {
@@ -106,12 +106,14 @@ export class OlderReadingError extends RetryableError {
 }
 
 /**
- * One record cannot be read or taken: quarantine it, go on with the rest. Exit code 3 where nothing
- * catches it.
+ * One record cannot be read or stored: quarantine it, and continue with the rest. Exit code 3 if
+ * nothing catches it.
  */
 export class RecordError extends KnownError {
   override readonly name = 'RecordError';
-  /** Where what was expected, without the value that came; null where the message is all. */
+  /**
+   * The place and what was expected there, without the value that came; null if the message is all.
+   */
   readonly expected: string | null;
 
   constructor(message: string, facts: Facts & {readonly expected?: string} = {}) {
@@ -126,8 +128,8 @@ export class FatalError extends KnownError {
 }
 
 /**
- * The service refuses our token: stop the account at once, and ask for nothing more until a person
- * has mended it.
+ * The service refuses our token: stop the account at once, and send no further request until a
+ * person has fixed it.
  */
 export class AccessError extends FatalError {
   override readonly name = 'AccessError';
@@ -137,14 +139,14 @@ export class AccessError extends FatalError {
   }
 }
 
-/** The command or its configuration is wrong: say so, start nothing. Exit code 2. */
+/** The command or its configuration is wrong: report it, start nothing. Exit code 2. */
 export class UsageError extends KnownError {
   override readonly name = 'UsageError';
 }
 
 /**
- * The words that lead to the page of an error, or of its cause: `see: fieldmirror explain E04`;
- * null where there is none. Wrong usage of no further kind has a page for all its messages.
+ * The words that point to the page of an error, or of its cause: `see: fieldmirror explain E04`;
+ * null if there is none. A `UsageError` without a kind gets the page for wrong usage.
  */
 export function seePage(error: unknown): string | null {
   const kind = findKind(error) ?? (error instanceof UsageError ? 'usage' : undefined);
@@ -167,9 +169,9 @@ function findKind(error: unknown): ErrorKind | undefined {
 }
 
 /**
- * Everything that an alert can be about, and its code, which has a section in docs/alerts.md. The
- * problems of `src/alerts` bear these names. A code stays with its cause, and is never given to
- * another. The database knows no list of them: a new one is an entry here.
+ * Every possible cause of an alert, and its code, which has a section in docs/alerts.md. The
+ * problems of `src/alerts` have these names. A code stays with its cause, and is never given to
+ * another. The database has no list of causes: a new one needs only an entry here.
  */
 export const causeNumbers = {
   copy: 'A01',
@@ -204,19 +206,19 @@ export type Cause = keyof typeof causeNumbers;
 
 export const causes = Object.keys(causeNumbers) as readonly Cause[];
 
-/** The code of a cause; null of one that another version has written. */
+/** The code of a cause; null for one that another version has written. */
 export function numberOfCause(cause: string): string | null {
   return Object.hasOwn(causeNumbers, cause) ? causeNumbers[cause as Cause] : null;
 }
 
 /**
- * The words that lead to the page: `see: fieldmirror explain A01`. Of the cause of another version,
- * which has no page here, its name.
+ * The words that point to the page: `see: fieldmirror explain A01`. For the cause of another
+ * version, which has no page here, they are its name.
  */
 export function seeDocs(cause: string): string {
   const page = numberOfCause(cause);
   return page === null ? `${cause}: an alert of another version` : seeNumber(page);
 }
 
-/** The ways in which a rule tells. */
+/** The ways in which a rule sends alerts. */
 export const receivers = ['webhook', 'slack', 'email', 'ping'] as const;

@@ -1,6 +1,6 @@
-// Numbers, times and progress for a person: told alike by a terminal, a log and a page.
+// Numbers, times and progress for a person: in the same form at a terminal, in a log and on a page.
 
-/** 1234567.5 becomes 1,234,567.5, by hand: the tables of languages take 15 ms to load. */
+/** Formats 1234567.5 as 1,234,567.5, without Intl: its locale data take 15 ms to load. */
 export function formatNumber(value: number): string {
   const [whole = '', fraction] = String(Math.round(value * 10) / 10).split('.');
   const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
@@ -18,15 +18,12 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(hours / 24)} days`;
 }
 
-/**
- * How long something took, to the tenth of a second where that tells more than a whole one:
- * `2.1 s`.
- */
+/** How long something took; below ten seconds to the tenth of a second: `2.1 s`. */
 export function formatElapsed(ms: number): string {
   return ms < 9_950 ? `${formatNumber(ms / 1000)} s` : formatDuration(ms);
 }
 
-/** The largest unit alone, where a column has room for no more: `3 h`. */
+/** The largest unit alone, for a column without room for more: `3 h`. */
 export function formatRoughly(ms: number): string {
   const [number, unit] = formatDuration(Math.max(0, ms)).split(' ');
   return `${number} ${unit}`;
@@ -42,25 +39,25 @@ export function showSecond(instant: string): string {
   return `${instant.slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** `in 3 min 20 s` @param now - by the clock that the instant is by */
+/** `in 3 min 20 s` @param now - by the same clock as the instant */
 export function formatAhead(instant: string, now: string): string {
   return `in ${formatDuration(Math.max(0, Date.parse(instant) - Date.parse(now)))}`;
 }
 
-/** `3 min 20 s` @param now - by the clock that the instant is by */
+/** `3 min 20 s` @param now - by the same clock as the instant */
 export function formatAge(instant: string, now: string): string {
   return formatDuration(Math.max(0, Date.parse(now) - Date.parse(instant)));
 }
 
 /**
- * `3 min 20 s ago` @param now - by the clock that the instant is by; this machine's when it is left
- * out
+ * `3 min 20 s ago`
+ * @param now - by the same clock as the instant; this machine's time if left out
  */
 export function formatAgo(instant: string, now = new Date().toISOString()): string {
   return `${formatAge(instant, now)} ago`;
 }
 
-/** Characters of one value that a person is shown; JSON has all. */
+/** The most characters of one value that a person sees; JSON has all of them. */
 const longest = 2_000;
 
 /** A value as a person reads it: text in quotes, so that blanks and emptiness show. */
@@ -74,11 +71,11 @@ export function showValue(value: unknown): string {
 /** The state of work that has a beginning and an end. */
 interface Pace {
   readonly done: number;
-  /** Null where nobody knows. */
+  /** Null if it is unknown. */
   readonly total: number | null;
   /** Null as long as there is too little to measure by. */
   readonly perSecond: number | null;
-  /** Null where rate or total are unknown, and when more is done than was expected. */
+  /** Null if the rate or the total is unknown, or if at least the expected total is done. */
   readonly leftMs: number | null;
 }
 
@@ -128,7 +125,7 @@ export function describeRate(perSecond: number): string {
   return `${formatNumber(Math.max(1, Math.round(perSecond * 60)))} a minute`;
 }
 
-/** One thing that is under way, in words. */
+/** One piece of work in progress, in words. */
 export interface UnderWay {
   readonly account: string;
   readonly text: string;
@@ -140,7 +137,7 @@ export interface UnderWay {
 const units = {ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000} as const;
 export const intervalPattern = /^([1-9]\d{0,15})(ms|s|m|h|d)$/;
 
-/** @returns milliseconds; null where the text is no interval, or one too long to be counted */
+/** @returns milliseconds; null if the text is not an interval, or one too long to be exact */
 export function parseInterval(text: string): number | null {
   const [, number, unit] = intervalPattern.exec(text) ?? [];
   const ms = Number(number) * units[unit as keyof typeof units];
@@ -158,7 +155,7 @@ export function isWholeDays(ms: number): boolean {
   return ms % units.d === 0;
 }
 
-/** Whether a text such as 2026-02-28 is a day that there is: 2026-02-30 is none. */
+/** Whether a text such as 2026-02-28 is a day that exists: 2026-02-30 does not. */
 export function isCalendarDay(text: string): boolean {
   const parsed = new Date(`${text}T00:00:00Z`);
   return !Number.isNaN(parsed.getTime()) && parsed.toISOString().startsWith(text);

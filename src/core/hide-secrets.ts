@@ -1,26 +1,29 @@
-// A service, a proxy or a database can answer with what was sent to it, in any spelling. This is
-// the one place that knows how a secret is found in a text, for the log, for errors and for what is
-// kept of them. The disguises under which a text can come back are taken off one by one, from a
-// view of the text that knows for every character where it came from.
+// A service, a proxy or a database can return what was sent to it, in any case and encoding. This
+// file alone finds secrets in a text, for the log, for errors and for what is stored of them. It
+// decodes the encodings of a text one by one. For every character, the decoded view keeps the place
+// in the first text that it came from.
 
 import type {Secret} from './secret.ts';
 
-/** A shorter secret would be found in every sentence: no text is kept clean of it. */
+/** A shorter secret is not hidden: it would be found in every sentence. */
 const fewestHidden = 4;
 /**
- * A shorter secret is hidden where it is a word by itself, in its own case: it may be a part of
- * ordinary words.
+ * A shorter secret is hidden only as a separate word, in its own case: it may be a part of ordinary
+ * words.
  */
 const fewestAnywhere = 8;
-/** How many disguises are taken off one after another. */
+/** How many nested encodings are decoded. */
 const deepest = 4;
 
 /**
- * So much of the beginning of a secret is hidden where the text was cut behind it, which folds to
- * three dots.
+ * If the text was cut within a secret, at least this many characters of its beginning are hidden.
+ * The sign of the cut folds to three dots.
  */
 const fewestOfCut = 6;
-/** So many characters in hex or base64 are read, where the secret is not shorter. */
+/**
+ * Runs of hex or base64 are decoded if they hold at least this many characters, or as many as a
+ * shorter secret has.
+ */
 const fewestInRun = 12;
 const halfEscape = String.raw`^(?:&#?x?[0-9a-f]{0,5}|%[0-9a-f]?|\\\\?u?[0-9a-f]{0,3})?`;
 const cut = new RegExp(`${halfEscape}["'>]*\\.{3}`);
@@ -28,14 +31,14 @@ const cutOrEnd = new RegExp(`${halfEscape}["'>]*(?:\\.{3}|$)`);
 
 const mask = '[secret]';
 
-/** A way to hide some secrets, made ready for many texts. */
+/** Hides some secrets in a text; it is prepared once for many texts. */
 export type Hide = (text: string) => string;
 
 /**
  * The text with `[secret]` in the place of each secret: in any case, with blanks or invisible
  * characters between, in hex, base64, percent-encoding, entities or backslash escapes, and in one
- * of these within another. A secret of less than 8 characters is hidden where it is a whole word in
- * its own case, one of less than 4 nowhere.
+ * of these within another. A secret of less than 8 characters is hidden only as a whole word in its
+ * own case, one of less than 4 not at all.
  */
 export function hideSecrets(text: string, secrets: readonly Secret[]): string {
   return hiderOf(secrets)(text);
@@ -45,7 +48,7 @@ export function hideSecrets(text: string, secrets: readonly Secret[]): string {
 export function hiderOf(secrets: readonly Secret[]): Hide {
   const all = secrets.flatMap((secret) => needlesOf(secret.reveal()));
   if (all.length === 0) return (text) => text;
-  // One pattern for all: asking for each costs a walk through the text.
+  // One pattern for all secrets: a search for each would cost a pass through the text.
   const any = new RegExp(all.map(({text}) => RegExp.escape(text.slice(0, fewestOfCut))).join('|'));
   const fewest = Math.min(...all.map(({length}) => length));
   const needles = {all, any, fewest, hasWords: all.some(({word}) => word !== null)};
@@ -56,7 +59,7 @@ export function hiderOf(secrets: readonly Secret[]): Hide {
 }
 
 /**
- * Hides in the message of an error, in its stack and in its causes.
+ * Hides secrets in the message of an error, in its stack and in its causes.
  * @returns the same error, to be thrown
  */
 export function hideInError(error: unknown, hide: Hide): unknown {
@@ -71,15 +74,15 @@ export function hideInError(error: unknown, hide: Hide): unknown {
 interface Needle {
   /** Folded, as texts are when they are searched. */
   readonly text: string;
-  /** Of a short secret, which is then looked for in the text as it is. */
+  /** The pattern of a short secret, which is searched for in the text as it is; null for others. */
   readonly word: RegExp | null;
-  /** The fewest characters in which it is looked for. */
+  /** The fewest characters of a text in which it is searched for. */
   readonly length: number;
 }
 
 interface Needles {
   readonly all: readonly Needle[];
-  /** Found in each folded text that holds any of them, or the beginning of one. */
+  /** Matches each folded text that holds any of them, or the beginning of one. */
   readonly any: RegExp;
   readonly fewest: number;
   readonly hasWords: boolean;
@@ -90,7 +93,8 @@ function needlesOf(secret: string): Needle[] {
   if (folded.length < fewestHidden) return [];
   const length = Math.min(folded.length, secret.length, fewestInRun);
   if (folded.length < fewestAnywhere) return [{text: folded, word: toWord(secret), length}];
-  // Base64 in another case can be read by nobody, but by one who tries each case of each letter.
+  // Base64 in another case cannot be decoded without trying each case of each letter, so the folded
+  // base64 of the secret is a needle as well.
   const spelled = [
     secret.includes(' ') ? secret.replaceAll(' ', '+') : secret,
     ...listBase64(secret),
@@ -108,8 +112,8 @@ function toWord(secret: string): RegExp {
 }
 
 /**
- * The characters of base64 that hold nothing but the secret, in each way in which it can be set in
- * a longer text.
+ * The base64 characters that encode nothing but the secret, for each of the three offsets at which
+ * it can occur in a longer text.
  */
 function listBase64(secret: string): string[] {
   return [0, 1, 2].flatMap((before) => {
@@ -122,7 +126,7 @@ function listBase64(secret: string): string[] {
 
 /**
  * A longer text is searched in pieces, so that its views fit into memory; pieces overlap by more
- * than a disguise takes.
+ * than an encoded secret occupies.
  */
 const pieceLength = 262_144;
 const overlap = 16_384;
@@ -142,7 +146,7 @@ interface Range {
   readonly end: number;
 }
 
-/** One search for the secrets in a text, and in all that it can be read as. */
+/** One search for the secrets in a text, and in everything that it can be decoded to. */
 class Search {
   readonly #needles: Needles;
   /** The least depth at which each text was searched. */
@@ -168,7 +172,8 @@ class Search {
     const folded = fold(dense);
     if (any.test(folded.text)) this.#match(view, folded);
     if (depth === deepest) return;
-    // A short secret is a word, and words are known by the blanks between them.
+    // A short secret is found as a word, by the blanks around it, so the view with blanks is read,
+    // too.
     for (const from of hasWords ? [view, dense] : [dense])
       for (const read of [readEntities, readPercents, readBackslashes]) {
         const next = read(from);
@@ -202,7 +207,7 @@ class Search {
   }
 }
 
-/** Whether a text was cut here by us, or ends; half an escape may stand before that. */
+/** Whether we cut the text here, or it ends here; half an escape may come before that. */
 function isCut(text: string, at: number): boolean {
   const most = 12;
   const isNearEnd = text.length - at < most;
@@ -232,7 +237,7 @@ interface View {
   readonly ends: Int32Array;
 }
 
-/** The first view of a text: itself. */
+/** The first view of a text: the text itself. */
 function toView(text: string): View {
   const starts = new Int32Array(text.length);
   const ends = new Int32Array(text.length);
@@ -245,12 +250,12 @@ function toView(text: string): View {
 
 const asciiBlanks = /[\0-\x20\x7f]+/g;
 const blank = /[\p{C}\p{Z}\s\p{Default_Ignorable_Code_Point}]/u;
-/** ASCII in the width of Chinese characters. */
+/** ASCII characters in full width, as in Chinese text. */
 const wide = /[\uff01-\uff5e]/;
 const marks = /[\p{M}\p{C}\p{Z}\p{Default_Ignorable_Code_Point}]/gu;
 const beyondAscii = /[^\0-\x7f]/;
 
-/** Without blanks, control characters and characters that nobody sees; wide letters made narrow. */
+/** Removes blanks, control characters and invisible characters, and makes wide letters narrow. */
 function dropBlanks(view: View): View {
   if (!beyondAscii.test(view.text)) return replaceEach(view, asciiBlanks, () => '');
   if (!blank.test(view.text) && !wide.test(view.text)) return view;
@@ -260,13 +265,13 @@ function dropBlanks(view: View): View {
   });
 }
 
-/** Without the differences of upper and lower case, of forms of a character, and of accents. */
+/** Removes the differences of upper and lower case, of forms of a character, and of accents. */
 function fold(view: View): View {
   if (!beyondAscii.test(view.text)) return {...view, text: view.text.toLowerCase()};
   return mapEach(view, (char, code) => (code < 0x80 ? char.toLowerCase() : foldLetter(char)));
 }
 
-/** A capital sharp s is its own upper case, unlike the small one: lower case comes first. */
+/** Lower case is applied first: a capital sharp s is its own upper case, unlike the small one. */
 function foldLetter(char: string): string {
   const upper = char.toLowerCase().toUpperCase();
   return upper.normalize('NFKD').replaceAll(marks, '').toLowerCase();
@@ -311,7 +316,7 @@ function readBackslashes(view: View): View {
 }
 
 /**
- * The texts that a run of hexadecimal digits can be; bytes may be set apart by colons or dashes.
+ * The texts that a run of hexadecimal digits can encode; colons or dashes may separate the bytes.
  */
 function readHex(view: View, fewest: number): View[] {
   return findRuns(view, '0-9A-Fa-f:-', 2 * fewest).flatMap(({0: digits, index}) => {
@@ -328,8 +333,8 @@ function readHex(view: View, fewest: number): View[] {
 }
 
 /**
- * The texts that a run of base64 can be, of either alphabet: it may begin at any of four
- * characters.
+ * The texts that a run of base64 can encode, in either alphabet: the encoded text may begin at any
+ * of four characters.
  */
 function readBase64(view: View, fewest: number): View[] {
   return findRuns(view, 'A-Za-z0-9+/_-', Math.ceil((4 * fewest) / 3)).flatMap(
@@ -347,7 +352,8 @@ function readBase64(view: View, fewest: number): View[] {
 }
 
 /**
- * Asked at the beginning of a run alone, so that many short runs cost no more than their length.
+ * Finds the long runs of some characters. A match begins only at the beginning of a run, so that
+ * many short runs cost no more than their length.
  */
 function findRuns({text}: View, characters: string, fewest: number): RegExpExecArray[] {
   const run = new RegExp(`(?<![${characters}])[${characters}]{${fewest},}=*`, 'g');
@@ -361,7 +367,7 @@ interface Bytes {
   readonly fewest: number;
 }
 
-/** The stretches of UTF-8 among some bytes that are long enough to matter. */
+/** The stretches of UTF-8 among some bytes that have at least `fewest` bytes. */
 function readBytes(view: View, {bytes, placeOf, fewest}: Bytes): View[] {
   const views: View[] = [];
   let from = 0;
@@ -388,7 +394,7 @@ function readBytes(view: View, {bytes, placeOf, fewest}: Bytes): View[] {
   return views;
 }
 
-/** The number of bytes of the character that begins here; 0 where none does. */
+/** The number of bytes of the character that begins here; 0 if none does. */
 function lengthOfUtf8(bytes: ArrayLike<number>, at: number): number {
   const first = bytes[at] ?? 0;
   if (first < 0x80) return 1;
@@ -398,8 +404,8 @@ function lengthOfUtf8(bytes: ArrayLike<number>, at: number): number {
 }
 
 /**
- * Bytes of UTF-8 that stand in a text as one character each, made into the characters that they
- * are.
+ * Merges bytes of UTF-8, each of which is one character of the text, into the characters that they
+ * encode.
  */
 function mergeUtf8(view: View): View {
   if (!/[\u00c2-\u00f4][\u0080-\u00bf]/.test(view.text)) return view;
@@ -425,7 +431,7 @@ function mapEach(view: View, map: (character: string, code: number) => string): 
   return made.end();
 }
 
-/** With the escapes of one kind replaced by what they mean. */
+/** Replaces the escapes of one kind by the characters that they mean. */
 function readEach(view: View, pattern: RegExp, read: (match: RegExpExecArray) => string): View {
   return mergeUtf8(replaceEach(view, pattern, read));
 }
@@ -447,7 +453,7 @@ function replaceEach(
   return made.end();
 }
 
-/** A view under way, made of pieces of another one. */
+/** A view that is being made of pieces of another one. */
 class Making {
   readonly #from: View;
   readonly #pieces: string[] = [];

@@ -1,12 +1,12 @@
-// How long a sweep or a change is certainly ours. Postgres alone decides the owner; this process
-// may count on less time than that, never on more. So the time counts from before the claim or the
-// renewal was asked for.
-// An owner that is known to be gone loses its leases at once. A process number proves nothing: it
+// How long a sweep or a change certainly belongs to this process. Postgres alone decides the owner;
+// this process may assume less time than that, never more. So the time counts from before the claim
+// or the renewal was requested.
+// An owner that has certainly ended loses its leases at once. A process number proves nothing: it
 // means another process in another container, and after a while on the same machine. So each
-// process keeps a socket of a random name in the abstract namespace of Linux, which no file stands
-// for. The kernel closes it when the last thread of the process ends, and never before; a process
-// that is stopped or suspended keeps it. Whoever connects to the name in the same network namespace
-// of the same running kernel, and is refused, has the kernel's word that the holder is gone.
+// process keeps a socket with a random name in the abstract namespace of Linux, which has no file.
+// The kernel closes it when the last thread of the process ends, and never before; a process that
+// is stopped or suspended keeps it. If a connection to the name is refused, in the same network
+// namespace of the same running kernel, the kernel has confirmed that the holder has ended.
 
 import {createHash, randomBytes} from 'node:crypto';
 import {once} from 'node:events';
@@ -15,15 +15,16 @@ import {connect, createServer} from 'node:net';
 import {hostname} from 'node:os';
 
 /**
- * Clocks to measure a lease by, in milliseconds; the one that went furthest counts. The monotonic
- * clock stands still while the machine is suspended; the wall clock may be set back.
+ * Clocks that measure a lease, in milliseconds; the one that advanced most counts. The monotonic
+ * clock stops while the machine is suspended; the wall clock may be set back.
  */
 export type Clocks = () => readonly number[];
 
 export const machineClocks: Clocks = () => [performance.now(), Date.now()];
 
 /**
- * Whether less than `ms` has passed by each of the clocks. @param since - the clocks' readings then
+ * Whether less than `ms` has passed by each of the clocks.
+ * @param since - the clocks' readings at the beginning
  */
 export function isWithin(clocks: Clocks, since: readonly number[], ms: number): boolean {
   return clocks().every((now, at) => now - (since[at] ?? 0) < ms);
@@ -36,7 +37,7 @@ export class Lease {
   readonly #lost = new AbortController();
   #since: readonly number[];
 
-  /** @param since - the clocks' readings before the claim was asked for */
+  /** @param since - the clocks' readings before the claim was requested */
   constructor(
     clocks: Clocks,
     {since, leaseMs}: {readonly since: readonly number[]; readonly leaseMs: number},
@@ -46,7 +47,7 @@ export class Lease {
     this.#leaseMs = leaseMs;
   }
 
-  /** Aborted when the database has said that the lease is no longer ours. */
+  /** Aborted when the database has reported that the lease is no longer ours. */
   get lost(): AbortSignal {
     return this.#lost.signal;
   }
@@ -56,7 +57,7 @@ export class Lease {
     return !this.#lost.signal.aborted && isWithin(this.#clocks, this.#since, this.#leaseMs);
   }
 
-  /** @param since - the clocks' readings before the renewal was asked for */
+  /** @param since - the clocks' readings before the renewal was requested */
   renew(since: readonly number[]): void {
     this.#since = this.#since.map((held, at) => Math.max(held, since[at] ?? held));
   }
@@ -75,13 +76,13 @@ const everySoOften: Every = (ms, work) => {
   return () => clearInterval(timer);
 };
 
-/** The terms that leases are taken on. */
+/** The terms of some leases. */
 interface LeaseTerms<T> {
   readonly leaseMs: number;
   readonly clocks: Clocks;
   /**
-   * Asks the database to keep things ours for longer.
-   * @returns whether each was still ours; null where the database cannot tell now
+   * Extends our leases of some things in the database.
+   * @returns whether each was still ours; null if the database cannot report that now
    */
   readonly renew: (things: readonly T[]) => Promise<readonly (boolean | null)[]>;
   /** The error that ends the work on a thing when its lease is lost. */
@@ -107,7 +108,7 @@ export class Leases<T> {
 
   /**
    * Holds the lease of a thing that was just claimed.
-   * @param since - the clocks' readings before the claim was asked for
+   * @param since - the clocks' readings before the claim was requested
    */
   hold(thing: T, since: readonly number[]): Lease {
     const {clocks, leaseMs} = this.#terms;
@@ -126,7 +127,7 @@ export class Leases<T> {
     this.#stop();
   }
 
-  // A failed renewal is no loss yet: the lease runs on as it was, the next renewal may succeed, and
+  // A failed renewal does not lose the lease: it stays as it was, the next renewal may succeed, and
   // writes meanwhile are fenced.
   async #renew(): Promise<void> {
     const {clocks, renew, toLoss} = this.#terms;
@@ -149,8 +150,8 @@ let own: Promise<string | null> | null = null;
 let place: Promise<string | null> | null = null;
 
 /**
- * The mark of this process: its place and the name of its socket, `PLACE.NAME`. Null where the
- * system has no such sockets: then nobody learns that the process is gone, and its leases run out.
+ * The mark of this process: its place and the name of its socket, `PLACE.NAME`. Null if the system
+ * has no such sockets: then no other process learns that this one has ended, and its leases expire.
  */
 export function markThisProcess(): Promise<string | null> {
   own ??= makeMark();
@@ -159,7 +160,7 @@ export function markThisProcess(): Promise<string | null> {
 
 /**
  * The network namespace of this process and the run of the kernel that it belongs to. The number of
- * a namespace is used again only when no socket of the old one is left. Null where it is not known.
+ * a namespace is used again only when no socket of the old one is left. Null if it is unknown.
  */
 export function findPlace(): Promise<string | null> {
   place ??= readPlace();
@@ -167,8 +168,9 @@ export function findPlace(): Promise<string | null> {
 }
 
 /**
- * Whether a process is certainly gone. Of one at another place nothing is known.
- * @param mark - as `markThisProcess` gives it
+ * Whether a process has certainly ended. For one at another place that is unknown, so the answer is
+ * false.
+ * @param mark - as `markThisProcess` returns it
  */
 export async function isHolderGone(mark: string): Promise<boolean> {
   const [at, name] = mark.split('.');
@@ -180,7 +182,7 @@ async function makeMark(): Promise<string | null> {
   const at = await findPlace();
   if (at === null) return null;
   const name = randomBytes(16).toString('base64url');
-  // Somebody who connects learns that the process is there, and no more.
+  // A client that connects learns that the process exists, and no more.
   const server = createServer((socket) => socket.destroy());
   server.unref();
   try {
@@ -204,7 +206,9 @@ async function readPlace(): Promise<string | null> {
   }
 }
 
-/** Any other error than that of a name without a socket leaves it open. */
+/**
+ * Whether no socket has the name, so that a connection is refused. Any other error proves nothing.
+ */
 function isRefused(name: string): Promise<boolean> {
   const {promise, resolve} = Promise.withResolvers<boolean>();
   const socket = connect(addressOf(name));

@@ -1,5 +1,6 @@
-// Second net under the rule that secrets are never handed to a logger: every line is searched for
-// the secrets that this process knows. (pino's redaction by path misses messages, causes, URLs.)
+// A second protection beside the rule that no code hands a secret to a logger: every line is
+// searched for the secrets that this process knows. (pino's redaction by path misses messages,
+// causes, URLs.)
 
 import {createRequire} from 'node:module';
 import {type DestinationStream, type Logger, pino} from 'pino';
@@ -12,8 +13,8 @@ import {toPrintable} from './text.ts';
 export type {Logger} from 'pino';
 
 /**
- * The page with cause and mend for each event that is logged at `warn` or `error`: of an alert
- * where one tells the same, else of a kind of error.
+ * The page with cause and fix for each event that is logged at `warn` or `error`: that of an alert,
+ * if one reports the same, otherwise that of a kind of error.
  */
 export const eventPages: Readonly<Record<string, string>> = {
   'account.stopped': 'A02',
@@ -59,7 +60,7 @@ interface LogOptions {
   readonly level: string;
   /** May grow: a token that is opened later is searched for from then on. */
   readonly secrets: readonly Secret[];
-  /** The stream for the lines; standard error unless told otherwise. */
+  /** The stream for the lines; standard error by default. */
   readonly destination?: DestinationStream;
   /** Readable lines for a person instead of JSON. */
   readonly isPretty?: boolean;
@@ -84,7 +85,7 @@ export function createLogger(options: LogOptions): Logger {
 
 const warnLevel = 40;
 
-/** Only events of problems have a page; a line may bring a number of its own. */
+/** Only events of problems have a page; a line may have its own number instead. */
 function addPage(facts: object, level: number): {readonly docs?: string} {
   if (level < warnLevel || !('event' in facts)) return {};
   const docs = eventPages[String(facts.event)];
@@ -93,7 +94,7 @@ function addPage(facts: object, level: number): {readonly docs?: string} {
 
 function chooseDestination(isPretty: boolean): DestinationStream {
   if (!isPretty) return pino.destination({dest: 2, sync: true});
-  // Loaded for a person alone: it brings thirty files along.
+  // Loaded only for lines that a person reads: it loads thirty files.
   const pretty: typeof pinoPretty = createRequire(import.meta.url)('pino-pretty');
   return pretty({
     destination: 2,
@@ -103,7 +104,7 @@ function chooseDestination(isPretty: boolean): DestinationStream {
   });
 }
 
-/** Makes the texts in a line of JSON printable, for the reader who prints them. */
+/** Makes the texts in a line of JSON printable, for the formatter that prints them. */
 function printTexts(line: string): string {
   const readable = JSON.parse(line, (_name, value) =>
     typeof value === 'string' ? toPrintable(value) : value,

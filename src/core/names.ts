@@ -1,5 +1,5 @@
-// Names as a person types them: what one may be, and which known one was probably meant; and the
-// names of roles and of the usual outside system.
+// Names as a person types them: which are valid, and which known name was probably meant. Also the
+// names of roles and of the default outside system.
 
 import {closest, distance} from 'fastest-levenshtein';
 import {UsageError} from './errors.ts';
@@ -8,8 +8,8 @@ import {UsageError} from './errors.ts';
 export const demoName = 'demo';
 
 /**
- * The name of a key, a rule or a subscriber. `application_name` shows it with a few letters more,
- * and holds 63 bytes.
+ * The name of a key, a rule or a subscriber. `application_name` holds 63 bytes, and shows the name
+ * with a few more letters.
  */
 export const shortName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,49}$/;
 
@@ -17,18 +17,15 @@ export const shortNameText =
   'expected a name of up to 50 letters, digits, dots, underscores and hyphens';
 
 /**
- * @throws {UsageError} nothing can be called so. @param place - where the name was given:
- * `keys add`
+ * @param place - where the name was given: `keys add`
+ * @throws {UsageError} the name is invalid
  */
 export function checkShortName(name: string, place: string): void {
   if (!shortName.test(name))
     throw new UsageError(`${place}: ${shortNameText}, got ${JSON.stringify(name)}`);
 }
 
-/**
- * Whether a text is the host of an address alone. Its port stands beside it, but for that of the
- * scheme.
- */
+/** Whether a text is only the host of an address, with or without a port. */
 export function isHost(text: string): boolean {
   return ['https', 'http'].some((scheme) => {
     const address = `${scheme}://${text}`;
@@ -36,20 +33,21 @@ export function isHost(text: string): boolean {
   });
 }
 
-/** Whether a text is one address of e-mail: a comma would be several, an end of line a header. */
+/**
+ * Whether a text is one e-mail address: a comma would separate several, and a line end would begin
+ * a header.
+ */
 export function isMailbox(text: string): boolean {
   return /^[^\s@,;<>"()\p{Cc}]+@[^\s@,;<>"()\p{Cc}]+$/u.test(text);
 }
 
-/**
- * ` (did you mean jobs?)` where one of the known words is close to what was typed, else nothing.
- */
+/** ` (did you mean jobs?)` if a known word is close to the typed one, otherwise an empty text. */
 export function nearest(typed: string, known: readonly string[]): string {
   const near = nearestOf(typed, known);
   return near === null ? '' : ` (did you mean ${near}?)`;
 }
 
-/** The known word that is close to what was typed; null where none is. */
+/** The known word that is close to the typed one; null if none is. */
 export function nearestOf(typed: string, known: readonly string[]): string | null {
   if (known.length === 0) return null;
   const spelled = new Map(known.map((word) => [word.toLowerCase(), word]));
@@ -96,7 +94,8 @@ const common: ReadonlyMap<string, string> = new Map([
 export function isTimeZone(name: string): boolean {
   if (name === 'UTC') return true;
   if (!/^[A-Za-z_]+\/\S+$/.test(name)) return false;
-  // The list has one name of each zone. It is at hand, and a first format costs 15 ms of CPU.
+  // The list has one name of each zone. It is checked first, because a first format costs 15 ms of
+  // CPU.
   if (Intl.supportedValuesOf('timeZone').includes(name)) return true;
   try {
     new Intl.DateTimeFormat('en', {timeZone: name});
@@ -121,8 +120,7 @@ export function suggestTimeZone(name: string): string | null {
 }
 
 /**
- * The words of an error for a zone that is none: what was expected, and which zone was probably
- * meant.
+ * The words of an error for an invalid zone: what was expected, and which zone was probably meant.
  */
 export function expectTimeZone(name: string): string {
   const meant = suggestTimeZone(name);
@@ -142,7 +140,7 @@ function findNearest(word: string, zones: readonly string[]): string | null {
   return isNear ? (spelled.get(near) ?? null) : null;
 }
 
-/** What a person or a system may do, each role what the one before it may. */
+/** The roles of a person or a system: each may do everything that the one before it may. */
 export const roles = ['viewer', 'operator', 'admin'] as const;
 
 export type Role = (typeof roles)[number];

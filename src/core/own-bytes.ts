@@ -5,20 +5,20 @@
 
 /** Smaller pieces stay with the C library anyway. */
 const leastKept = 128 * 1024;
-/** For each thread. */
+/** The most bytes that each thread keeps. */
 const mostKept = 8 * 1024 * 1024;
 
 const kept: ArrayBuffer[] = [];
 let keptBytes = 0;
 
 /**
- * Bytes that nothing else sees, with anything in them, of memory that may have been freed before.
+ * Bytes that no other code sees, with undefined content: their memory may have been used before.
  */
 export function takeBytes(length: number): Buffer<ArrayBuffer> {
   if (length < leastKept) return Buffer.allocUnsafeSlow(length);
   const at = kept.findIndex(({byteLength}) => length <= byteLength && byteLength <= 2 * length);
   const [memory] = at === -1 ? [] : kept.splice(at, 1);
-  // In steps, so that a body that is a little larger than the one before fits where that was.
+  // The size is rounded up, so that a slightly larger body fits into the same memory later.
   if (memory === undefined)
     return Buffer.allocUnsafeSlow(Math.ceil(length / leastKept) * leastKept).subarray(0, length);
   keptBytes -= memory.byteLength;
@@ -26,10 +26,10 @@ export function takeBytes(length: number): Buffer<ArrayBuffer> {
 }
 
 /**
- * The same bytes in memory that was used before; theirs is freed, and they are empty. A collector
- * that meets a new large piece with every answer looks at all that lives twice as often, which
- * costs more than copying.
- * @param bytes - that nothing else sees
+ * Copies the bytes into memory that was used before, and frees their own memory: the given bytes
+ * are empty then. If every answer brings a new large piece, the garbage collector scans all live
+ * objects twice as often, which costs more than copying.
+ * @param bytes - that no other code sees
  */
 export function moveBytes(bytes: Buffer): Buffer {
   const {buffer, byteLength} = bytes;
@@ -41,12 +41,11 @@ export function moveBytes(bytes: Buffer): Buffer {
 }
 
 /**
- * Takes the memory of bytes back at once, without waiting for a collection: hundreds of megabytes
- * can wait for one, and each then looks at all that lives. Afterwards the bytes, and all views of
- * their memory, are empty.
- * @param bytes - needed no more, nor any other view of their memory. Bytes of Node's pool, which
- *   are less than half of it,
- *   stay as they are
+ * Takes back the memory of bytes at once, to keep or to free it, without waiting for a garbage
+ * collection: hundreds of megabytes can wait for one, and each scans all live objects. Afterwards
+ * the bytes, and all views of their memory, are empty.
+ * @param bytes - neither they nor any other view of their memory may be needed any more. Bytes of
+ *   Node's pool, which are less than half of it, stay as they are
  */
 export function freeBytes({buffer, byteLength}: Uint8Array): void {
   const mayBePooled = byteLength < buffer.byteLength && byteLength < Buffer.poolSize / 2;

@@ -82,7 +82,10 @@ export function listCodeSections(): readonly CodeSection[] {
   return sections;
 }
 
-/** @param word - a code, in any case @returns null where there is no such code */
+/**
+ * @param word - a code, in any case
+ * @returns null if there is no such code
+ */
 export function findCodeSection(word: string): CodeSection | null {
   if (!isCode(word)) return null;
   const wanted = word.toUpperCase();

@@ -23,13 +23,13 @@ export interface ClusterAddress {
   readonly isTls: boolean;
 }
 
-/** Some sentinels, which name the primary of the moment. */
+/** Some sentinels, which name the current primary. */
 export interface SentinelAddress {
   readonly kind: 'sentinel';
   readonly servers: readonly RedisServer[];
   /** The login at the primary. */
   readonly login: RedisLogin | null;
-  /** The login at the sentinels, which have users of their own. */
+  /** The login at the sentinels, which have separate users. */
   readonly sentinelLogin: RedisLogin | null;
   readonly isTls: boolean;
   /** The name that the sentinels have for the primary and its replicas. */
@@ -37,7 +37,7 @@ export interface SentinelAddress {
   readonly database: number;
 }
 
-/** A client reads the address of one server itself. */
+/** The Redis client itself parses the address of a single server. */
 export type RedisAddress =
   | {readonly kind: 'single'; readonly url: string}
   | ClusterAddress
@@ -75,8 +75,8 @@ export function parseRedisAddress(text: string): RedisAddress {
 }
 
 /**
- * A text that only looks like an address would be found out by the client alone, with an error that
- * tells no setting.
+ * Checks the address: otherwise only the client would find it invalid, with an error that names no
+ * setting.
  */
 function readSingle(url: string): RedisAddress {
   const parsed = URL.canParse(url) ? new URL(url) : null;
@@ -112,7 +112,7 @@ function readSentinel(text: string): SentinelAddress {
   };
 }
 
-/** Not by `URL`, which knows no list of hosts. */
+/** Does not use `URL`, which does not know lists of hosts. */
 function readParts(text: string, kind: keyof typeof forms): Parts {
   const parts = /^(rediss?)-\w+:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(
     text,
@@ -154,7 +154,7 @@ function readSentinelLogin(query: string): RedisLogin | null {
   return {user, password: new Secret(password)};
 }
 
-/** @returns null where the text is not encoded as in an address */
+/** @returns null if the text is not encoded as in an address */
 function decode(text: string): string | null {
   try {
     return decodeURIComponent(text);

@@ -2,11 +2,11 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 
-/** How a part of a worker fares, in milliseconds before now. */
+/** The state of one part of a worker; times are milliseconds before now. */
 export interface PulseReading {
   /** Since its last good round; before the first one, since the part was made. */
   readonly goodAgoMs: number;
-  /** Since the round under way began; null where none is. */
+  /** Since the round in progress began; null if there is none. */
   readonly begunAgoMs: number | null;
   /** Why the last round failed; null after a good one. */
   readonly error: string | null;
@@ -14,7 +14,7 @@ export interface PulseReading {
 
 /** The heartbeat of one part of a worker: its rounds are good, fail, or do not end. */
 export class Pulse {
-  /** Milliseconds that only grow. */
+  /** A clock in milliseconds that never goes back. */
   readonly now: () => number;
   #goodAt: number;
   #begunAt: number | null = null;
@@ -58,7 +58,7 @@ export class Pulse {
 
 /** Work that is done again and again beside other work. */
 interface RoundsPlan {
-  /** From the beginning of a round to that of the next one, at least. */
+  /** The least time from the beginning of one round to that of the next one. */
   readonly everyMs: number;
   readonly pulse: Pulse;
   readonly work: (signal: AbortSignal) => Promise<void>;
@@ -69,8 +69,8 @@ interface RoundsPlan {
 const stopMs = 3_000;
 
 /**
- * The rounds of one part of a worker: never two at once, and whoever begins one does not wait for
- * it.
+ * The rounds of one part of a worker: never two at once, and the caller that begins one does not
+ * wait for it.
  */
 export class Rounds {
   readonly #plan: RoundsPlan;
@@ -83,8 +83,8 @@ export class Rounds {
   }
 
   /**
-   * Begins a round, unless one is under way or was begun a moment ago. Never fails, and waits for
-   * nothing.
+   * Begins a round, unless one is in progress, one began less than `everyMs` ago, or the rounds
+   * were stopped. It never throws, and does not wait.
    */
   begin(): void {
     const {everyMs, pulse, work, onFailure} = this.#plan;
@@ -101,12 +101,14 @@ export class Rounds {
       });
   }
 
-  /** Resolves when no round is under way. */
+  /** Resolves when no round is in progress. */
   async settled(): Promise<void> {
     await this.#round;
   }
 
-  /** Ends the round under way within seconds, and begins no other one. */
+  /**
+   * Aborts the round in progress, waits a few seconds at most for its end, and begins no other one.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('shutdown'));
     await Promise.race([this.#round, wait(stopMs, undefined, {ref: false})]);

@@ -1,6 +1,6 @@
 // Secrets in memory, in files, and tokens at rest: AES-256-GCM, with a key from outside the
-// database. A seal is bound to its account, so that a row copied over another one does not open; it
-// names its key, so that a wrong key is told from a damaged seal.
+// database. A seal is bound to its account, so that a row copied over another one does not open. It
+// names its key, so that a wrong key can be distinguished from a damaged seal.
 
 import {
   createCipheriv,
@@ -15,8 +15,8 @@ import {inspect} from 'node:util';
 import {FatalError, UsageError} from './errors.ts';
 
 /**
- * A text that no log, error or dump can print by accident; only `reveal` gives it, to the code that
- * sends it.
+ * A text that no log, error or dump can print by accident; only `reveal` returns it, to the code
+ * that sends it.
  */
 export class Secret {
   readonly #text: string;
@@ -44,7 +44,8 @@ export class Secret {
 
 /**
  * Reads a file that holds a secret.
- * @throws {UsageError} others may read it, or we may not. Windows tells no such thing of a file
+ * @throws {UsageError} others may read it; not checked on Windows, whose file modes do not show
+ *   that
  */
 export function readPrivateFile(path: string): string {
   const mode = statSync(path).mode & 0o777;
@@ -59,7 +60,7 @@ export function readPrivateFile(path: string): string {
 
 /** A key that seals and opens; dumps do not show it. */
 export interface SealingKey {
-  /** A short fingerprint: it tells keys apart and gives nothing away. */
+  /** A short fingerprint: it distinguishes keys and reveals nothing of them. */
   readonly id: string;
   readonly key: KeyObject;
 }
@@ -80,13 +81,13 @@ const cipher = 'aes-256-gcm';
 
 /**
  * Reads keys: base64 of 32 bytes each, separated by commas. The first seals, all open.
- * @throws {UsageError} one of them is none; its text is not repeated
+ * @throws {UsageError} one of them is invalid; its text is not quoted
  */
 export function parseKeys(text: string): SealingKey[] {
   return text.split(',').map((part, at) => {
     const given = part.trim();
     const bytes = Buffer.from(given, 'base64');
-    // Buffer.from skips what is no base64, and so would take half a key for one.
+    // Buffer.from skips characters that are not base64, and so would accept half a key.
     const isWhole = bytes.length === keyBytes && /^[A-Za-z0-9+/]{43}=?$/.test(given);
     if (!isWhole) {
       const place = at === 0 ? '' : ` as key ${at + 1}`;
@@ -113,8 +114,8 @@ export function seal(token: Secret, {id, key}: SealingKey, accountId: string): S
 
 /**
  * Opens the seal of an account's token.
- * @throws {FatalError} none of the keys sealed it, or it is damaged or of another account; nothing
- *   of it is told
+ * @throws {FatalError} none of the keys sealed it, or it is damaged or of another account; the
+ *   message shows nothing of it
  */
 export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: string): Secret {
   const used = keys.find(({id}) => id === sealed.keyId);
@@ -151,9 +152,9 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
 }
 
 /**
- * A mark that tells whether two processes have the same token; it gives nothing of it away.
- * @param salt - another one for each process that shows a mark, so that only a holder of the token
- *   can compare marks
+ * A mark that shows whether two processes have the same token; it reveals nothing of the token.
+ * @param salt - a different one for each process that shows a mark, so that only a holder of the
+ *   token can compare marks
  */
 export function markToken(token: Secret, salt: string): string {
   return createHmac('sha256', `fieldmirror token mark ${salt}`)
@@ -162,7 +163,7 @@ export function markToken(token: Secret, salt: string): string {
     .slice(0, 8);
 }
 
-/** The text that a seal is bound to, by the kind of what is sealed: none opens as another. */
+/** The text that a seal is bound to, by the kind of secret: none opens as one of another kind. */
 export const secretBounds = {
   accounts: (accountId: string) => accountId,
   alert_rules: (name: string) => `alert rule ${name}`,

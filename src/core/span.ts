@@ -1,5 +1,5 @@
-// Traces, for an operator who loads an SDK of OpenTelemetry before us; without one a call here
-// costs three microseconds and does nothing. docs/watching.md "Traces" lists the spans. An
+// Traces, for an operator who loads an OpenTelemetry SDK before Fieldmirror. Without one, a call
+// here costs three microseconds and does nothing. docs/watching.md "Traces" lists the spans. An
 // attribute is a name, a number or a count: never a value of a record, and no address with its
 // query.
 
@@ -8,14 +8,14 @@ import {type Attributes, SpanKind, SpanStatusCode, trace} from '@opentelemetry/a
 /** The five spans: a sweep has pages and batches, a page and a change have requests. */
 type SpanName = 'sweep' | 'page' | 'batch' | 'change' | 'request';
 
-/** Adds facts to a span that are known only later. */
+/** Adds facts to a span that become known only later. */
 export type Note = (more: Attributes) => void;
 
 const tracer = trace.getTracer('fieldmirror');
 
 /**
- * Does work within a span, which ends with it. An error is noted by its name alone: its message may
- * quote the service.
+ * Does work within a span, which ends with it. Only the name of an error is recorded: its message
+ * may quote the service.
  * @throws the error of the work
  */
 export async function inSpan<T>(

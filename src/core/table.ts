@@ -7,17 +7,17 @@ import {countColumns, foldWords} from './text.ts';
 interface TableLayout {
   /** Columns of numbers that are given as texts. */
   readonly numbers?: readonly number[];
-  /** The width that it must not pass, in columns of a terminal; null where there is none. */
+  /** The width that it must not exceed, in columns of a terminal; null for no limit. */
   readonly width?: number | null;
 }
 
-/** A word that is longer, such as an address, is broken where its column ends. */
+/** A longer word, such as an address, may be broken where its column ends. */
 const longestWord = 20;
 
 /**
- * Rows of a table for a person: numbers to the right, marks of tone as they are. Where the width is
- * too small for it, the widest texts are folded; where that is not enough, each row is a list of
- * its cells.
+ * Formats a table for a person: numbers are aligned to the right, marks of tone stay as they are.
+ * If the width is too small, the widest texts are folded. If that is not enough, each row becomes a
+ * list of its cells.
  */
 export function formatTable(
   head: readonly string[],
@@ -84,7 +84,7 @@ function formatRow(row: readonly string[], columns: readonly Column[]): string[]
   });
 }
 
-/** The columns as wide as there is room for; null where there is too little. */
+/** The columns, as wide as the room allows; null if there is too little. */
 function fitColumns(columns: readonly Column[], width: number): Column[] | null {
   const room = width - 1 - 3 * columns.length;
   const widthAt = (most: number) => (column: Column) =>
@@ -105,7 +105,9 @@ function widest(text: string): number {
   return text.split('\n').reduce((most, line) => Math.max(most, countColumns(line)), 0);
 }
 
-/** Breaks a cell between its words, and a word that is wider than the column wherever it ends. */
+/**
+ * Breaks a cell between its words, and a word that is wider than the column at the column's end.
+ */
 function foldCell(text: string, width: number): string {
   if (widest(text) <= width) return text;
   return text

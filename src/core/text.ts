@@ -1,21 +1,21 @@
-// Text on its way out: to a terminal, a shell, XML; and the terminal that a person looks at: how
-// wide it is, and what it understands. Nothing else writes to a terminal: names, notes, error words
-// and addresses come from elsewhere, and some characters are commands to it or turn what is read
-// around: U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028 ends one. A pipe
-// and a file have no width, and get each line whole.
+// Prepares text for a terminal, a shell or XML, and finds the width and the abilities of a
+// terminal. Only this file writes to a terminal. Names, notes, error messages and addresses come
+// from elsewhere. Some of their characters are commands to a terminal, or reverse what is read:
+// U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028 ends one. A pipe and a
+// file have no width, and get each line whole.
 
 import type {WriteStream} from 'node:tty';
 import {dropMarks, hasColours, paint} from './tone.ts';
 
 /**
- * Controls of C0 and C1, controls of direction, separators of lines and paragraphs; but for a new
- * line and a tab.
+ * Control characters of C0 and C1, control characters of direction, and separators of lines and
+ * paragraphs, except newline and tab.
  */
 const unsafe = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu;
 
 /**
- * The text with `\u202e` in place of signs that a terminal must not get. In JSON they are the same,
- * escaped.
+ * The text with an escape such as `\u202e` in place of each character that a terminal must not get.
+ * In JSON such an escape means the same character.
  */
 export function toPrintable(text: string): string {
   return text
@@ -26,24 +26,26 @@ export function toPrintable(text: string): string {
     );
 }
 
-/** A pattern, for us and for Postgres: what begins so is a formula to a spreadsheet. */
+/**
+ * A pattern for JavaScript and Postgres: a spreadsheet reads a text that begins so as a formula.
+ */
 export const formulaStart = '^[-=+@\\t\\r]';
 
-/** Writes the text that was asked for, to standard output. */
+/** Writes the requested text to standard output. */
 export function printOut(text: string): void {
   process.stdout.write(toPrintable(text));
 }
 
 /**
- * Writes whole lines for a person to standard output; to a terminal none that it would break, and
- * marked words in their colours where it has them.
+ * Writes whole lines for a person to standard output. If that is a terminal, the lines are folded
+ * to its width, and marked words are coloured if it shows colours.
  */
 export function printFolded(text: string): void {
   const folded = toWidth(toPrintable(text), process.stdout);
   process.stdout.write(hasColours(process.stdout) ? paint(folded) : dropMarks(folded));
 }
 
-/** Writes the whole lines that go beside it, to standard error, for a person as well. */
+/** Writes the whole lines that accompany the output to standard error, for a person as well. */
 export function printErr(text: string): void {
   process.stderr.write(toWidth(toPrintable(text), process.stderr));
 }
@@ -54,36 +56,35 @@ function toWidth(text: string, stream: TerminalStream): string {
 }
 
 /**
- * Names a step before it begins to take its time. On standard error: standard output holds results
- * alone.
- * @param step - `starting Postgres in .fieldmirror/postgres`
+ * Prints the name of a slow step before it begins. It goes to standard error, because standard
+ * output holds only results.
  */
 export function printStep(step: string): void {
   printErr(`${step} …\n`);
 }
 
 /**
- * Passes on what a line editor draws while a person types: it moves the cursor, and holds no text
- * but ours and the person's.
+ * Writes the output of a line editor unchanged while a person types: it moves the cursor, and holds
+ * no text but ours and the person's.
  */
 export function printKeystrokes(chunk: Uint8Array): void {
   process.stderr.write(chunk);
 }
 
 /**
- * At most so many characters of a text; the sign of what was left out also tells that a secret in
- * it may be cut.
+ * At most `most` characters of a text. The sign of omission also shows that a secret in the text
+ * may be cut.
  */
 export function shorten(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
-/** The text with a capital at its beginning. */
+/** The text with a capital first letter. */
 export function capitalise(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** A word as a shell takes it: `'import 4711'`. */
+/** A word, quoted for a shell: `'import 4711'`. */
 export function quoteWord(word: string): string {
   return /^[\w.-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
@@ -96,7 +97,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text as it stands in XML and HTML. */
+/** A text, escaped for XML and HTML. */
 export function escapeXml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
 }
@@ -104,19 +105,24 @@ export function escapeXml(text: string): string {
 // Numbers that name something: a record, a row, a change, a sweep. They are texts: a bigint of
 // Postgres may be more than a number of JavaScript holds.
 
-/** From 1 on, without zeros before it; of so many digits that every one is a bigint. */
+/**
+ * A number from 1 on, without leading zeros, with so few digits that it always fits into a bigint.
+ */
 export const idPattern = /^[1-9]\d{0,17}$/;
 
 export function isId(text: string): boolean {
   return idPattern.test(text);
 }
 
-/** What of a stream decides; standard output that is no terminal has none of it. */
+/**
+ * The properties of a stream that are checked; standard output has none of them if it is no
+ * terminal.
+ */
 type TerminalStream = Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
 
-/** A terminal that tells no width is as wide as those of old. */
+/** The width of a terminal that reports none. */
 const usualWidth = 80;
-/** Narrower ones get lines of this width: a word in each line helps nobody. */
+/** Narrower terminals get lines of this width: lines of one word each would not be readable. */
 const leastWidth = 40;
 
 /** Columns of a terminal; null for a pipe or a file. */
@@ -125,7 +131,10 @@ export function widthOf(stream: TerminalStream): number | null {
   return Math.max(leastWidth, stream.columns || usualWidth);
 }
 
-/** Whether something may be drawn in place: a dumb terminal shows the commands as signs. */
+/**
+ * Whether output can be updated in place: a dumb terminal shows the control sequences as
+ * characters.
+ */
 export function canDraw(
   stream: TerminalStream,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -133,7 +142,10 @@ export function canDraw(
   return stream.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** The lines of a text, none wider than the width, but where a single word is. */
+/**
+ * Folds the lines of a text to the width. A line stays wider if it is part of a table, or has a
+ * wider single word.
+ */
 export function fold(text: string, width: number): string {
   return text
     .split('\n')
@@ -155,7 +167,7 @@ function foldLine(line: string, width: number): string[] {
     ];
   const hanging = {width, first: indent, next: `${indent}    `};
   if (!isCommand.test(line)) return foldWords(line.trim(), hanging);
-  // A shell takes what is copied in one.
+  // With a backslash at each line end, a shell reads the copied lines as one command.
   const lines = foldWords(line.trim(), {...hanging, width: width - 2});
   return lines.map((each, at) => (at === lines.length - 1 ? each : `${each} \\`));
 }
@@ -167,7 +179,7 @@ interface Folding {
   readonly next: string;
 }
 
-/** Breaks a text where it has blanks; those within a line stay as they are. */
+/** Breaks a text at its blanks; blanks within a line stay as they are. */
 export function foldWords(text: string, {width, first, next}: Folding): string[] {
   const lines: string[] = [];
   let open = first;
@@ -193,7 +205,10 @@ const isPlain = /^[ -~]*$/;
 const wide =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}]/u;
 
-/** The columns that a text takes: two for a sign of East Asia, none for an accent or a mark. */
+/**
+ * The columns that a text occupies: two for an East Asian character or an emoji, none for an accent
+ * or a mark.
+ */
 export function countColumns(text: string): number {
   if (isPlain.test(text)) return text.length;
   let columns = 0;

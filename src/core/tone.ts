@@ -1,9 +1,9 @@
-// How things stand: the words for good and bad, and their colours at a terminal. A verb marks such
-// words; what is printed for a person is coloured once it is folded, where colours are shown.
+// The words for good and bad states, and their colours at a terminal. A command marks such words.
+// When a text for a person has been folded, its marked words are coloured, if colours are shown.
 
 import type {WriteStream} from 'node:tty';
 
-/** How a thing stands: well, under way, to be looked at, wrong, or over. */
+/** The state of a thing: good, in progress, to be checked, wrong, or anything else. */
 export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet';
 
 const tones: Readonly<Record<string, Tone>> = {
@@ -34,10 +34,10 @@ export function toneOf(state: string): Tone {
   return tones[state.replace('_', ' ')] ?? 'quiet';
 }
 
-/** What of a stream decides whether it shows colours. */
+/** The properties of a stream that decide whether it shows colours. */
 type ColourStream = Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>;
 
-/** Whether colours are shown: at no pipe, not where `NO_COLOR` is set, at no dumb terminal. */
+/** Whether colours are shown: not in a pipe, not if `NO_COLOR` is set, not at a dumb terminal. */
 export function hasColours(
   stream: ColourStream,
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -46,7 +46,7 @@ export function hasColours(
   return stream.isTTY === true && !refuses && stream.hasColors?.({...env}) === true;
 }
 
-/** The tones that have a colour. A mark is no character of Unicode's: no text needs it. */
+/** The tones that have a colour. A mark is a noncharacter of Unicode, so no text needs it. */
 const palette: readonly {readonly tone: Tone; readonly mark: string; readonly code: string}[] = [
   {tone: 'good', mark: '\ufdd0', code: '\u001b[32m'},
   {tone: 'warning', mark: '\ufdd1', code: '\u001b[33m'},
@@ -55,9 +55,9 @@ const palette: readonly {readonly tone: Tone; readonly mark: string; readonly co
 const colourEnd = '\u001b[39m';
 
 /**
- * Marks the words for how a thing stands, for a text that is printed for a person. What is cut or
- * folded keeps its colour, and the marks take no room.
- * @param tone - that of the state that the words name, where none is given
+ * Marks each word of a state, for a text that is printed for a person. So a word that is cut or
+ * folded keeps its colour; the marks occupy no columns.
+ * @param tone - by default, the tone of the state that the words name
  */
 export function inTone(words: string, tone: Tone = toneOf(words)): string {
   const mark = palette.find((each) => each.tone === tone)?.mark;

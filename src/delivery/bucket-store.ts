@@ -1,8 +1,8 @@
-// A bucket of S3-compatible storage as a target. Objects appear one by one there, so a snapshot is
-// one that has its manifest: that is written last, and removed first.
-// Requests have a signature, version 4: a keyed hash of method, path, query, headers and body, by
-// which the storage knows the sender and that nothing was altered. @see
-// https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
+// A bucket of S3-compatible storage as a target. Objects appear one by one there, so only a
+// snapshot with its manifest counts: the manifest is written last, and removed first.
+// Requests have a signature, version 4: a keyed hash of method, path, query, headers and body. By
+// it the storage recognises the sender, and checks that nothing was altered.
+// @see https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 
 import {createHash, createHmac} from 'node:crypto';
 import {createReadStream} from 'node:fs';
@@ -45,13 +45,13 @@ interface UnsignedRequest {
   readonly bodySha256: string;
   readonly region: string;
   readonly at: Date;
-  /** Further headers that are signed, by names in small letters. */
+  /** Further headers that are signed, by names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const algorithm = 'AWS4-HMAC-SHA256';
 
-/** The SHA-256 of a body without bytes. */
+/** The SHA-256 of an empty body. */
 export const emptySha256 = createHash('sha256').digest('hex');
 
 /** @returns all headers of the request, its signature among them */
@@ -92,7 +92,7 @@ export function signRequest(
   return {...signed, authorization: `${algorithm} ${told.join(',')}`};
 }
 
-/** In the order of names, with more escapes than a browser makes. */
+/** The query sorted by names, with more escapes than a browser makes. */
 function spellQuery(query: URLSearchParams): string {
   return [...query]
     .map(([name, value]) => `${spellWord(name)}=${spellWord(value)}`)
@@ -100,7 +100,7 @@ function spellQuery(query: URLSearchParams): string {
     .join('&');
 }
 
-/** A text of a query, as the signature and the request have it. */
+/** A text of a query, escaped as both the signature and the request need it. */
 function spellWord(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
@@ -108,13 +108,13 @@ function spellWord(text: string): string {
   );
 }
 
-/** What it takes to reach storage. */
+/** The keys and the rules for connections to storage. */
 export interface StorageAccess {
-  /** Null where none were given. */
+  /** Null if none were given. */
   readonly storageKeys: StorageKeys | null;
   readonly allowsHttp: boolean;
   readonly allowsLinkLocal: boolean;
-  /** Looks names up, in place of the system. */
+  /** Resolves host names, in place of the system. */
   readonly lookup?: LookupFunction;
 }
 
@@ -125,11 +125,13 @@ interface Answer {
 
 interface HeadedAnswer extends Answer {
   readonly retryAfter: string | undefined;
-  /** How far our clock is ahead of that of the storage; no number where it named no time. */
+  /**
+   * How far our clock is ahead of that of the storage; not a number if the storage sent no time.
+   */
   readonly aheadMs: number;
 }
 
-/** A body, and where it comes from: each try reads it again. */
+/** A body and its source: each try reads it again. */
 interface Body {
   readonly bytes: number;
   readonly sha256: string;
@@ -219,7 +221,7 @@ export class BucketStore implements Store {
     for (const file of manifestFirst) await this.#send('DELETE', `${name}/${file}`);
   }
 
-  /** The files of each snapshot, by its name: also of those that are not whole. */
+  /** The files of each snapshot, by its name; incomplete snapshots are included. */
   async #listObjects(): Promise<Map<string, string[]>> {
     const {XMLParser} = await import('fast-xml-parser');
     const isArray = (tag: string) => tag === 'Contents';
@@ -251,7 +253,7 @@ export class BucketStore implements Store {
   }
 
   /**
-   * Sends a request, and again while the storage is busy.
+   * Sends a request, and repeats it while the storage is busy.
    * @param key - below the prefix; '' for the bucket
    */
   async #send(
@@ -321,7 +323,10 @@ export class BucketStore implements Store {
     return `${this.#place} at ${this.#endpoint.host}`;
   }
 
-  /** Names the status and the code, never the words of the storage, which repeat the request. */
+  /**
+   * The error of a refused request. It names the status and the code, never the text of the
+   * storage, which repeats the request.
+   */
   #refusal(what: string, answer: HeadedAnswer): Error {
     const code = codeOf(answer);
     const got = code === null ? String(answer.status) : `${answer.status} ${code}`;
@@ -368,7 +373,7 @@ const nextSteps: Readonly<Record<string, string>> = {
 /** Storage refuses a signature that is some minutes old or of the future, by various codes. */
 const mostSkewMs = 300_000;
 
-/** What to do where a request was refused, and the two clocks differ; null where they do not. */
+/** Advice if a request was refused and the two clocks differ; otherwise null. */
 function adviseOnClock({status, aheadMs}: HeadedAnswer): string | null {
   const isRefused = status === 400 || status === 401 || status === 403;
   if (!isRefused || !(Math.abs(aheadMs) > mostSkewMs)) return null;
@@ -376,7 +381,7 @@ function adviseOnClock({status, aheadMs}: HeadedAnswer): string | null {
   return `${setClock}: it is ${formatDuration(Math.abs(aheadMs))} ${side} that of the storage`;
 }
 
-/** `NoSuchBucket`; null where the answer has no code. */
+/** `NoSuchBucket`; null if the answer has no code. */
 function codeOf({text}: Answer): string | null {
   return /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
 }

@@ -1,5 +1,6 @@
-// The delivery of the star to a target: claimed by a lease, written aside, published whole, noted.
-// The worker of `start` does it at the end of each certified night, and `deliver` by hand.
+// The delivery of the star to a target: claimed by a lease, written to a separate folder, published
+// whole, and noted. The worker of `start` delivers at the end of each certified night, and
+// `deliver` on request.
 
 import type pg from 'pg';
 import {pauseAfter} from '../core/back-off.ts';
@@ -26,11 +27,11 @@ export interface DeliveryDeps {
   readonly pool: pg.Pool;
   readonly storage: StorageAccess;
   readonly signal: AbortSignal;
-  /** Is told what is done next. */
+  /** Called with the name of each next step. */
   readonly onStep?: (target: string, step: string) => void;
 }
 
-/** What became of a delivery. */
+/** The result of a delivery. */
 export interface Delivered {
   readonly target: string;
   readonly place: string;
@@ -44,15 +45,19 @@ export interface Delivered {
 const leaseMs = 60_000;
 const backOff = {firstMs: 60_000, longestMs: 3_600_000};
 
-/** The row of the target has noted why, and when the next try is; no reader sees anything of it. */
+/**
+ * A failed delivery. The row of the target has the reason and the time of the next try; a reader of
+ * the target sees nothing of it.
+ */
 export interface Undelivered {
   readonly error: unknown;
 }
 
 /**
  * Delivers one snapshot to a target.
- * @returns null where another process delivers to it, or the warehouse may be a copy
- * @throws the error of the database where not even that could be noted; the reason of the signal
+ * @returns null if another process delivers to it, or the warehouse may be a copy
+ * @throws the error of the database if not even the failure could be noted; the reason of the
+ *   signal
  */
 export async function deliverTo(
   deps: DeliveryDeps,
@@ -134,7 +139,10 @@ function openStore(target: TargetSetting, storage: StorageAccess): Store {
   return new FolderStore(target.place);
 }
 
-/** Asked right before something becomes visible: a process that was suspended may be too late. */
+/**
+ * Checks the lease right before something becomes visible: a process that was suspended may be too
+ * late.
+ */
 async function expectOurs(pool: pg.Pool, claimed: ClaimedTarget, step: string): Promise<void> {
   if (await renewTarget(pool, claimed, {leaseMs, step})) return;
   throw lossOf(claimed.name);
@@ -145,7 +153,8 @@ function lossOf(name: string): RetryableError {
 }
 
 /**
- * Never back: a process that was too late all the same does not hide a newer snapshot.
+ * Makes `latest.json` name the snapshot, unless it names a newer one: a process that was too late
+ * must not hide that.
  * @returns the name that `latest.json` has from now on
  */
 async function pointAhead(store: Store, snapshot: Snapshot): Promise<string> {
@@ -183,7 +192,7 @@ async function removeOld(
 
 const lookEveryMs = 30_000;
 
-/** The part of a worker that delivers each night that is complete. */
+/** The part of a worker that delivers each complete night. */
 export function makeDeliveryRounds(
   {pool, storage, log}: Pick<DeliveryDeps, 'pool' | 'storage'> & {readonly log: Logger},
   pulse: Pulse,
@@ -203,7 +212,7 @@ export function makeDeliveryRounds(
   return new Rounds({everyMs: lookEveryMs, pulse, work, onFailure});
 }
 
-/** A target that fails is noted, and holds up no other one. */
+/** Delivers to one target. A failure is noted, and does not hold up other targets. */
 async function deliverNight(deps: DeliveryDeps, name: string, log: Logger): Promise<void> {
   const begunAt = performance.now();
   const outcome = await deliverTo(deps, name);

@@ -92,7 +92,7 @@ export class FolderStore implements Store {
   }
 }
 
-/** An error of the file system, with the folder and what to do. */
+/** An error of the file system, with the folder and the next step. */
 export function explainFolder(folder: string, cause: unknown): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
   if (code === null || !/^E[A-Z]+$/.test(code)) return cause;

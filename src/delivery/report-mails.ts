@@ -1,8 +1,9 @@
-// Which weekly reports are due, for mails and for files; and the report on its way to the addresses
-// of its lists: rows of sync.report_mails. A report is made once for a list, an account and a week,
-// when its time has come, and is kept as it is until each address has it; its figures are kept with
-// it, so that the next report to that list says what was restated since. It is sent at least once,
-// and not twice unless a worker is lost between the mail server's answer and its note.
+// The weekly reports that are due, for mails and for files, and the mails of reports to the
+// addresses of a list: rows of sync.report_mails. A report is made once for a list, an account and
+// a week, when its time has come. It is stored unchanged until each address has it. Its figures are
+// stored with it, so that the next report to that list shows what was restated since. It is sent at
+// least once. It is sent twice only if a worker is lost between the mail server's answer and the
+// note of it.
 
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
@@ -22,7 +23,7 @@ import {renderReportMail} from '../star/report-mail.ts';
 
 /** A weekly report that is due. */
 export interface DueReport {
-  /** The list of addresses that gets it; empty: it goes into a file. */
+  /** The list of addresses that gets it; if empty, it goes into a file. */
   readonly list: string;
   readonly accountId: string;
   readonly account: string;
@@ -46,13 +47,13 @@ const byMail: ReportKind = {
   accountIds: null,
 };
 
-/** Where nothing was made for longer, no earlier reports are. */
+/** If no report was made for longer, earlier reports are left out. */
 const mostWeeks = 4;
 
 /**
- * The reports whose day and time have come, by the zone of their account: once its jobs are proven
- * complete within a day. Of each list that has had one, also those of weeks that nobody made, the
- * earliest first. None in a copy of the warehouse.
+ * The reports whose day and time have come, by the zone of their account, and whose account has its
+ * jobs proven complete within a day. If a list has had a report, those of missed weeks are
+ * included, the earliest first. None in a copy of the warehouse.
  */
 async function listDueReports(
   db: Queryable,
@@ -83,8 +84,8 @@ async function listDueReports(
 }
 
 /**
- * Makes the mails of a report, one for each address of its list, and keeps its figures.
- * @returns how many; 0 where another worker has made them
+ * Makes the mails of a report, one for each address of its list, and stores its figures.
+ * @returns how many; 0 if another worker has made them
  */
 async function makeReportMails(
   {pool, consoleUrl}: Pick<ReportDeps, 'pool' | 'consoleUrl'>,
@@ -120,7 +121,10 @@ interface ReportMail extends SendClaim {
   readonly subject: string;
   readonly text: string;
   readonly html: string;
-  /** Whether the worker before this one was lost while it sent: the address may have it already. */
+  /**
+   * Whether the worker before this one was lost while it sent: the address may have the mail
+   * already.
+   */
   readonly isRepeat: boolean;
 }
 
@@ -145,13 +149,16 @@ async function claimReportMails(db: Queryable, limit: number): Promise<ReportMai
 
 const noBody = 'body_text = NULL, body_html = NULL, lease_until = NULL';
 
-/** The mail server took it. @returns whether it was still ours */
+/**
+ * Notes that the mail server accepted a mail.
+ * @returns whether the mail was still ours
+ */
 async function noteReportSent(db: Queryable, mail: ReportMail): Promise<boolean> {
   const changes = `state = 'sent', sent_at = now(), last_error = NULL, ${noBody}`;
   return await noteClaim(db, reportQueue, mail, changes);
 }
 
-/** The mail server did not take it: it is due again later, or given up. */
+/** Notes that the mail server did not accept a mail: it is due again later, or given up. */
 async function noteReportFailed(
   db: Queryable,
   mail: ReportMail,
@@ -170,14 +177,14 @@ interface ReportDeps extends Omit<SendMeans, 'keys'> {
   readonly log: Logger;
   /** The mail server; null: mails wait for a worker that has one. */
   readonly smtpUrl: Secret | null;
-  /** The address of the console that people use; null: mails lead nowhere. */
+  /** The address of the console that people use; null: mails have no links. */
   readonly consoleUrl: URL | null;
   readonly signal?: AbortSignal;
-  /** Is told after each report that was made, and each few mails that were tried. */
+  /** Called after each report that was made, and after each few mails that were tried. */
   readonly onDone?: () => void;
 }
 
-/** Mail servers take few connections of one sender. */
+/** Mail servers accept few connections of one sender. */
 const atOnce = 4;
 const backOff = {firstMs: 60_000, longestMs: 7_200_000};
 /** About a week of tries: then the next report is due. */

@@ -1,5 +1,5 @@
-// One snapshot of the star as files in a folder: each table as Parquet, and a manifest by which a
-// reader can check that it has loaded all of them. The same rows give the same bytes.
+// One snapshot of the star as files in a folder: each table as Parquet, and a manifest. By the
+// manifest, a reader checks that it has loaded all of them. The same rows give the same bytes.
 
 import {createHash} from 'node:crypto';
 import {open, writeFile} from 'node:fs/promises';
@@ -23,7 +23,7 @@ export interface SnapshotFile {
 interface SnapshotTable extends SnapshotFile {
   readonly table: string;
   readonly rows: number;
-  /** The columns that tell one row from another; the rows are in their order. */
+  /** The columns that identify a row; the rows are in their order. */
   readonly key: readonly string[];
   /** Sums of the columns of exact numbers, as texts, so that no digit is lost. */
   readonly sums: Readonly<Record<string, string>>;
@@ -42,7 +42,7 @@ interface Certificate {
   readonly startedAt: string;
   readonly endedAt: string;
   readonly records: number;
-  /** What the proof is based on, as sync.sweeps has it. */
+  /** The basis of the proof, as stored in sync.sweeps. */
   readonly evidence: unknown;
 }
 
@@ -66,14 +66,14 @@ interface Manifest {
 
 /** A snapshot whose files are written. */
 export interface Snapshot {
-  /** `2026-10-31T031245.123Z`: in the order of time, and a name of a file everywhere. */
+  /** `2026-10-31T031245.123Z`: sorts by time, and is a valid file name everywhere. */
   readonly name: string;
   readonly knownAsOf: string;
   readonly sweepIds: readonly string[];
   readonly files: readonly SnapshotFile[];
   readonly manifest: SnapshotFile;
   readonly rows: number;
-  /** Of all files, the manifest included. */
+  /** The size of all files, the manifest included. */
   readonly bytes: number;
   /** Names of the tie-outs that do not hold. */
   readonly brokenTies: readonly string[];
@@ -81,10 +81,10 @@ export interface Snapshot {
 
 export const manifestFile = 'manifest.json';
 
-/** How a delivery is ended, and who follows it. */
+/** The signal that ends a delivery, and the callback that follows its progress. */
 export interface DeliveryCourse {
   readonly signal: AbortSignal;
-  /** Is told what is done next. */
+  /** Called with the name of each next step. */
   readonly onStep: (step: string) => void;
 }
 
@@ -202,7 +202,7 @@ async function writeJson(folder: string, file: string, value: unknown): Promise<
   return {file, ...measure(text)};
 }
 
-/** What a receiver checks a text by. */
+/** The size and the hash of a text, by which a receiver checks it. */
 export function measure(text: string): Pick<SnapshotFile, 'bytes' | 'sha256'> {
   return {
     bytes: Buffer.byteLength(text),
@@ -236,7 +236,7 @@ function nameSnapshot(instant: string): string {
   return `${day}T${time.replaceAll(':', '')}`;
 }
 
-/** Whether a folder of a target is a snapshot: nothing else there is ever removed. */
+/** Whether a folder of a target is a snapshot: a delivery never removes anything else there. */
 export function isSnapshotName(name: string): boolean {
   return /^\d{4}-\d\d-\d\dT\d{6}\.\d{3}Z$/.test(name);
 }

@@ -1,30 +1,30 @@
-// What a delivery needs of the place that it goes to, and what is so of every place. A reader there
-// sees whole snapshots alone, and finds the newest one by `latest.json`. Nothing here loads drizzle
-// or a client of HTTP, for verbs that run every day load it.
+// The interface of the places that deliveries go to, and the parts that all places share. A reader
+// of a place sees only whole snapshots, and finds the newest one by `latest.json`. This module
+// loads neither drizzle nor an HTTP client, because verbs that run every day load it.
 
 import type {DeliveryCourse, Snapshot} from './snapshot.ts';
 
 /** A place that holds snapshots. One delivery uses it at a time. */
 export interface Store {
   /**
-   * Removes what a delivery that was cut short has left.
+   * Removes the remains of a delivery that was cut short.
    * @returns an empty folder of this machine, for the files of a snapshot
    */
   begin(): Promise<string>;
   /**
-   * Brings a snapshot there, whole or not at all.
-   * @param folder - has its files
+   * Stores a snapshot, whole or not at all.
+   * @param folder - the folder with its files
    */
   publish(folder: string, snapshot: Snapshot, course: DeliveryCourse): Promise<void>;
-  /** Lets `latest.json` name a snapshot that is there. */
+  /** Makes `latest.json` name a stored snapshot. */
   pointTo(snapshot: Snapshot): Promise<void>;
-  /** The name that `latest.json` has; null where there is none. */
+  /** Reads the name in `latest.json`; null if there is none. */
   readLatest(): Promise<string | null>;
-  /** Names of the snapshots that are there, the oldest first. */
+  /** Names of the stored snapshots, the oldest first. */
   list(): Promise<readonly string[]>;
-  /** Removes a snapshot; a reader sees it whole or not at all meanwhile. */
+  /** Removes a snapshot; meanwhile a reader sees it whole or not at all. */
   remove(name: string): Promise<void>;
-  /** Removes what `begin` has made, and closes connections. */
+  /** Removes the folder that `begin` has made, and closes connections. */
   end(): Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function describeLatest({name, knownAsOf, manifest}: Snapshot): string {
   return `${JSON.stringify(latest, null, 2)}\n`;
 }
 
-/** The snapshot that a text of `latest.json` names; null where it is none of ours. */
+/** The snapshot that a text of `latest.json` names; null if the text is not one of ours. */
 export function nameOfLatest(text: string): string | null {
   try {
     const held: unknown = JSON.parse(text);
@@ -52,13 +52,13 @@ export function nameOfLatest(text: string): string | null {
   }
 }
 
-/** How many snapshots stay at a target. */
+/** How many snapshots a target keeps. */
 export const usualKeep = 30;
 
-/** The region for which requests are signed where none is given. */
+/** The region for which requests are signed if none is given. */
 export const usualRegion = 'us-east-1';
 
-/** A bucket, and what the names of its objects begin with: '' or `star/`. */
+/** A bucket, and the prefix of the names of its objects: '' or `star/`. */
 interface Bucket {
   readonly bucket: string;
   readonly prefix: string;
@@ -68,7 +68,7 @@ interface Bucket {
 export function parseBucket(place: string): Bucket | null {
   const [, bucket, path = ''] =
     /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[\w.=-]+)*)\/?$/.exec(place) ?? [];
-  // A path of an address knows . and .. as other folders.
+  // In the path of a URL, . and .. mean other folders.
   if (bucket === undefined || /(?:^|\/)\.\.?(?:\/|$)/.test(path)) return null;
   return {bucket, prefix: path === '' ? '' : `${path.slice(1)}/`};
 }

@@ -1,5 +1,5 @@
-// The tables of what is delivered: the targets of the star with the snapshots that each of them
-// holds, and the weekly report by e-mail: the lists of addresses with the mails to each of them.
+// The tables of deliveries. The targets of the star, with the snapshots that each of them holds.
+// The weekly report by e-mail: the lists of addresses, with the mails to each of them.
 
 import {sql} from 'drizzle-orm';
 import {

@@ -1,7 +1,7 @@
-// Who is delivered to. The targets of the star: the rows of sync.delivery_targets, the leases of
-// workers, and the nights that are due. A lease is counted by the clock of the database. The lists
-// of the weekly report by e-mail: the rows of sync.report_lists, and how the mails of each list
-// fare. Times of day are in the zone of the account.
+// The receivers of deliveries. Targets of the star: the rows of sync.delivery_targets, the leases
+// of workers, and the nights that are due. A lease is counted by the clock of the database. Lists
+// of the weekly report by e-mail: the rows of sync.report_lists, and the state of each list's
+// mails. Times of day are in the zone of the account.
 
 import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -26,8 +26,8 @@ export async function listTargetSettings(db: Queryable): Promise<TargetSetting[]
 }
 
 /**
- * Makes a target, or changes the one of that name. At another place it holds no snapshot yet, and a
- * delivery in progress is given up.
+ * Adds a target, or changes the one of that name. At a new place it holds no snapshot yet. A
+ * delivery in progress is abandoned.
  */
 export async function writeTargetSetting(
   db: Queryable,
@@ -69,27 +69,27 @@ const deliveredColumns = [
 /** A snapshot that was delivered. */
 type DeliveredSnapshot = ReadRow<SnapshotRow, (typeof deliveredColumns)[number]>;
 
-/** A target, and how its deliveries fare. */
+/** A target, and the state of its deliveries. */
 export interface TargetHealth extends ReadRow<TargetRow, (typeof healthColumns)[number]> {
   /** Whether a worker delivers at the moment. */
   readonly isUnderWay: boolean;
   readonly latest: DeliveredSnapshot | null;
   /** How many snapshots it holds. */
   readonly held: number;
-  /** How long a night takes to come again, by the schedules; null if no account is active. */
+  /** The interval between two nights, by the schedules; null if no account is active. */
   readonly everyMs: number | null;
   /** Sweeps that the next night waits for, as `jobs of acme`. */
   readonly waitsFor: readonly string[];
 }
 
-/** The schedules that make a night: full sweeps that come twice a day at most. */
+/** The schedules that form a night: full sweeps that run twice a day at most. */
 const nightlyMs = 43_200_000;
 const isNightly = `schedule.mode = 'full' AND schedule.every_ms >= ${nightlyMs}`;
 
 /**
- * The nightly schedules of active accounts for each target: whether the last sweep that one asked
- * for was certified (`is_certain`), whether the last snapshot lacks that sweep (`is_new`), and
- * whether the next one is due after this night (`is_far`).
+ * The nightly schedules of active accounts for each target, each with three flags. `is_certain`:
+ * the last sweep that the schedule requested was certified. `is_new`: the last snapshot lacks that
+ * sweep. `is_far`: the next sweep is due after this night.
  */
 const nights = `(
   SELECT target.name AS target, account.name AS account, schedule.stream, schedule.every_ms,
@@ -137,7 +137,7 @@ export async function listTargets(db: Queryable): Promise<TargetHealth[]> {
 
 /**
  * The targets for which a night is complete: every nightly schedule has a certified sweep since the
- * last snapshot, or its next one is not of this night; at least one is new.
+ * last snapshot, or its next sweep is not of this night. At least one sweep is new.
  */
 export async function listDueTargets(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{name: string}>(
@@ -161,7 +161,7 @@ const isOurs = 'name = $1 AND fence = $2 AND lease_until IS NOT NULL';
 
 /**
  * Claims a target, unless another process delivers to it, or the warehouse may be a copy.
- * @returns null where there is nothing to claim
+ * @returns null if there is nothing to claim
  */
 export async function claimTarget(
   db: Queryable,
@@ -179,7 +179,10 @@ export async function claimTarget(
   return rows[0] ?? null;
 }
 
-/** Keeps a target ours for longer, and notes what is done. @returns whether it is still ours */
+/**
+ * Extends our claim on a target, and stores the present step.
+ * @returns whether the target is still ours
+ */
 export async function renewTarget(
   db: Queryable,
   {name, fence}: Claim,
@@ -196,7 +199,8 @@ export async function renewTarget(
 const release = 'lease_until = NULL, begun_at = NULL, step = NULL';
 
 /**
- * Notes a snapshot that is there, whoever delivers meanwhile, and gives the target back.
+ * Stores the row of a delivered snapshot, even if another process has claimed the target since.
+ * Releases the target if it is still ours.
  * @param left - names of the snapshots that the target holds
  * @param trouble - why old snapshots could not be removed; null if they were
  */
@@ -231,7 +235,7 @@ export async function noteDelivered(
   );
 }
 
-/** Notes why nothing was delivered, and gives the target back until the next try. */
+/** Stores why nothing was delivered, and releases the target until the next try. */
 export async function noteUndelivered(
   db: Queryable,
   {name, fence}: Claim,
@@ -245,7 +249,7 @@ export async function noteUndelivered(
   );
 }
 
-/** Gives a target back of which nothing became: this process ends. */
+/** Releases a target to which nothing was delivered, because this process ends. */
 export async function giveTargetBack(db: Queryable, {name, fence}: Claim): Promise<void> {
   await db.query(`UPDATE sync.delivery_targets SET ${release} WHERE ${isOurs}`, [name, fence]);
 }
@@ -275,8 +279,8 @@ export async function listReportListSettings(db: Queryable): Promise<ReportListS
 }
 
 /**
- * Makes a list, or changes the one of that name. Mails to an address that is no longer on it are
- * not sent.
+ * Adds a list, or changes the one of that name. Mails to an address that is no longer on it are not
+ * sent.
  */
 export async function writeReportList(
   db: Queryable,
@@ -297,12 +301,12 @@ export async function writeReportList(
   );
 }
 
-/** Removes a list, and what is still to be sent to it. */
+/** Removes a list, and its mails that are still to be sent. */
 export async function deleteReportList(db: Queryable, name: string): Promise<void> {
   await db.query('DELETE FROM sync.report_lists WHERE name = $1', [name]);
 }
 
-/** A report that is late: its time has come, and nothing was made of it. */
+/** A report that is late: it is due, and was not made. */
 interface LateReport {
   readonly account: string;
   /** When it was due. */
@@ -311,10 +315,10 @@ interface LateReport {
   readonly freshAsOf: string | null;
 }
 
-/** A list, and how its mails fare. Instants are ISO 8601 in UTC. */
+/** A list, and the state of its mails. Instants are ISO 8601 in UTC. */
 export interface ReportListHealth extends ReportListSetting {
   readonly addedAt: string;
-  /** When a mail server last took one of its mails. */
+  /** When a mail server last accepted one of its mails. */
   readonly lastSentAt: string | null;
   /** Mails that are still to be sent. */
   readonly waiting: number;
@@ -322,17 +326,17 @@ export interface ReportListHealth extends ReportListSetting {
   readonly givenUp: number;
   /** Mails of the last eight days that may have arrived twice. */
   readonly repeated: number;
-  /** Since when mails do not arrive; null while nothing is wrong with them. */
+  /** Since when mails do not arrive; null if none fails. */
   readonly failingSince: string | null;
-  /** Why the last try failed; null also where no worker has tried. */
+  /** Why the last try failed; null also if no worker has tried. */
   readonly lastError: string | null;
   /** Reports that were not made six hours after their time. */
   readonly late: readonly LateReport[];
 }
 
-/** The first tries may meet a mail server that is just being restarted. */
+/** The first tries may fail because a mail server is being restarted. */
 const failingAfterTries = 3;
-/** A worker looks once a minute. */
+/** A worker checks once a minute. */
 const untakenAfter = "interval '10 minutes'";
 /** A report waits until the night before it is proven complete. */
 const grace = "interval '6 hours'";

@@ -1,5 +1,5 @@
-// Finds what is to be explained, for the terminal, an assistant and the console alike: the origin
-// of a field, and what happened to a row.
+// Explains records for the terminal, an assistant and the console alike: the origin of a field, and
+// the events of a row.
 
 import type {Account} from '../accounts/accounts.ts';
 import {listOpenWishes, type OpenWish} from '../changes/change.ts';
@@ -31,7 +31,7 @@ import {
   type Writer,
 } from './record-versions.ts';
 
-/** A record that is or was here. */
+/** A record that is or was in the warehouse. */
 export interface FoundRecord {
   readonly stream: Stream;
   readonly account: Account;
@@ -41,7 +41,7 @@ export interface FoundRecord {
   readonly versions: readonly [Version, ...Version[]];
 }
 
-/** The record of a number, or the row of a number of ours; null where there never was one. */
+/** The record with this number of the service, or with this row id; null if there never was one. */
 export async function findRecord(
   db: Queryable,
   stream: Stream,
@@ -62,7 +62,10 @@ export async function findRecord(
   };
 }
 
-/** The words for a record that is not here: what the service said of it, and how to ask. */
+/**
+ * The message for a record that the warehouse lacks: the service's answer about it, and the command
+ * that requests it.
+ */
 export async function describeAbsence(
   db: Queryable,
   {
@@ -108,7 +111,7 @@ export async function readFieldStory(
   });
 }
 
-/** The field of that name; the service writes hyphens where we write underscores. */
+/** The field of that name. The service writes hyphens, we write underscores. */
 async function findField(
   db: Queryable,
   {account: {accountId}, versions, stream}: FoundRecord,
@@ -129,7 +132,7 @@ async function findField(
 }
 
 /**
- * A time during which a field did not change, and the row was neither marked deleted nor came back.
+ * A period in which a field did not change, and the row was neither marked deleted nor came back.
  */
 interface Run {
   readonly value: unknown;
@@ -138,15 +141,13 @@ interface Run {
   readonly from: string;
   /** Null while it holds. */
   readonly to: string | null;
-  /**
-   * The writer of that first version; for a value that a change brought to the service, the change.
-   */
+  /** The writer of that first version; if a change brought the value to the service, the change. */
   readonly writer: Writer;
 }
 
-/** A wish for the field that is on its way to the service. */
+/** An open change of the field, on its way to the service. */
 interface OpenFieldWish extends Pick<OpenWish, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
-  /** Absent where the record is to be deleted. */
+  /** Absent if the record is to be deleted. */
   readonly lastSaid?: ChangeValue;
 }
 
@@ -155,7 +156,7 @@ export interface FieldStory {
   readonly field: string;
   readonly value: unknown;
   readonly isDeleted: boolean;
-  /** When the row was removed from the warehouse; null where it is there. */
+  /** When the row was removed from the warehouse; null if it is there. */
   readonly removedAt: string | null;
   readonly since: string;
   readonly writer: Writer;
@@ -170,17 +171,17 @@ export interface FieldStory {
    * The open change that wants this value, and the service's last value; null when there is none.
    */
   readonly wanted: OpenFieldWish | null;
-  /** Sweeps of the stream that come round by themselves, the next first. */
+  /** Scheduled sweeps of the stream, the next first. */
   readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
   /** The newest first. */
   readonly earlier: readonly Run[];
 }
 
 /**
- * Tells the story of one field.
+ * Builds the story of one field.
  * @param versions - of the row, the newest first, at least one
- * @param known.said - as `findSaid` has it
- * @param known.wishes - changes of the row that are not over, the first first
+ * @param known.said - the result of `findSaid`
+ * @param known.wishes - open changes of the row, the oldest first
  * @param known.proof - the last certified sweep that covered the record after that version was
  *   written
  */
@@ -216,14 +217,14 @@ function buildFieldStory(
   };
 }
 
-/**
- * Since when a field has the value that it has in the newest of some versions, and who brought it.
- */
+/** Since when a field has its value in the newest of some versions, and who wrote it. */
 export function originOf(versions: readonly [Version, ...Version[]], field: string): Run {
   return runsOf(versions, field)[0];
 }
 
-/** The first wish has the service's last value as its base; the last wish counts. */
+/**
+ * The last open change of the field counts. The base of the first one is the service's last value.
+ */
 function findWanted(wishes: readonly OpenWish[], field: string): OpenFieldWish | null {
   const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);
   const last = about.at(-1);
@@ -241,16 +242,19 @@ function lastKnownTrue(
   return proof === null ? {at: saidAt(said), by: said.writer} : {at: proof.startedAt, by: proof};
 }
 
-/** A version that was joined with its edit begins before the service had it. */
+/**
+ * When the service had the values of a version. A version that was joined with its edit begins
+ * before that.
+ */
 function saidAt({writer, validFrom}: Version): string {
   const sentAt = writer.kind === 'change' ? writer.sentAt : null;
   return sentAt !== null && Date.parse(sentAt) > Date.parse(validFrom) ? sentAt : validFrom;
 }
 
 /**
- * The newest version in which the service itself sent the value that the field holds now. A value
- * that was written here does not count, whatever was certified of the rest; but for a field that an
- * edit left alone an older version counts.
+ * The newest version in which the service itself sent the field's present value. A value that was
+ * written here does not count, even if the rest of the row was certified. If an edit left the field
+ * alone, an older version counts.
  */
 function findSaid(versions: readonly [Version, ...Version[]], field: string): Version | null {
   const [run] = runsOf(versions, field);
@@ -277,7 +281,7 @@ function runsOf(
   for (const version of older) {
     const one = runOf(version, field);
     const last = runs.at(-1);
-    // Between two rows of the same number there is a time without one: that is no unbroken run.
+    // Between two rows of the same number there is a time without a row, which ends the run.
     if (last !== undefined && last.from === one.to && isSame(last, one))
       runs.splice(-1, 1, {
         ...one,
@@ -367,20 +371,18 @@ export interface RowEvent {
   /** ISO 8601, UTC. */
   readonly at: string;
   /**
-   * `removed`: taken out of the warehouse; `deleted`: marked so, for the record is gone at the
-   * service.
+   * `removed`: the row was removed from the warehouse. `deleted`: it was marked deleted, because
+   * the record is gone at the service.
    */
   readonly what: 'appeared' | 'changed' | 'deleted' | 'returned' | 'removed';
   readonly writer: Writer;
-  /** For a row that appeared every field that is not empty. */
+  /** For a row that appeared, every field that is not empty. */
   readonly changes: readonly {
     readonly field: string;
     readonly from: unknown;
     readonly to: unknown;
   }[];
-  /**
-   * The service's answer when it was asked for the record, of a row that was marked deleted for it.
-   */
+  /** The service's answer about the record because of which the row was marked deleted. */
   readonly evidence: NumberAnswer | null;
 }
 
@@ -388,9 +390,9 @@ const unknown: EditWriter = {kind: 'edit', writtenBy: null, application: null};
 const nothing: Version['fields'] = new Map();
 
 /**
- * Tells the story of a row from its beginning.
+ * Lists the events of a row, the oldest first.
  * @param versions - the newest first
- * @param deletions - every answer that the row was marked deleted for
+ * @param deletions - every answer because of which the row was marked deleted
  */
 export function readRowEvents(
   versions: readonly Version[],
@@ -452,7 +454,7 @@ export function formatRow(events: readonly RowEvent[]): string {
   return events.flatMap(formatEvent).join('\n');
 }
 
-/** A change of the row that is on its way. */
+/** An open change of the row, as text. */
 export function formatWish({
   changeId,
   operation,
@@ -486,7 +488,10 @@ function formatEvent({at, what, writer, changes, evidence}: RowEvent): string[] 
   ];
 }
 
-/** `marked deleted` @param count - of fields that it changed */
+/**
+ * `marked deleted`
+ * @param count - how many fields the event changed
+ */
 export function nameEvent(what: RowEvent['what'], count: number): string {
   if (what === 'appeared') return `appeared, with ${count} ${count === 1 ? 'field' : 'fields'}`;
   if (what === 'changed') return count === 0 ? 'written again, with nothing changed' : 'changed';

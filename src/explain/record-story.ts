@@ -1,5 +1,5 @@
-// The whole story of a record, at a moment: its values with their origins, every version, what
-// hangs on it and what it hangs on; and the same for those who are not to see personal data.
+// The whole story of a record at a moment: its values with their origins, every version, its parts,
+// and the records that it points at. The same story without personal data.
 
 import {listOpenWishes, type OpenWish} from '../changes/change.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -23,21 +23,23 @@ import {
   type Writer,
 } from './record-versions.ts';
 
-/** One value of a record, and where it came from. */
+/** One value of a record, and its origin. */
 export interface ExplainedValue {
   readonly field: string;
   readonly value: unknown;
-  /** How its column keeps it; null where it is kept in `extra`, as text or as it was nested. */
+  /**
+   * The type of its column; null if the value is stored in `extra`, as text or in its nested form.
+   */
   readonly type: ColumnType | null;
-  /** The name under which it is a column of mart; null where it was given none. */
+  /** The name under which it is a column of mart; null if it was given none. */
   readonly promotedAs: string | null;
   readonly since: string;
   readonly writer: Writer;
-  /** The value now, where a past moment is looked at and it differs; absent else. */
+  /** The value now, if a past moment is shown and the value differs; otherwise absent. */
   readonly now?: unknown;
 }
 
-/** A version: what happened to the record, and the moment at which it can be looked at. */
+/** A version as an event: what happened to the record, and the moment at which it can be shown. */
 export interface ExplainedVersion extends RowEvent {
   /** Counted from the oldest, from 1. */
   readonly event: number;
@@ -51,33 +53,38 @@ export interface RecordStory {
   readonly rowId: string;
   readonly externalKey: string | null;
   readonly name: string | null;
-  /** The past moment that is looked at; null: now. */
+  /** The past moment that is shown; null: now. */
   readonly at: string | null;
-  /** False where there was no row at that moment. */
+  /** False if there was no row at that moment. */
   readonly isThere: boolean;
-  /** Since when it is marked deleted; null where it was not at that moment. */
+  /** Since when it is marked deleted; null if it was not at that moment. */
   readonly deletedSince: string | null;
-  /** The answer of the service for which it was marked. */
+  /** The answer of the service because of which it was marked deleted. */
   readonly evidence: NumberAnswer | null;
-  /** When its row left the warehouse; null where it is here. */
+  /**
+   * When its row was removed from the warehouse; null if it is there, or a past moment is shown.
+   */
   readonly removedAt: string | null;
-  /** Those with a column or a name in mart; those that are empty are named alone. */
+  /**
+   * Values with a column or a name in mart; of empty ones only the names are kept, in
+   * `emptyFields`.
+   */
   readonly values: readonly ExplainedValue[];
   readonly emptyFields: readonly string[];
-  /** Those that no column takes. */
+  /** Values that no column stores. */
   readonly attributes: readonly ExplainedValue[];
   readonly wanted: readonly OpenWish[];
   readonly pointedAt: readonly PointedAt[];
   readonly parts: readonly ExplainedParts[];
   /**
-   * The version that is looked at, counted from the oldest, from 1; and when each began, the oldest
-   * first.
+   * The version that is shown, counted from the oldest, from 1; and when each version began, the
+   * oldest first.
    */
   readonly version: number;
   readonly moments: readonly string[];
   /** The newest first. */
   readonly events: readonly ExplainedVersion[];
-  /** Where the next older events begin; null where there are none. */
+  /** The position of the next older events; null if there are none. */
   readonly olderFrom: number | null;
 }
 
@@ -185,20 +192,20 @@ function textOf(fields: Version['fields'], name: string): string | null {
 
 type Versions = readonly [Version, ...Version[]];
 
-/** Which moment a record is shown at. */
+/** The moment at which a record is shown. */
 interface Moment {
   /** ISO 8601, UTC; null: now. */
   readonly at: string | null;
-  /** The version that held then, counted from the oldest, from 1; 0 where there was no row. */
+  /** The version that held then, counted from the oldest, from 1; 0 if there was no row. */
   readonly version: number;
-  /** That version and the older ones, the newest first; null where there was no row. */
+  /** That version and the older ones, the newest first; null if there was no row. */
   readonly versions: Versions | null;
 }
 
 /**
  * The state of a record at a moment.
  * @param versions - the newest first
- * @param at - ISO 8601 in UTC; null: now, where a row that was removed is shown as it was last
+ * @param at - ISO 8601 in UTC; null: now, with a removed row in its last state
  */
 export function findMoment(versions: Versions, at: string | null): Moment {
   if (at === null) return {at, version: versions.length, versions};
@@ -210,15 +217,15 @@ export function findMoment(versions: Versions, at: string | null): Moment {
 }
 
 /**
- * The moment when a version began. @param version - counted from the oldest, from 1; beyond the
- * last: null, which is now
+ * The moment when a version began.
+ * @param version - counted from the oldest, from 1; beyond the last: null, which is now
  */
 export function momentOf(versions: Versions, version: number): string | null {
   if (version >= versions.length) return null;
   return versions.at(-Math.max(1, version))?.validFrom ?? null;
 }
 
-/** Instants of Postgres have up to six digits behind the second, and none where they are zero. */
+/** Instants of Postgres have up to six decimals of a second, and none if they are zero. */
 function isAfter(one: string, other: string): boolean {
   return sortable(one) > sortable(other);
 }
@@ -228,23 +235,23 @@ function sortable(instant: string): string {
   return `${whole}.${fraction.padEnd(6, '0')}`;
 }
 
-/** A part at the moment that is looked at, and how it differs from now. */
+/** A part at the shown moment, and how it differs from now. */
 export interface ExplainedPart extends RowPart {
   readonly since: string;
-  /** Null where it is the same now, or now is looked at. */
+  /** Null if it is the same now, or if now is shown. */
   readonly differs: 'changed since' | 'deleted since' | null;
 }
 
 /** The parts of one kind. */
 export interface ExplainedParts {
   readonly table: string;
-  /** The stream that has a page for each of them; null for mere parts. */
+  /** The stream that has a page for each of them; null for parts without pages. */
   readonly stream: StreamName | null;
-  /** The field by which their pages are known. */
+  /** The field that identifies their pages. */
   readonly key: string;
   readonly columns: readonly string[];
   readonly rows: readonly ExplainedPart[];
-  /** How many there are now that were not there at the moment. */
+  /** How many exist now that did not exist at the shown moment. */
   readonly laterCount: number;
   readonly hasMore: boolean;
 }
@@ -259,7 +266,7 @@ interface PointedAt {
 /** Parts of one kind that a page shows. */
 const most = 50;
 
-/** The fields of a part that tell it from others; the rest is in the warehouse. */
+/** The fields that distinguish a part from others; the rest is in the warehouse. */
 const shown: Readonly<Record<string, readonly string[]>> = {
   customers: ['customer_number', 'name', 'phone_number'],
   jobs: ['job_number', 'name', 'status', 'scheduled_on', 'total'],
@@ -304,9 +311,7 @@ const pointedAt: Readonly<Record<StreamName, readonly (readonly [StreamName, str
     ],
   };
 
-/**
- * Everything that hangs on a record, kind by kind; kinds of which there is nothing are left out.
- */
+/** The parts of a record and the records that point at it, by kind; empty kinds are left out. */
 async function readRecordParts(
   db: Queryable,
   stream: Stream,

@@ -1,5 +1,5 @@
-// What is kept of a record: the versions of its row, each with its writer, the proofs, tombstones
-// and refusals beside them, and how a writer is named.
+// The stored history of a record: the versions of its row, each with its writer, and the proofs,
+// tombstones and refusals beside them. The text that names a writer.
 
 import pg from 'pg';
 import type {ChangeState} from '../changes/states.ts';
@@ -12,8 +12,8 @@ import type {Schedule} from '../sweeps/schedules.ts';
 import type {SweepMode, SweepState} from '../sweeps/sweeps.ts';
 
 /**
- * The sweep that wrote a version; mode, state and start are null when its own row is no longer
- * kept.
+ * The sweep that wrote a version; mode, state and start are null if the sweep's own row is no
+ * longer stored.
  */
 export interface SweepWriter {
   readonly kind: 'sweep';
@@ -22,13 +22,13 @@ export interface SweepWriter {
   readonly windowName: string | null;
   readonly state: SweepState | null;
   readonly startedAt: string | null;
-  /** The page on which the record stood; null when it was asked for by its number. */
+  /** The page that held the record; null if the record was requested by its number. */
   readonly page: number | null;
 }
 
 /**
- * A change whose end wrote a version: the record read back, or the earlier row where it came to
- * nothing.
+ * A change that wrote a version when it ended: the record read back, or the earlier row if the
+ * change was not done.
  */
 export interface ChangeWriter {
   readonly kind: 'change';
@@ -37,27 +37,27 @@ export interface ChangeWriter {
   readonly operation: ChangeOperation;
   readonly state: ChangeState;
   /**
-   * True where the version was read from the service when the change ended; else it is the row
-   * before that.
+   * True if the version was read from the service when the change ended; false if it is the row
+   * before the change.
    */
   readonly isReadBack: boolean;
   /** Names of the fields that the change wanted. */
   readonly fields: readonly string[];
   readonly requestedBy: string;
   readonly requestedAt: string;
-  /** Null where nothing was sent, for the service held it already. */
+  /** Null if nothing was sent, for example because the service held it already. */
   readonly sentAt: string | null;
-  /** HTTP status of the last answer; null where none came. */
+  /** HTTP status of the last answer; null if none came. */
   readonly status: number | null;
 }
 
-/** A change whose end wrote a version as it was read back, and that is no longer kept. */
+/** A change that is no longer stored, and whose end wrote a version as it was read back. */
 export interface PrunedChangeWriter {
   readonly kind: 'pruned-change';
   readonly changeId: string;
   /**
-   * The author of the edit, where the version began with it; null where that is another version, or
-   * the change created the record.
+   * The author of the edit, if the version began with it; null if that is another version, or the
+   * change created the record.
    */
   readonly writtenBy: string | null;
 }
@@ -76,12 +76,12 @@ export type Writer = SweepWriter | ChangeWriter | PrunedChangeWriter | EditWrite
 export interface Version {
   readonly rowId: string;
   readonly validFrom: string;
-  /** When it was superseded, or its row removed; null while it holds. */
+  /** When it was superseded, or its row removed; null while it is current. */
   readonly validTo: string | null;
-  /** True where the version says that the record is gone at the service. */
+  /** True if the version marks the record as deleted at the service. */
   readonly isDeleted: boolean;
   readonly writer: Writer;
-  /** The remover of the row, where no later version follows because the row was removed. */
+  /** The remover of the row, if no later version follows because the row was removed. */
   readonly remover: EditWriter | null;
   /** Every field by its name: those with a column, null included, and those kept in `extra`. */
   readonly fields: ReadonlyMap<string, unknown>;
@@ -129,12 +129,12 @@ export async function readVersions(
   }));
 }
 
-/** The columns that hold something of the record's own, the ERP's key among them. */
+/** The columns that hold the record's own data, the ERP's key among them. */
 export function fieldColumns(table: MirrorTable): string[] {
   return [...table.columns.map((column) => column.name), 'external_key'];
 }
 
-// Our own names begin with an underscore here too, so that none is a field's.
+// Our own names begin with an underscore here too, so that no field has the same name.
 function versionsSql(table: MirrorTable, column: string): string {
   const columns = fieldColumns(table).map((name) => `version.${pg.escapeIdentifier(name)}`);
   return `
@@ -190,7 +190,7 @@ const changeSql = `
                   THEN json_build_object('kind', 'pruned-change', 'changeId',
                     version._change_id::text, 'writtenBy', edit.written_by) END`;
 
-/** Postgres by itself would write an instant inside JSON with an offset. */
+/** Without this format, Postgres would write an instant inside JSON with an offset. */
 function isoText(column: string): string {
   return `to_char(${column} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 }
@@ -209,7 +209,7 @@ export interface Proof {
   readonly startedAt: string;
 }
 
-/** The service's answer when it was asked for a record. */
+/** The service's answer to a request for a record. */
 export interface NumberAnswer {
   readonly sweepId: string;
   readonly status: number;
@@ -221,7 +221,7 @@ export interface NumberAnswer {
  * The last certified sweep that covered the record and started after a moment: of the whole stream,
  * or of this record. The warehouse's rows were true when that sweep started.
  * @param after - ISO 8601
- * @returns null when there was none
+ * @returns null if there was none
  */
 export async function readLastProof(
   db: Queryable,
@@ -252,7 +252,9 @@ export async function readDeletions(
   return rows;
 }
 
-/** The service's answer when it was asked for a number that no row has; null when it never was. */
+/**
+ * The service's answer to a request for a number that no row has; null if it was never requested.
+ */
 export async function readAbsence(
   db: Queryable,
   {accountId, stream, number}: RecordPlace,
@@ -305,9 +307,7 @@ export function describeWriter(writer: Writer, field?: string): string {
   return `sweep ${writer.sweepId} (${mode}, ${page}, ${writer.state})`;
 }
 
-/**
- * The sweep of a schedule that will look at a record: `window today, if the record falls in it`.
- */
+/** The sweep of a schedule that will read a record: `window today, if the record falls in it`. */
 export function describeLook({mode, windowName}: Pick<Schedule, 'mode' | 'windowName'>): string {
   if (mode === 'full') return 'full sweep';
   return windowName === wholeList

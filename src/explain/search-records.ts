@@ -1,5 +1,5 @@
-// What a person finds by typing a number, a name, a phone number, an e-mail address or a key; and
-// every field that the service was ever seen to send, with what changed in them of late.
+// The search for records by a number, a name, a phone number, an e-mail address or a key. The
+// fields that the service was ever seen to send, with their recent changes.
 
 import type {Account} from '../accounts/accounts.ts';
 import {nearest} from '../core/names.ts';
@@ -27,35 +27,38 @@ import type {StreamName} from '../streams/stream.ts';
 export interface RecordHit extends Omit<FoundRow, 'table' | 'accountId'> {
   readonly stream: StreamName;
   readonly account: string;
-  /** What it was found by; null where it was not looked for. */
+  /** The property that matched; null if the record was not searched for. */
   readonly by: Hit['by'] | null;
 }
 
-/** What was found of what was typed, or what changed of late where nothing was. */
+/**
+ * The records that match the typed text; if nothing was typed, the records that changed recently.
+ */
 export interface SearchStory {
-  /** Null where nothing was typed. */
+  /** Null if nothing was typed. */
   readonly sought: string | null;
   readonly hits: readonly RecordHit[];
   readonly hasMore: boolean;
-  /** Records next to what was typed, where there is no hit. */
+  /** Records nearest to the typed text, if there is no hit. */
   readonly nearest: readonly RecordHit[];
   readonly latest: readonly RecordHit[];
-  /** False where personal data is hidden: then nothing is found by it either. */
+  /** False if personal data is hidden: then the search does not use it either. */
   readonly isByWords: boolean;
 }
 
 export const mostHits = 50;
 const latestCount = 25;
 const nearestCount = 8;
-/** Characters of what is typed that count. */
+/** Characters of the typed text that count. */
 const longest = 200;
-/** Fewer digits are the end of too many phone numbers, and more begin with a country's code. */
+/** Fewer digits are the end of too many phone numbers; more digits include a country code. */
 const phoneDigits = {least: 4, most: 10};
 
 const tables = allStreams.map(({table}) => table);
 
 /**
- * Finds records of some accounts, the exact number first. @param typed - null: nothing was typed
+ * Finds records of some accounts, the exact number first.
+ * @param typed - null: nothing was typed
  */
 export async function searchRecords(
   db: Queryable,
@@ -83,8 +86,8 @@ export async function searchRecords(
 }
 
 /**
- * The story for somebody who is not to see personal data: who could find a record by a name would
- * know it.
+ * The story for a viewer who may not see personal data. It has no hits by words: a viewer who found
+ * a record by a name would know the name.
  */
 export function hideSearch(story: SearchStory, hidden: string): SearchStory {
   const hide = (records: readonly RecordHit[]) =>
@@ -118,7 +121,7 @@ async function findNearest(
   return await findNearNumbers(db, tables, {accountIds, number, limit: 1});
 }
 
-/** Records of a stream with the numbers next to one that is not there. */
+/** Records of a stream with the numbers next to one that does not exist. */
 export async function findNeighbours(
   db: Queryable,
   {accountIds, stream, number}: {accountIds: readonly string[]; stream: StreamName; number: string},
@@ -139,7 +142,7 @@ function toRecordHit(
 
 export interface FieldHit extends Omit<Field, 'accountId'> {
   readonly account: string;
-  /** Of a single field up to three values of late; none of a secret, which is not kept. */
+  /** Up to three recent values if one field is requested; none of a secret, which is not stored. */
   readonly examples: readonly string[];
 }
 
@@ -150,17 +153,14 @@ export interface FieldsStory {
     readonly promoted: number;
   }[];
   readonly table: string;
-  /** The one field that is looked at; null: all of the table. */
+  /** The one field that is shown; null: all fields of the table. */
   readonly field: string | null;
   readonly fields: readonly FieldHit[];
   readonly hasMore: boolean;
-  /** Of the last `days` days: of every table, or of the field that is looked at. */
+  /** Events of the last `days` days: of every table, or of the field that is shown. */
   readonly events: readonly (Omit<FieldEvent, 'accountId'> & {readonly account: string})[];
   readonly days: number;
-  /**
-   * What may have been meant, where there is no such table or field: ` (did you mean jobs?)`; else
-   * null.
-   */
+  /** A suggestion if there is no such table or field, ` (did you mean jobs?)`; otherwise null. */
   readonly unknown: string | null;
 }
 
@@ -169,7 +169,7 @@ const most = {fields: 250, events: 100};
 
 /**
  * Reads the fields of a table, or one field with examples.
- * @param asked.table - null: the first that has any
+ * @param asked.table - null: jobs, or else the first that has any
  */
 export async function readFields(
   db: Queryable,
@@ -202,7 +202,7 @@ export async function readFields(
   };
 }
 
-/** The story for somebody who is not to see personal data. */
+/** The story for a viewer who may not see personal data. */
 export function hideFields(story: FieldsStory, hidden: string): FieldsStory {
   return {
     ...story,

@@ -1,6 +1,6 @@
 // How far the warehouse can be trusted: facts of every account at once, and the status of each. The
-// caller works out ages against `now`: the clock of the database, by which everything here was
-// written.
+// caller computes ages against `now`, which is read from the clock of the database. All rows read
+// here were written by the same clock.
 
 import type {Account} from '../accounts/accounts.ts';
 import {
@@ -26,23 +26,23 @@ import {
 import {readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
 import {isOpinion, rowsLeft, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
 
-/** What is noted of one stream of one account. Instants are ISO 8601 in UTC. */
+/** The stored facts of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {
-  /** The last full sweep that came to an end; null before the first. */
+  /** The last full sweep that ended; null before the first. */
   readonly lastEnded: Sweep | null;
   /**
-   * When the last certified sweep began: all that lived since is here, and no older. Null: never
-   * proven.
+   * When the last certified sweep began: no record that lived from then on is missing here, or
+   * older than that. Null: never proven.
    */
   readonly provenAt: string | null;
   /**
-   * Rows that lived, of records that the service has, when the last full sweep ended that did not
-   * fail; null before the first.
+   * The number of live rows, of records that the service has, when the last full sweep ended that
+   * did not fail; null before the first.
    */
   readonly rows: number | null;
 }
 
-/** What is noted of an account: enough to tell what is wrong with it. */
+/** The stored facts of an account: enough to find what is wrong with it. */
 export interface AccountFacts {
   readonly account: Account;
   readonly streams: readonly StreamFacts[];
@@ -54,17 +54,17 @@ export interface AccountFacts {
   /** Sweeps that wait for a person's approval. */
   readonly waiting: readonly WaitingSweep[];
   /**
-   * The changes that need a person, the most urgent first: those of a kind together, or each by
-   * itself.
+   * The changes that need a person, the most urgent first: those of a kind together, or each one
+   * separately.
    */
   readonly late: readonly (LateChanges | LateChange)[];
   /** Changes in the fields that the service sends, of the last seven days, the newest first. */
   readonly events: readonly FieldNews[];
 }
 
-/** How an account stands, for a person who looks at it. */
+/** The status of an account, for a person who checks it. */
 export interface AccountStatus extends AccountFacts {
-  /** How many changes made here are not over, by state; those that need a person first. */
+  /** How many changes made here have not ended, by state; those that need a person first. */
   readonly changes: readonly ChangeCount[];
 }
 
@@ -76,7 +76,10 @@ interface Read<T> {
 
 const streamNames = allStreams.map(({name}) => name);
 
-/** Reads how accounts stand, from the rows alone: it costs the same however many rows they have. */
+/**
+ * Reads the status of accounts from stored facts alone: it costs the same however many rows the
+ * accounts have.
+ */
 export async function readAccounts(
   db: Queryable,
   accounts: readonly Account[],
@@ -94,7 +97,7 @@ export async function readAccounts(
   };
 }
 
-/** Reads the same, each late change by itself. */
+/** Reads the same facts, each late change separately. */
 export async function readAccountFacts(
   db: Queryable,
   accounts: readonly Account[],
@@ -144,11 +147,11 @@ async function readEach(
 interface Proof {
   readonly accountId: string;
   readonly stream: string;
-  /** The last full sweep that came to an end, whichever. */
+  /** The last full sweep that ended, whatever its result. */
   readonly lastEnded: Sweep;
   /**
    * When the last certified sweep began: no record that lived from then on is missing or older than
-   * that. Null where nothing was ever proven.
+   * that. Null if nothing was ever proven.
    */
   readonly provenAt: string | null;
   /** See `StreamFacts`. */
@@ -161,12 +164,12 @@ interface WaitingSweep {
   readonly accountId: string;
   readonly stream: string;
   readonly endedAt: string;
-  /** How many rows would go. */
+  /** How many rows would be marked deleted. */
   readonly rows: number;
   readonly reasons: readonly string[];
 }
 
-/** A change in what the service sends. */
+/** A change in the fields that the service sends. */
 export interface FieldNews {
   readonly at: string;
   readonly accountId: string;
@@ -184,7 +187,7 @@ interface Health {
   readonly events: readonly FieldNews[];
 }
 
-/** Reads what is known of some accounts, in one look at the clock. */
+/** Reads the health of some accounts, and the clock once for all of them. */
 export async function readHealth(db: Queryable, accountIds: readonly string[]): Promise<Health> {
   return {
     now: await readNow(db),
@@ -194,7 +197,7 @@ export async function readHealth(db: Queryable, accountIds: readonly string[]): 
   };
 }
 
-/** Each fact of a stream is that of one sweep, found by an index: the past ones are not read. */
+/** Each fact of a stream is that of one sweep, which an index finds: past sweeps are not read. */
 async function listProofs(db: Queryable, accountIds: readonly string[]): Promise<Proof[]> {
   const {rows} = await db.query<Sweep & {provenAt: string | null; rowsLeft: number | null}>(
     `SELECT ended.*, proven.started_at AS "provenAt", opinion.rows AS "rowsLeft"
@@ -223,7 +226,7 @@ const itsSweeps = `sync.sweeps AS sweep WHERE sweep.account_id = asked.account_i
   AND sweep.stream = asked.stream AND sweep.mode = 'full'`;
 
 /**
- * A later sweep that has come to its end knows better: the earlier one cannot be approved any more.
+ * After a later sweep has ended, its result counts: the earlier sweep can no longer be approved.
  */
 async function listWaiting(db: Queryable, accountIds: readonly string[]): Promise<WaitingSweep[]> {
   const {rows} = await db.query<WaitingSweep>(

@@ -1,7 +1,7 @@
-// Figures of records, sweeps, sizes and activity, of every account at once, read again and again:
-// each statement goes by an index, and costs the same however long the past is. The tables of the
-// warehouse are never counted: a million rows would be read for one number, so their size is what
-// Postgres itself believes it to be. Ages are by the clock of the database.
+// Figures of records, sweeps, sizes and activity, of every account at once. They are read again and
+// again, so each statement uses an index, and costs the same however long the past is. The tables
+// of the warehouse are never counted: Postgres would read a million rows for one number. Their size
+// is the estimate of Postgres. Ages are by the clock of the database.
 
 import {statfs} from 'node:fs/promises';
 import type {Queryable} from '../postgres/database.ts';
@@ -25,12 +25,14 @@ export async function countOpenQuarantine(db: Queryable): Promise<OpenQuarantine
   return rows;
 }
 
-/** The changes of one kind in what an account's service sends, since ever. */
+/** All changes of one kind in the fields that an account's service sends. */
 export interface FieldEventCount extends Pick<FieldNews, 'accountId' | 'kind'> {
   readonly count: number;
 }
 
-/** Counts the changes in what the service sends; they are rare, and none is ever removed. */
+/**
+ * Counts the changes in the fields that the service sends; they are rare, and none is ever removed.
+ */
 export async function countFieldEvents(db: Queryable): Promise<FieldEventCount[]> {
   const {rows} = await db.query<FieldEventCount>(
     `SELECT account_id AS "accountId", kind, count(*)::integer AS count
@@ -39,7 +41,7 @@ export async function countFieldEvents(db: Queryable): Promise<FieldEventCount[]
   return rows;
 }
 
-/** A table of ours and its size. */
+/** One of our tables and its size. */
 export interface TableSize {
   readonly schema: string;
   readonly table: string;
@@ -65,13 +67,13 @@ export async function listTableSizes(db: Queryable): Promise<TableSize[]> {
 }
 
 /**
- * One stream of one account: how old its knowledge is, and the figures of its last full sweep that
+ * One stream of one account: the age of its last proof, and the figures of its last full sweep that
  * ended.
  */
 export interface StreamFigures {
   readonly accountId: string;
   readonly stream: string;
-  /** Seconds since the last certified sweep began; null where nothing was ever proven. */
+  /** Seconds since the last certified sweep began; null if nothing was ever proven. */
   readonly provenAge: number | null;
   /** Null before the first full sweep has ended. */
   readonly lastFull: FullSweepFigures | null;
@@ -81,13 +83,13 @@ interface FullSweepFigures {
   readonly state: SweepEnd;
   /** Seconds since its end. */
   readonly age: number;
-  /** Seconds from its start to its end; null where it never started. */
+  /** Seconds from its start to its end; null if it never started. */
   readonly duration: number | null;
   readonly records: number;
   readonly pages: number;
 }
 
-/** Reads every account's figures of the streams named, also of streams that were never swept. */
+/** Reads every account's figures of the named streams, including streams that were never swept. */
 export async function listStreamFigures(
   db: Queryable,
   streams: readonly string[],
@@ -119,7 +121,7 @@ export async function listStreamFigures(
   return rows;
 }
 
-/** The sweeps of one stream that wait for a worker, or that one is carrying. */
+/** The sweeps of one stream that wait for a worker, or that a worker runs. */
 export interface UnfinishedSweeps {
   readonly accountId: string;
   readonly stream: string;
@@ -156,10 +158,10 @@ export async function listNextDue(db: Queryable): Promise<NextDue[]> {
   return rows;
 }
 
-/** How many bytes something takes, or has left. */
+/** A size or the free space of something, in bytes. */
 export interface Size {
   readonly name: string;
-  /** Null where there is no such thing. */
+  /** Null if there is no such thing. */
   readonly bytes: number | null;
 }
 
@@ -174,8 +176,8 @@ export async function readDatabaseBytes(db: Queryable): Promise<number> {
 }
 
 /**
- * How much the database, or tables with their indexes, take on disk. Nothing is counted: the files
- * are asked for.
+ * Reads the size on disk of the database, or of tables with their indexes. Postgres counts no rows:
+ * it adds up the sizes of the files.
  */
 export async function listSizes(db: Queryable, names: readonly string[]): Promise<Size[]> {
   const {rows} = await db.query<Size>(
@@ -187,7 +189,7 @@ export async function listSizes(db: Queryable, names: readonly string[]): Promis
   return rows;
 }
 
-/** How much room a folder has. */
+/** The free space for a folder, in bytes; null if it cannot be read. */
 export async function readFreeBytes(folder: string): Promise<number | null> {
   try {
     const {bavail, bsize} = await statfs(folder);
@@ -203,14 +205,14 @@ export interface Hour {
   readonly from: string;
   /** Records read by sweeps that ended in it. */
   readonly read: number;
-  /** Of these, records that were new, changed, or gone. */
+  /** Of these, records that were new, changed, or deleted. */
   readonly changed: number;
-  /** Changes made here that were settled in it, by what became of them. */
+  /** Changes made here that were settled in it, by their outcome. */
   readonly done: number;
   readonly refused: number;
 }
 
-/** The last 24 hours, the oldest first; the last one is under way. */
+/** The last 24 hours, the oldest first; the last one is in progress. */
 export async function listHours(db: Queryable, accountIds: readonly string[]): Promise<Hour[]> {
   const {rows} = await db.query<Hour>(
     `WITH hours AS (
@@ -240,7 +242,7 @@ export async function listHours(db: Queryable, accountIds: readonly string[]): P
 
 /** The last full sweep of a stream that ended on one day of its account. */
 export interface Night extends Pick<Sweep, 'accountId' | 'stream'> {
-  /** Null where it was folded into its day with others. */
+  /** Null if it was folded into its day with others. */
   readonly sweepId: string | null;
   /** `2026-11-24`, by the account's zone. */
   readonly day: string;
@@ -248,8 +250,7 @@ export interface Night extends Pick<Sweep, 'accountId' | 'stream'> {
 }
 
 /**
- * The verdicts of the last thirty days, the oldest first; a day without a full sweep is not among
- * them.
+ * The verdicts of the last thirty days, the oldest first; a day without a full sweep is left out.
  */
 export async function listNights(db: Queryable, accountIds: readonly string[]): Promise<Night[]> {
   const {rows} = await db.query<Night>(

@@ -1,4 +1,4 @@
-// The background parts of workers, and how each of them fares: rows of sync.heartbeats.
+// The background parts of workers, and the health of each: rows of sync.heartbeats.
 
 import type {PulseReading} from '../core/rounds.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -12,7 +12,7 @@ interface PartBounds {
   readonly what: string;
   /** The part needs a person when its last good round is older. */
   readonly lateMs: number;
-  /** A single round that has not failed may take as long; left out: `lateMs`. */
+  /** The longest time of a single round that has not failed; left out: `lateMs`. */
   readonly longestMs?: number;
 }
 
@@ -26,12 +26,12 @@ export const parts = {
   hooks: {what: 'the sending of the feed to its subscribers', lateMs: minuteMs},
   alerts: {what: 'the look for what is wrong', lateMs: minuteMs},
   messages: {what: 'the sending of alerts', lateMs: minuteMs},
-  // After each table and each file it notes that it goes on.
+  // After each table and each file, the delivery notes that it continues.
   delivery: {
     ...{what: 'the delivery of the star', lateMs: 3 * minuteMs},
     longestMs: 10 * minuteMs,
   },
-  // These two look once a minute.
+  // These two check once a minute.
   retention: {what: 'the removal of what is no longer kept', lateMs: 3 * minuteMs},
   reports: {what: 'the making and sending of weekly reports', lateMs: 3 * minuteMs},
 } as const satisfies Readonly<Record<string, PartBounds>>;
@@ -46,15 +46,18 @@ export function boundsOf(part: PartName): PartBounds {
 
 const columns = ['worker_id', 'part', 'good_at', 'begun_at', 'last_error'] as const;
 
-/** How a part of a live worker fares: a row of sync.heartbeats. */
+/** The health of a part of a live worker: a row of sync.heartbeats. */
 export interface PartHealth
   extends ReadRow<typeof heartbeats.$inferSelect, (typeof columns)[number]> {
-  /** The worker's machine and process; null where it has not yet looked for work. */
+  /** The worker's machine and process; null if it has not yet looked for work. */
   readonly host: string | null;
   readonly pid: number | null;
 }
 
-/** Notes how the parts of a worker fare, and forgets workers that are long gone. */
+/**
+ * Stores the health of the parts of a worker, and removes other workers' parts noted over a day
+ * ago.
+ */
 export async function noteParts(
   db: Queryable,
   workerId: string,
@@ -75,14 +78,14 @@ export async function noteParts(
   );
 }
 
-/** A worker that stops as it should leaves no row. */
+/** A worker that stops properly leaves no row. */
 export async function removeParts(db: Queryable, workerId: string): Promise<void> {
   await db.query('DELETE FROM sync.heartbeats WHERE worker_id = $1', [workerId]);
 }
 
 /**
- * The parts of every worker that has noted them within the last minute. Of others `no-worker`
- * tells.
+ * The parts of every worker that has noted them within the last minute. The problem `no-worker`
+ * reports the others.
  */
 export async function listParts(db: Queryable): Promise<PartHealth[]> {
   const {rows} = await db.query<PartHealth>(

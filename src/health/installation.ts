@@ -1,8 +1,8 @@
 // The installation that a warehouse belongs to, the name by which a process reaches it, and the
-// schemas that are ours as a whole. A copy must never write to a real business.
-// docs/decisions/0032-copies-know-it.md says what is recognised, and what is not. Beside what
-// Postgres tells of itself, a physical copy differs in nothing but the name from the database that
-// it was made of.
+// schemas that are entirely ours. A copy must never write to a real business.
+// docs/decisions/0032-copies-know-it.md lists what is recognised, and what is not. Apart from the
+// facts that Postgres reports about itself, a physical copy differs only in its name from its
+// original.
 
 import {readFile, realpath} from 'node:fs/promises';
 import {resolve} from 'node:path';
@@ -10,24 +10,22 @@ import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 
-/** What Postgres tells of itself, beside what the row of sync.installation says. */
+/** The facts that Postgres reports about itself, and those of the row of sync.installation. */
 export interface Installation {
   readonly database: string;
   /** Whether cluster and database are those of the row. */
   readonly isSameDatabase: boolean;
-  /** Whether the server has run since workers saw it last. */
+  /** Whether the server has not been restarted since workers last saw it. */
   readonly isSameServer: boolean;
-  /** Whether it is a standby: it takes no writes, and so sends nothing. */
+  /** Whether it is a standby: it accepts no writes, and so sends nothing. */
   readonly isStandby: boolean;
-  /**
-   * The names by which workers reach the database of the row; null where no worker has begun yet.
-   */
+  /** The names by which workers reach the database of the row; null if no worker has begun yet. */
   readonly names: readonly string[] | null;
   readonly claimedAt: string | null;
   readonly claimedBy: string | null;
 }
 
-/** The next step where a copy is suspected. */
+/** The next step if a copy is suspected. */
 export const mendOfCopy =
   'if this is the one that works from now on, and nothing works on the other: ' +
   'fieldmirror installation claim';
@@ -52,8 +50,8 @@ export async function readInstallationRow(db: Queryable): Promise<Installation> 
 }
 
 /**
- * Why the database may be a copy of the one that works for the accounts; null where nothing speaks
- * for it.
+ * Why the database may be a copy of the one that works for the accounts; null if nothing indicates
+ * that.
  * @param name - the name by which this process reaches it
  */
 export function describeCopy(found: Installation, name: string): string | null {
@@ -74,9 +72,9 @@ export function describeCopy(found: Installation, name: string): string | null {
 }
 
 /**
- * Finds out whether the database may be a copy, and notes the name and the server where it is none:
- * a name that is new leads to the same server, or a server that was started anew is reached by a
- * known name, as after a restart or a failover.
+ * Checks whether the database may be a copy. If it is not, a new name or a new start of the server
+ * is stored. In that case a new name leads to the same server, or a known name leads to a restarted
+ * server, as after a restart or a failover.
  * @returns the reason, or null
  */
 export async function findCopy(db: Queryable, name: string): Promise<string | null> {
@@ -95,19 +93,19 @@ export async function refuseCopy(db: Queryable, name: string): Promise<void> {
   if (reason !== null) throw new FatalError(`${reason}; ${mendOfCopy}`, {kind: 'copy'});
 }
 
-/** What a claim did. */
+/** The outcome of a claim. */
 interface Claimed {
   /** Numbers of the creates that are held now. */
   readonly held: readonly string[];
 }
 
 /**
- * Makes this database the one that works for the accounts. Creates that are pending may have been
- * sent by the other database since: they are held for a person. All other changes are compared with
- * the service's present values before anything is sent. Readers of the feed begin again, for the
- * other database may have told them what this one does not hold.
- * @param holdsCreates - false where the other database did nothing since the copy was made: the
- *   feed goes on, too
+ * Makes this database the one that works for the accounts. The other database may have sent pending
+ * creates since: they are held for a person. All other changes are compared with the service's
+ * present values before anything is sent. Readers of the feed begin again, because the other
+ * database may have sent them entries that this one does not hold.
+ * @param holdsCreates - false if the other database did nothing since the copy was made: then no
+ *   create is held, and the feed continues
  */
 export async function claimInstallation(
   pool: pg.Pool,
@@ -134,7 +132,7 @@ export async function claimInstallation(
   });
 }
 
-/** Two workers may note at once: the later finds the row of the earlier. */
+/** Two workers may note the server at once: the later one updates the row of the earlier one. */
 async function noteServer(db: Queryable, name: string): Promise<void> {
   await db.query(
     `INSERT INTO sync.installation AS held (system_identifier, database_oid, server_started_at,
@@ -150,7 +148,7 @@ async function noteServer(db: Queryable, name: string): Promise<void> {
   );
 }
 
-/** The settings that say where the warehouse is. */
+/** The settings that determine where the warehouse is. */
 export interface WarehouseAddress {
   readonly databaseUrl: string | null;
   readonly directUrl: string | null;
@@ -162,8 +160,8 @@ const machineFile = '/etc/machine-id';
 const ownMachine = /^(localhost|127\..*|\[::1\]|)$/;
 
 /**
- * Host, port and database, without user and password. Every machine has its own `localhost` and its
- * own folders, so that such a name has the machine's id beside it where there is one.
+ * Host, port and database, without user and password. Every machine has a separate `localhost` and
+ * separate folders, so such a name is followed by the machine's id, if there is one.
  */
 export async function namePlace({databaseUrl, directUrl, home}: WarehouseAddress): Promise<string> {
   const address = directUrl ?? databaseUrl;
@@ -176,18 +174,18 @@ export async function namePlace({databaseUrl, directUrl, home}: WarehouseAddress
 }
 
 /**
- * Containers have no id, and their host names are made up anew: there the address alone is the
- * name.
+ * Containers have no id, and their host names are generated for each of them. There the address
+ * alone is the name.
  */
 async function nameMachine(): Promise<string> {
   const id = await readFile(machineFile, 'utf8').catch(() => '');
   return id.trim() === '' ? '' : ` on machine ${id.trim().slice(0, 8)}`;
 }
 
-/** Each is made by our migrations, but for that of the queue, which its package makes. */
+/** Our migrations make each of these schemas, except that of the queue, which its package makes. */
 const ownSchemas = ['warehouse', 'history', 'mart', 'masked', 'sync', 'bullmq'];
 
-/** A schema of ours that is there. */
+/** One of our schemas that exists in the database. */
 export interface OwnSchema {
   readonly schema: string;
   readonly tables: number;
@@ -209,8 +207,8 @@ export async function listOwnSchemas(db: Queryable): Promise<OwnSchema[]> {
 }
 
 /**
- * Views and tables outside our schemas that would go or lose a constraint with them, by their
- * names.
+ * The names of views and tables outside our schemas that would be dropped, or would lose a
+ * constraint, together with these schemas.
  */
 export async function listDependents(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{name: string}>(

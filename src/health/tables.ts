@@ -5,7 +5,7 @@ import {boolean, check, primaryKey, text, uuid} from 'drizzle-orm/pg-core';
 import {syncSchema} from '../accounts/tables.ts';
 import {bigNumber, commentTable, instant} from '../postgres/tables.ts';
 
-// No foreign key to workers: a part is noted although the worker has not yet looked for work once.
+// No foreign key to workers: a part may be noted before its worker first looks for work.
 export const heartbeats = syncSchema.table(
   'heartbeats',
   {

@@ -1,6 +1,6 @@
-// What is under way and what has just ended: told alike by a terminal, a log and a page. By the
-// database's clock. No value of a record is in a line of the log, and no word of the service on a
-// change: it may repeat a value.
+// The work in progress and the work that has just ended, described alike for a terminal, a log and
+// a page. Times are by the database's clock. A line of the log contains no value of a record. It
+// also contains no word of the service on a change, because such a word may repeat a value.
 
 import {countMovingChanges} from '../changes/change-health.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
@@ -10,10 +10,7 @@ import type {Queryable} from '../postgres/database.ts';
 import type {ChangeOperation} from '../streams/table.ts';
 import type {Sweep, SweepCounts, SweepEnd, SweepMode, SweepStage} from '../sweeps/sweeps.ts';
 
-/**
- * A sweep that a worker has under way, and the last one of the same kind that read its list to the
- * end.
- */
+/** A sweep that a worker runs, and the last one of the same kind that read its list to the end. */
 interface RunningSweep {
   readonly accountId: string;
   readonly sweepId: string;
@@ -22,10 +19,10 @@ interface RunningSweep {
   readonly windowName: string | null;
   readonly recordNumber: string | null;
   readonly stage: SweepStage;
-  /** Up to its checkpoint. */
+  /** Records read up to its checkpoint. */
   readonly records: number;
   readonly elapsedMs: number;
-  /** Null where there is none. */
+  /** Null if there is none. */
   readonly lastRecords: number | null;
 }
 
@@ -52,7 +49,7 @@ async function listRunningSweeps(
   return rows;
 }
 
-/** What is under way in some accounts, from the rows alone: sweeps first. */
+/** Reads the work in progress in some accounts from stored rows alone: sweeps first. */
 export async function readUnderWay(
   db: Queryable,
   accounts: readonly {readonly accountId: string; readonly name: string}[],
@@ -75,7 +72,7 @@ const stages = {read: '', verify: ', now verified', approved: ', as a person app
 /** `sweep 12 of jobs (acme): 1,500 of about 3,000 records, 310 a second, 5 s left` */
 export function describeSweep(sweep: RunningSweep & Named): UnderWay {
   const {accountName: account, records, lastRecords, elapsedMs, stage} = sweep;
-  // A list that is read to its end takes as long to verify as it takes: no rate tells that.
+  // After a list is read to its end, no rate predicts how long its verification takes.
   const pace =
     stage === 'read'
       ? paceOf({done: records, total: lastRecords, elapsedMs})
@@ -135,7 +132,7 @@ function describeCounts(counts: SweepCounts): string {
   return [read, ...(told.length === 0 ? ['nothing changed'] : told)].join(', ');
 }
 
-/** A change, by names that its log line may hold: the key at the ERP is not among them. */
+/** A change, by names that its log line may contain: the key at the ERP is not among them. */
 interface NamedChange {
   readonly changeId: string;
   readonly operation: ChangeOperation;

@@ -1,4 +1,5 @@
-// The answers, made from the tables' own definitions: a new column is here by itself.
+// The schemas of the answers, built from the table definitions: a new column appears here
+// automatically.
 
 import {z} from 'zod';
 import {attemptOutcomes, changeStates} from '../changes/states.ts';
@@ -128,7 +129,7 @@ const own = {
   _pending: z.boolean().nullable(),
 } as const satisfies Record<string, z.ZodType>;
 
-/** The columns of a table that are given out, in order: all but those of our own bookkeeping. */
+/** The columns of a table that the API returns, in order: all but those of our own bookkeeping. */
 export function columnsOf(table: MirrorTable): string[] {
   return Object.keys(shapeOf(table));
 }

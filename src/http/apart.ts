@@ -1,5 +1,6 @@
-// Lines of a request that may be made at the same time, each part in a transaction of its own: no
-// two parts have a record in common. What is not known to be apart stays together, in its order.
+// Splits the lines of a request into parts that may be made at the same time, each in a separate
+// transaction: no two parts have a record in common. Lines that may share a record stay in one
+// part, in their order.
 
 import {findWrites} from '../streams/all.ts';
 import type {ChangeRequest} from './change-request.ts';
@@ -10,9 +11,10 @@ interface Line {
 }
 
 /**
- * Splits the first of some lines into parts that may be made side by side.
+ * Splits the first lines into parts that may be made side by side.
  * @param most - lines of one part
- * @returns one part or two, none of them empty: together the first lines, each part in their order
+ * @returns one or two parts, none of them empty: together they are the first lines, and each part
+ *   keeps their order
  */
 export function splitApart<Of extends Line>(lines: readonly Of[], most: number): Of[][] {
   for (let count = Math.min(lines.length, 2 * most); count > most; ) {
@@ -23,7 +25,7 @@ export function splitApart<Of extends Line>(lines: readonly Of[], most: number):
   return [lines.slice(0, most)];
 }
 
-/** Groups go to the first half as they come: lines of one kind stay beside each other. */
+/** Groups fill the first half in their order, so that lines of one kind stay next to each other. */
 function halve<Of extends Line>(lines: readonly Of[]): readonly [Of[], Of[]] {
   const first = new Set<number>();
   for (const group of groupsOf(lines))
@@ -47,8 +49,8 @@ function groupsOf(lines: readonly Line[]): (readonly number[])[] {
 }
 
 /**
- * For each line the names of the records that it has in common with others. Several lines may read
- * one parent at the same time: it counts where one of them writes it.
+ * For each line, the names of the records that it may have in common with others. Several lines may
+ * read one parent at the same time: a parent counts only if a line writes it.
  */
 function listNames(lines: readonly Line[]): string[][] {
   const requests = lines.map(({request}) => (request instanceof HttpProblem ? null : request));
@@ -56,7 +58,7 @@ function listNames(lines: readonly Line[]): string[][] {
   const all = named.flat();
   const ways = new Map<string, Set<string>>();
   for (const {table, by} of all) ways.set(table, (ways.get(table) ?? new Set()).add(by));
-  // A delete takes with it what hangs on its record, and whose lines do not name it.
+  // A delete also removes the records that hang on its record, and their lines do not name it.
   const isApart = ways.size < 2 || requests.every((one) => one?.operation !== 'delete');
   const toName = ({table, value}: Named) => {
     if (!isApart) return '';

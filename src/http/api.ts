@@ -1,6 +1,6 @@
-// The HTTP API: HTTP and JSON for systems that do not speak SQL. It adds nothing to what SQL can
-// do. It stays open to all callers while one caller's writes wait for a lock: reads have
-// connections of their own, and a write gives its connection back soon.
+// The HTTP API: HTTP and JSON for systems that do not speak SQL. It can do nothing that SQL cannot.
+// While one caller's writes wait for a lock, it still serves all other callers: reads have separate
+// connections, and a write returns its connection soon.
 
 import type {IncomingHttpHeaders} from 'node:http';
 import type {SwaggerTransform} from '@fastify/swagger';
@@ -83,8 +83,8 @@ export interface ApiOptions extends Pick<LoginRouteDeps, 'setLogin'> {
 }
 
 /**
- * Adds every address under /v1. Nothing there is told without a key, not even whether an address
- * exists.
+ * Adds every address under /v1. Without a key, a request learns nothing there, not even whether an
+ * address exists.
  */
 export async function addApi(
   app: FastifyInstance,
@@ -109,7 +109,7 @@ export async function addApi(
   await app.register(
     async (api) => {
       api.removeContentTypeParser('text/plain');
-      // Lines are checked one by one, by the address that takes them.
+      // Lines are checked one by one, by the address that accepts them.
       api.setValidatorCompiler<z.ZodType>(({schema, httpPart, contentType}) =>
         contentType === linesType ? (value) => ({value}) : checkWith(schema, httpPart),
       );
@@ -135,7 +135,7 @@ export async function addApi(
   );
 }
 
-/** Answers with a problem, and says when to come again. */
+/** Answers with a problem, and with a Retry-After header if its status is 503 or 429. */
 export function sendProblem(reply: FastifyReply, {body}: HttpProblem): void {
   if (body.status === 401) reply.header('www-authenticate', 'Bearer');
   if (body.status === 503 || body.status === 429)
@@ -163,7 +163,7 @@ const named = {
 for (const [id, schema] of Object.entries(named))
   z.globalRegistry.add(schema, {...z.globalRegistry.get(schema), id});
 
-/** Answers may have more fields tomorrow: readers must not be told that there are none. */
+/** Answers may get more fields later, so the document must not say that there are no others. */
 const options = {
   zodToJsonConfig: {
     override: ({
@@ -205,7 +205,7 @@ const mediaSchema = z.object({
   content: z.record(z.string(), z.object({schema: z.instanceof(z.ZodType)})),
 });
 
-/** Describes a body of several media types, each by the schema of its own. */
+/** Describes a body of several media types, each by its own schema. */
 function describeBodies(describe: SwaggerTransform): SwaggerTransform {
   return (document) => {
     const media = mediaSchema.safeParse(document.schema?.body);
@@ -220,8 +220,8 @@ function describeBodies(describe: SwaggerTransform): SwaggerTransform {
 }
 
 /**
- * Each schema is made in two forms, as it is sent and as it is read; only one of the two is ever
- * meant.
+ * Removes the schemas that no address refers to. Each schema is made in two forms, as it is sent
+ * and as it is read, and only one of the two is ever used.
  */
 function dropUnused<Document extends object>(document: Document): Document {
   if (!('paths' in document) || !('components' in document)) return document;
@@ -243,14 +243,16 @@ function dropUnused<Document extends object>(document: Document): Document {
   return {...document, components: {...components, schemas}};
 }
 
-/** What wakes the requests that wait. */
+/** The watches that wake waiting requests. */
 interface Watches {
   readonly feed: FeedWatch;
-  /** Of `fieldmirror_changes`: changes that are settled, or need a person. */
+  /** Watches `fieldmirror_changes`: changes that are settled, or need a person. */
   readonly changes: NoticeWatch;
 }
 
-/** The limits of each key: half of the connections, and the requests that a burst may hold. */
+/**
+ * The limits of each key: half of the connections at once, and the requests that a burst may queue.
+ */
 const readLimits = {atOnce: 4, waiting: 100} as const;
 const writeLimits = {atOnce: 4, waiting: 50} as const;
 
@@ -281,7 +283,10 @@ function addRoutes(
   };
 }
 
-/** Rows have no version here: a condition that is not checked must not look as if it were. */
+/**
+ * Refuses conditional headers: rows have no version here, and a condition that is not checked must
+ * not look as if it were.
+ */
 function refuseConditions(headers: IncomingHttpHeaders): void {
   const name = ['if-match', 'if-none-match', 'if-unmodified-since'].find((each) => each in headers);
   if (name === undefined) return;

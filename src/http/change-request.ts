@@ -1,6 +1,6 @@
-// What requests may hold: the changes that may be made, from the tables' own definitions, so that a
-// field that becomes writable is here by itself; and filters of changes, which are those of the
-// console and the terminal for the account of the key. The triggers, not this file, decide whether
+// The schemas of requests. Those of changes are built from the table definitions, so that a field
+// that becomes writable is accepted automatically. The filters of changes are those of the console
+// and the terminal, limited to the account of the key. The triggers, not this file, decide whether
 // a change can be made at all, as for every author of SQL.
 
 import {z} from 'zod';
@@ -16,8 +16,8 @@ import type {WriteRule} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 
 /**
- * Local text of the account's zone, or ISO with an offset. `readTime` tells whether there is such a
- * moment.
+ * Local text of the account's zone, or ISO with an offset. `readTime` checks whether the moment
+ * exists.
  */
 export const timePattern = new RegExp(
   [
@@ -31,8 +31,8 @@ export const timePattern = new RegExp(
 const local = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::([0-5]\d(?:\.\d{1,9})?))?$/;
 
 /**
- * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, the first of two where the
- * clock shows it twice; or ISO with an offset, kept as it is.
+ * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, or ISO with an offset,
+ * kept as it is. If the clock shows a local time twice, the first of the two is taken.
  * @returns ISO with an offset
  * @throws {RecordError} no such day or hour, or a local time that the clock skips
  */
@@ -58,7 +58,7 @@ export interface Reference {
 
 export interface ChangeRequest extends Omit<Reference, 'external_key'> {
   readonly table: string;
-  /** Of an update beside number or row_id, or of a create: the key to set; null removes it. */
+  /** In an update beside number or row_id, or in a create: the key to set; null removes it. */
   readonly external_key?: string | null | undefined;
   readonly operation: 'create' | 'update' | 'delete' | 'upsert';
   readonly fields?: Readonly<Record<string, WantedValue | undefined>> | undefined;
@@ -72,11 +72,11 @@ export interface ChangeRequest extends Omit<Reference, 'external_key'> {
 
 const changesAtOnce = 500;
 const employeesAtOnce = 100;
-/** More digits of a number in JSON are not certain: readers make it binary. */
+/** A JSON number with more digits may be inexact, because parsers convert it to binary. */
 const certainDigits = 15;
 /**
- * What is rounded to these digits and ends so many decimals earlier was meant so; the triggers drop
- * the rest.
+ * If rounding a number to `certainDigits` digits removes at least this many decimals, the rounded
+ * number was meant; the triggers drop the rest.
  */
 const noisyDecimals = 4;
 
@@ -164,7 +164,7 @@ const saidOnce = {path: ['seen'], error: 'expected seen or was, not both'};
 
 const tableNames = allWrites.map(({table}) => table.name).join(', ');
 
-/** One change, as it is asked for. */
+/** One change, as a request states it. */
 export const changeRequestSchema = z
   .discriminatedUnion('table', first(allWrites.map(buildTable)), {
     error: (issue) =>
@@ -195,7 +195,8 @@ function buildTable(writes: Writes) {
   const was = fields(rules)
     .optional()
     .describe('The values of some fields as you had read them, in place of seen.');
-  // A row that the service does not have yet takes the fields of a create: the triggers know.
+  // A row that the service does not have yet accepts the fields of a create: the triggers check
+  // that.
   const update = closed({
     ...named,
     operation: z.literal('update'),
@@ -224,7 +225,8 @@ function buildTable(writes: Writes) {
       // Fields of other names are reported already.
       when: ({issues}) => issues.length === 0,
     });
-  // An update where a row has the key, else a create: the triggers know what each takes.
+  // An update if a row has the key, otherwise a create: the triggers check which fields each
+  // accepts.
   const keyed = {
     ...named,
     operation: z.literal('upsert'),
@@ -244,7 +246,7 @@ function buildTable(writes: Writes) {
   });
 }
 
-/** Whether an update sets the key of its row: its row is named otherwise then. */
+/** Whether an update sets the key of its row: then number or row_id names the row. */
 export function setsKey({
   number,
   row_id,
@@ -253,7 +255,7 @@ export function setsKey({
   return external_key !== undefined && (number !== undefined || row_id !== undefined);
 }
 
-/** Whether an update does no more than take the key from its row, which may be deleted then. */
+/** Whether an update only removes the key of its row. Such a row may be deleted. */
 export function givesUpKey(request: ChangeRequest): boolean {
   const {operation, external_key, fields = {}} = request;
   const isAlone = operation === 'update' && Object.keys(fields).length === 0;
@@ -277,7 +279,7 @@ function buildParent(table: string) {
     .describe(`The row of ${table} that the new one hangs on.`);
 }
 
-/** An object whose error names its keys when it is given another one. */
+/** A strict object: if the input has an unknown key, the error lists the known ones. */
 function closed<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape).join(', ');
   return z.strictObject(shape, {
@@ -319,7 +321,7 @@ export const lineOf = (most: number) =>
 /** The name of a transaction. */
 export const batchName = lineOf(longestBatch).min(1);
 
-/** Conditions that are left out are open. */
+/** The filters of changes; a filter that is left out matches every change. */
 export const filterShape = {
   state: z.enum([...changeStates, 'altered', 'needy']).optional(),
   table: z.enum([firstTable, ...otherTables]).optional(),
@@ -375,7 +377,7 @@ export interface SentQuery<Schema extends z.ZodType> {
   readonly address: string;
 }
 
-/** The numbers that were asked for and that the account of the key does not have. */
+/** The requested numbers that the account of the key does not have. */
 export function listUnknown(asked: readonly string[], known: readonly string[]) {
   const found = new Set(known);
   return [...new Set(asked)]

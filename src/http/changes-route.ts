@@ -1,10 +1,11 @@
-// The address that makes changes: one, or several together, or many line by line. Of those that
-// come one a line and are answered one a line, each line is made or refused by itself. They are
-// made in batches, each in a transaction, two at a time where they have no record in common; and a
-// line that is refused takes nothing else of its batch with it. Lines of one kind that follow each
-// other are made in few statements; if those are refused, each half of them is tried, down to the
-// line that is refused alone. The whole request is read before its first line is made: one that was
-// cut off on its way does nothing, and a client that sends all before it reads is not kept waiting.
+// The address that makes changes: one, several together, or many line by line. If the request has
+// lines, each line is made or refused separately, and the answer has a line for each. The lines are
+// made in batches, each in one transaction. Two batches run at a time if they have no record in
+// common. A refused line does not affect the other lines of its batch. Consecutive lines of one
+// kind are made in few statements. If one of them is refused, each half is tried separately, down
+// to the refused line alone. The whole request is read before its first line is made. So a request
+// that was cut off in transit does nothing, and a client that sends everything before it reads is
+// not blocked.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -39,7 +40,10 @@ import {readResults, writeAs, writeChange, writeChanges} from './write-changes.t
 /** Lines of one request. */
 const mostLines = 10_000;
 
-/** Each of them has a savepoint: of more than 64 Postgres keeps the state elsewhere, and slower. */
+/**
+ * Each line has a savepoint: beyond 64 of them Postgres keeps their state elsewhere, which is
+ * slower.
+ */
 const batchSize = 50;
 
 const writtenSchema = z
@@ -76,8 +80,8 @@ const writtenLineSchema = z.union([writtenSchema, writtenEndSchema]);
 type WrittenLine = z.infer<typeof writtenLineSchema>;
 
 /**
- * A change that is asked for in a line. What may be sent again must not have its effect twice: a
- * create therefore has a key. And its parent has a name of its own, for there is no array.
+ * A change that is requested in a line. A line may be sent again and must not take effect twice, so
+ * a create needs a key. Its parent cannot be named by index, because there is no array.
  */
 const lineSchema = changeRequestSchema.superRefine((request: ChangeRequest, found) => {
   const {operation, external_key: key, parent} = request;
@@ -109,7 +113,7 @@ interface LinesRequest {
 }
 
 /**
- * Makes what each line asks for, and gives a line for each and one for the end.
+ * Makes the change of each line, and yields one line for each and one at the end.
  * @throws {HttpProblem} nothing was done: there is no line, or there are too many; any other error
  *   of the first batch
  */
@@ -134,13 +138,13 @@ async function* writeInLines(
   yield [{totals, problem: next.value?.body ?? null}];
 }
 
-/** A line as it is read when its turn comes: all of them would take much memory. */
+/** A line, parsed only when its turn comes: all parsed lines together would take much memory. */
 interface LineRequest {
   readonly line: number;
   readonly request: ChangeRequest | HttpProblem;
 }
 
-/** The batches of each step: the first one alone, then two side by side where they are apart. */
+/** The batches of each step: first one alone, then two side by side if they share no record. */
 function* inSteps(sent: readonly SentLine[]): Generator<LineRequest[][], void, void> {
   let asked: LineRequest[] = [];
   for (let at = 0; at < sent.length; ) {
@@ -155,7 +159,7 @@ function* inSteps(sent: readonly SentLine[]): Generator<LineRequest[][], void, v
   }
 }
 
-/** Makes what some lines ask for in one transaction: each of them, or nothing of it. */
+/** Makes the changes of some lines in one transaction: each line is made whole, or not at all. */
 async function writeBatch(
   pool: pg.Pool,
   key: AccountKey,
@@ -180,7 +184,7 @@ async function writeBatch(
   });
 }
 
-/** The lines in their order; those that may be made in few statements together. */
+/** The lines in their order, grouped in runs that may be made together in few statements. */
 function inRuns(asked: readonly LineRequest[]): (readonly LineRequest[])[] {
   const runs: {readonly kind: string | null; readonly lines: LineRequest[]}[] = [];
   for (const one of asked) {
@@ -192,7 +196,7 @@ function inRuns(asked: readonly LineRequest[]): (readonly LineRequest[])[] {
   return runs.map(({lines}) => lines);
 }
 
-/** What all changes that are made together have alike; null for one that is made alone. */
+/** The properties that changes made together have in common; null for one that is made alone. */
 function kindOf({request}: LineRequest): string | null {
   if (request instanceof HttpProblem || setsKey(request)) return null;
   const {table, hold = false, seen = null, fields = {}, was} = request;
@@ -201,8 +205,8 @@ function kindOf({request}: LineRequest): string | null {
 }
 
 /**
- * Makes some lines behind the savepoint `line`, in few statements, and alone what cannot be made
- * so. If one is refused, each half is tried by itself: so few lines are made alone.
+ * Makes some lines after the savepoint `line`, in few statements. Lines that cannot be made so are
+ * made alone. If one is refused, each half is tried separately, so that few lines are made alone.
  */
 async function writeRun(
   client: pg.ClientBase,
@@ -229,7 +233,7 @@ async function writeRun(
   return [...all, ...(await writeRun(client, key, lines.slice(results.length)))];
 }
 
-/** @returns null where one of them is refused: then nothing of them was done */
+/** @returns null if one of them is refused: then none of them was done */
 async function tryTogether(
   client: pg.ClientBase,
   key: AccountKey,
@@ -247,8 +251,8 @@ async function tryTogether(
 }
 
 /**
- * Makes a change behind the savepoint `line`.
- * @returns the problem for which nothing of it was done, in place of a result
+ * Makes a change after the savepoint `line`.
+ * @returns its result; if it was refused and rolled back, the problem
  */
 async function writeAlone(
   client: pg.ClientBase,
@@ -340,14 +344,14 @@ const querySchema = z.strictObject({
     .describe('Stored as the place of this key in the feed, in the same transaction.'),
 });
 
-/** How a request is named, and what it brings about beside its changes. */
+/** The options of a request: its names, and the cursor that it stores beside its changes. */
 interface RequestScope {
   readonly batch: string | null;
   readonly ack: string | null;
   readonly idempotencyKey: string | null;
 }
 
-/** What is checked by its schema, or lines, which are checked one by one. */
+/** A body that its schema has checked, or the bytes of lines, which are checked one by one. */
 type Body = z.infer<typeof changesRequestSchema> | Buffer;
 
 const described = {
@@ -374,7 +378,7 @@ const described = {
   },
 } as const;
 
-/** Adds the address; its lines are read by this address alone. */
+/** Adds the address in a separate scope, so that no other address accepts lines. */
 export function addChangesRoute(
   instance: FastifyInstance,
   {pool, turns}: Ways['writes'],
@@ -394,7 +398,7 @@ export function addChangesRoute(
       method: 'POST',
       url: '/changes',
       schema: described,
-      // A key that may not write is refused before its body is read.
+      // If a key may not write, its request is refused before the body is read.
       onRequest: async (request) => void apiKeyOf(request, {mustWrite: true}),
       handler: async (request, reply) => {
         const key = apiKeyOf(request, {mustWrite: true});
@@ -424,7 +428,7 @@ export function addChangesRoute(
 
 const checkBody = checkWith(changesRequestSchema, 'body');
 
-/** A request without a body has no media type, so no schema of one has refused it yet. */
+/** A request without a body has no media type, so no schema of a media type has checked it yet. */
 function requireBody(body: unknown): Body {
   const read = body === undefined ? checkBody(body) : {value: body};
   if ('error' in read) throw read.error;
@@ -447,7 +451,9 @@ async function makeChanges(
   return {status, location, answer: first};
 }
 
-/** Lines are no one transaction: what counts for the whole request has no meaning there. */
+/**
+ * Lines are not one transaction, so options that apply to the whole request have no meaning there.
+ */
 function refuseForLines({ack, idempotencyKey}: RequestScope): void {
   const expected = 'nothing beside lines';
   if (idempotencyKey !== null)

@@ -1,9 +1,10 @@
-// The addresses for many changes at once: decisions about them, and changes taken back, within the
-// key's account: in one transaction with one answer at its end, or told line by line, as one JSON
-// document a line. Decisions are then made batch by batch, each in a transaction of its own with
-// its entry of the audit, and the next batch begins when the lines of the one before were taken, so
-// that no more is decided than is told. Changes are taken back in one transaction all the same,
-// which goes on to its end though the reader is gone.
+// The addresses for many changes at once, within the account of the key: they list changes, decide
+// about them, and take them back. The last two run in one transaction with one answer at its end,
+// or answer line by line, with one JSON document per line. If decisions are answered in lines, they
+// are made batch by batch, each in a separate transaction with its own audit entry. The next batch
+// begins when the reader has taken the lines of the one before, so that no more is decided than is
+// reported. Changes are taken back in one transaction in both cases. It continues to its end even
+// if the reader disconnects.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -65,7 +66,7 @@ const decidedSchema = z.object({changes: z.array(decidedChangeSchema), is_cut: i
 
 type DecidedAnswer = z.infer<typeof decidedChangeSchema>;
 
-/** Decides what can be decided, in one transaction. */
+/** Decides the changes that can be decided, in one transaction. */
 async function decideOverHttp(
   pool: pg.Pool,
   key: AccountKey,
@@ -89,8 +90,7 @@ async function decideOverHttp(
 }
 
 /**
- * Decides those that are given, and what is not among those found is told; in a transaction of its
- * own.
+ * Decides the given changes in a separate transaction, and reports the numbers that were not found.
  */
 async function decideBatch(
   pool: pg.Pool,
@@ -145,9 +145,9 @@ const decidedLineSchema = z.union([decidedChangeSchema, decidedEndSchema]);
 type DecidedLine = z.infer<typeof decidedLineSchema>;
 
 /**
- * Decides what can be decided, and gives a line for each change and one for the end. Changes are
- * chosen at the beginning.
- * @throws nothing was decided: the first batch has failed
+ * Decides the changes that can be decided, and yields one line for each change and one at the end.
+ * The changes are chosen at the beginning.
+ * @throws the error of the first batch: nothing was decided
  */
 export async function* decideInBatches(
   {pool, ...deps}: BatchDeps & {readonly pool: pg.Pool},
@@ -174,8 +174,8 @@ export async function* decideInBatches(
 }
 
 /**
- * Each number once, in the order in which they are decided: what is given up is given up from its
- * end.
+ * Each number once, in the order in which the changes are decided: they are cancelled from the last
+ * to the first.
  */
 async function choose(
   pool: pg.Pool,
@@ -214,7 +214,7 @@ const undoneSchema = z.object({
   changes: z.array(undoneChangeSchema),
 });
 
-/** How far it is, while nothing is committed. */
+/** The progress of an undo, while nothing is committed. */
 interface UndoProgress {
   readonly looked_at: number;
   readonly of: number;
@@ -289,7 +289,10 @@ interface UndoDeps {
   readonly explain: (error: unknown) => HttpProblem;
 }
 
-/** Takes changes back in one transaction. @throws it failed before any line of its progress */
+/**
+ * Takes changes back in one transaction.
+ * @throws the error of the undo, if it failed before any line of its progress
+ */
 async function* undoInLines(
   {pool, turns, explain}: UndoDeps,
   key: AccountKey,
@@ -320,7 +323,7 @@ async function* undoInLines(
   ];
 }
 
-/** Progress for a reader who may be slow: the latest alone is kept. */
+/** Progress for a reader that may be slow: only the latest is kept. */
 class LatestProgress {
   #latest: UndoProgress | null = null;
   #isOver = false;

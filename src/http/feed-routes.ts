@@ -1,5 +1,5 @@
-// The addresses of the feed: entries after a cursor, at once or as soon as there are some; and a
-// key's own place in the feed: up to where it has followed, with a small state.
+// The addresses of the feed: the entries after a cursor, at once or as soon as there are some; and
+// the place of a key in the feed: the cursor up to which it has read, with a small state.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -205,8 +205,8 @@ interface FeedDeps {
 }
 
 /**
- * Adds GET /v1/feed. A request that waits has no turn among those of its key, and there may be some
- * of them.
+ * Adds GET /v1/feed. A request that waits uses none of the turns of its key, and a key may have
+ * several such requests.
  */
 export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: FeedDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
@@ -249,9 +249,9 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
           {watch, take: (read) => turns.take(apiKeyId, () => read(reads))},
           {query, showsOwn: own === 'true', masks, waitMs: wait * 1_000, signal},
         );
-        // A key that was revoked while its request waited is given nothing.
+        // A key that was revoked while its request waited gets no entries.
         if (!(await isKeyInUse(reads, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
-        // A server that stops waits for its connections.
+        // A server that stops waits for its connections, so this one is closed after the answer.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return {entries: [...entries], cursor};
       });
@@ -261,12 +261,12 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
 
 interface Following {
   readonly query: FeedQuery;
-  /** Whether entries that the reader itself wrote are given. */
+  /** Whether entries that the reader itself wrote are returned. */
   readonly showsOwn: boolean;
   /** Whether the key may not see personal data. */
   readonly masks: boolean;
   readonly waitMs: number;
-  /** Aborts when the client is gone. */
+  /** Aborts when the client disconnects, or the key is revoked. */
   readonly signal: AbortSignal;
 }
 
@@ -277,9 +277,9 @@ interface FollowDeps {
 }
 
 /**
- * The entries after a cursor: at once where there are some, else as soon as there are, and none
- * when the time is over.
- * @throws {HttpProblem} 410: the reader has to begin again; 400: it is no cursor
+ * Returns the entries after a cursor: at once if there are some, otherwise as soon as some come. If
+ * none come in time, it returns none.
+ * @throws {HttpProblem} 410: the reader has to begin again; 400: the cursor or a column is invalid
  */
 async function followFeed({watch, take}: FollowDeps, following: Following): Promise<FeedPage> {
   const {query, showsOwn, masks, waitMs, signal} = following;
@@ -294,7 +294,8 @@ async function followFeed({watch, take}: FollowDeps, following: Following): Prom
     if (entries.length > 0 || query.after === 'end' || left <= 0 || ended.aborted)
       return {...page, entries: masks ? entries.map(hideEntry) : entries};
     after = page.cursor;
-    // A full page of entries that are left out has more behind it.
+    // If all entries of a full page were left out, more entries follow, so the next page is read at
+    // once.
     if (!page.hasMore) await waitOn(left, ended);
   }
 }

@@ -1,8 +1,8 @@
-// What lets a request in: the names by which a server may be asked, and the keys of requests: what
-// they open, their turns among their own requests, and the ends of those that wait when a key is
-// revoked. A key that decides about changes is an author like any other, and named in the audit. A
-// page of another site can point a name of its own at this machine, and its visitor's browser would
-// then read what is answered here (DNS rebinding).
+// Decides which requests are let in: by the host name that they use, and by their API key. This
+// file also has the access of each key, its turns for its own requests, and the end of its waiting
+// requests when it is revoked. A key that decides about changes is an author like any other, and is
+// named in the audit. The host name is checked because of DNS rebinding: a page of another site can
+// point its own name at this machine, and its visitor's browser would then read the answers.
 
 import {isIP} from 'node:net';
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
@@ -21,8 +21,8 @@ import {HttpProblem} from './problem.ts';
 const keys = new WeakMap<FastifyRequest, ApiKey>();
 
 /**
- * Refuses a request without a key before anything of it is looked at: no answer tells whether its
- * address exists or its body is right.
+ * Refuses a request without a key before any part of it is checked, so that no answer reveals
+ * whether its address exists or its body is right.
  */
 export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
   app.addHook('onRequest', async (request) => {
@@ -41,9 +41,9 @@ export interface AccountKey extends ApiKey {
 
 /**
  * The key that a request came with.
- * @param options.hides - the address gives no personal value to a key that masks
- * @throws {HttpProblem} it is of no one account, masks where the address does not, or may only
- *   read, and a writer is asked for
+ * @param options.hides - the address returns no personal value to a key that masks
+ * @throws {HttpProblem} the key is not of one account; it masks, and the address does not; or it
+ *   may only read, and `mustWrite` is set
  */
 export function apiKeyOf(
   request: FastifyRequest,
@@ -79,7 +79,8 @@ export function nameOfKey(request: FastifyRequest): string | null {
 }
 
 /**
- * The transaction's author and decider is the key, whichever author used the connection before.
+ * Makes the key the author and decider of the transaction, whichever author used the connection
+ * before.
  * @throws {HttpProblem} 401: the key was revoked since its request began, which may be minutes ago
  */
 export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountKey): Promise<void> {
@@ -93,7 +94,7 @@ export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountK
 
 type Entry = Pick<AuditEntry, 'action' | 'subject' | 'address' | 'before' | 'after'>;
 
-/** The entry of the audit is written in the transaction that decides. */
+/** Writes the audit entry in the transaction that decides. */
 export async function auditKey(
   client: pg.ClientBase,
   {name, role, accountId}: AccountKey,
@@ -109,8 +110,8 @@ interface TurnLimits {
 }
 
 /**
- * Turns of each key among its own requests: a key that sends many keeps itself waiting, and no
- * other key.
+ * Gives each key turns for its own requests: a key that sends many delays its own requests, and
+ * those of no other key.
  */
 export class Turns {
   readonly #limits: TurnLimits;
@@ -125,8 +126,9 @@ export class Turns {
 
   /**
    * Does the work when its turn comes.
-   * @param options.isPart - of a request that is under way: it waits, however many do
-   * @throws {HttpProblem} 429: as many requests of this key wait already as may
+   * @param options.isPart - the work is part of a request in progress: it waits, however many
+   *   others wait
+   * @throws {HttpProblem} 429: this key already has as many waiting requests as it may
    */
   async take<T>(apiKeyId: string, work: () => Promise<T>, {isPart = false} = {}): Promise<T> {
     const {atOnce, waiting} = this.#limits;
@@ -146,12 +148,12 @@ export class Turns {
   }
 }
 
-/** How long a request may wait on after its key was revoked. */
+/** How long a request may still wait after its key was revoked. */
 const everyMs = 2_000;
 
 /**
- * Ends the requests that wait when their key is revoked. All of them together cost one question
- * every two seconds.
+ * Ends waiting requests when their key is revoked. All of them together cost one query every two
+ * seconds.
  */
 export class KeyWatch {
   readonly #pool: pg.Pool;
@@ -183,7 +185,8 @@ export class KeyWatch {
       for (const [controller, apiKeyId] of this.#waiting)
         if (revoked.has(apiKeyId)) controller.abort();
     } catch {
-      // The database is away: the request itself fails with it, or the next look finds the key.
+      // If the database does not answer, the request itself fails with it, or the next check finds
+      // the key.
     }
   }
 }
@@ -192,8 +195,8 @@ export class KeyWatch {
 const waitingAtOnce = 20;
 
 /**
- * Places of each key for requests that wait until something happens: they take no turn of its reads
- * while they do.
+ * Gives each key places for requests that wait until something happens. While they wait, they use
+ * no read turn of the key.
  */
 export class WaitingPlaces {
   readonly #what: string;
@@ -204,7 +207,7 @@ export class WaitingPlaces {
   /**
    * @param what - `the feed`, for the words of a refusal
    * @param hint - what to do instead
-   * @param keys - ends the work when its key is revoked; left out: the work looks at its key itself
+   * @param keys - ends the work when its key is revoked; left out: the work checks its key itself
    */
   constructor(what: string, hint: string, keys: KeyWatch | null = null) {
     this.#what = what;
@@ -214,7 +217,7 @@ export class WaitingPlaces {
 
   /**
    * Does the work of a request in a place of its key.
-   * @param work - gets a signal that aborts when the client is gone, or the key is revoked
+   * @param work - gets a signal that aborts when the client disconnects, or the key is revoked
    * @throws {HttpProblem} 429: every place of the key is taken; 401: the key was revoked meanwhile
    */
   async take<T>(
@@ -224,7 +227,7 @@ export class WaitingPlaces {
   ): Promise<T> {
     const gone = new AbortController();
     reply.raw.on('close', () => gone.abort());
-    // It may have gone while its key was looked up.
+    // The client may have disconnected while its key was looked up.
     if (reply.raw.closed) gone.abort();
     const count = this.#waiting.get(apiKeyId) ?? 0;
     if (count >= waitingAtOnce)
@@ -255,25 +258,28 @@ export class WaitingPlaces {
 /** Names that lead to this machine from itself. */
 const ownNames = ['localhost', '127.0.0.1', '[::1]'];
 
-/** What to do about a name that is not known. */
+/** The advice for a host name that is not known. */
 export const namingHint =
   'Set FIELDMIRROR_CONSOLE_URL to the address that people use, ' +
   'or FIELDMIRROR_HOST_NAMES to further names, and restart the server.';
 
 export interface KnownNames {
-  /** Whether a server is asked by that name: one rule for the console, /v1 and /metrics. */
+  /**
+   * Whether the server answers under that host name: one rule for the console, /v1 and /metrics.
+   */
   has(hostname: string): boolean;
   /**
-   * Whether /livez and /readyz are answered by that name. Supervisors and load balancers use names
-   * of their own, so that a server which is open to others answers these two by any name.
+   * Whether /livez and /readyz are answered under that host name. Supervisors and load balancers
+   * use their own names, so a server that is open to other machines answers these two under any
+   * name.
    */
   hasForProbe(hostname: string): boolean;
-  /** Name and port of the address that people use; null where it is none of its own. */
+  /** Name and port of the address that people use; null if none is set. */
   readonly publicHost: string | null;
 }
 
 interface Naming {
-  /** The address that people use; null where it is none of its own. */
+  /** The address that people use; null if none is set. */
   readonly publicUrl: URL | null;
   /** Further names, such as those of a service in a cluster. */
   readonly hostNames: readonly string[];
@@ -285,8 +291,8 @@ export function listKnownNames(host: string, {publicUrl, hostNames}: Naming): Kn
   const listed = [...ownNames, given, ...hostNames, ...(publicUrl ? [publicUrl.hostname] : [])];
   const known = new Set(listed.map((name) => name.toLowerCase()));
   const isOpen = !ownNames.includes(given);
-  // Rebinding takes a name: a browser reads an address as the address that it is. Other machines
-  // ask an open server by an address of its own, which it need not know: that of a pod, say.
+  // DNS rebinding needs a name: for an IP address, a browser connects to that address itself. Other
+  // machines reach an open server by an IP address that it need not know, such as that of a pod.
   const has = (hostname: string) =>
     known.has(hostname.toLowerCase()) || (isOpen && isAddress(hostname));
   return {
@@ -296,7 +302,7 @@ export function listKnownNames(host: string, {publicUrl, hostNames}: Naming): Kn
   };
 }
 
-/** An address of IPv6 stands in brackets there. */
+/** Whether a host name is an IP address. An IPv6 address is in brackets there. */
 function isAddress(hostname: string): boolean {
   const [, inBrackets] = /^\[(.*)\]$/.exec(hostname) ?? [];
   return inBrackets === undefined ? isIP(hostname) === 4 : isIP(inBrackets) === 6;

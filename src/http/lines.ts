@@ -1,8 +1,8 @@
-// Many items of one request, done batch by batch: each batch in a transaction of its own, alone or
-// beside another one, and the next ones begin when the lines of those before were taken. So at most
-// one step is done ahead of its answers. Also: answers with one JSON document per line, sent as
-// soon as they are there; and changes of one kind, each of another row, that are made in few
-// statements.
+// Does many items of one request batch by batch: each batch in a separate transaction, alone or
+// beside another one. The next batches begin when the reader has taken the lines of those before,
+// so at most one step is done ahead of its answers. This file also sends answers with one JSON
+// document per line, as soon as they are ready. And it makes changes of one kind, each of another
+// row, in few statements.
 
 import {once} from 'node:events';
 import {PassThrough} from 'node:stream';
@@ -29,7 +29,7 @@ import {
   updateRows,
 } from './write-rows.ts';
 
-/** One answer at the end, or lines as they come to be, where Accept says so. */
+/** One answer at the end, or lines as they are made, if the Accept header requests them. */
 export function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
   return {
     description: 'All of it in one; or line by line, for Accept: application/x-ndjson.',
@@ -37,13 +37,13 @@ export function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
   };
 }
 
-/** Characters that wait for the socket before the sender waits as well. */
+/** Bytes that wait for the socket before the sender waits as well. */
 const mostWaiting = 65_536;
 
-/** A reader that takes nothing for so long is cut off. */
+/** A reader that accepts nothing for this long is disconnected. */
 const usualPatienceMs = 30_000;
 
-/** Whether a request asks for lines, by its Accept. */
+/** Whether the Accept header of a request accepts lines. */
 export function wantsLines({headers}: FastifyRequest): boolean {
   const accepted = (headers.accept ?? '')
     .split(',')
@@ -54,16 +54,16 @@ export function wantsLines({headers}: FastifyRequest): boolean {
 }
 
 interface Sending {
-  /** Aborts when the client is gone. */
+  /** Aborts when the client disconnects. */
   readonly gone: AbortSignal;
   readonly patienceMs?: number;
 }
 
 /**
- * Sends what `batches` gives, a line for each item, and asks for the next batch when the reader has
+ * Sends the items of `batches`, one line for each. It requests the next batch when the reader has
  * taken so much of those before that little is left waiting. It resolves when all is sent, or the
- * client is gone.
- * @throws the first batch has failed: nothing is sent yet
+ * client disconnects or accepts nothing for `patienceMs`.
+ * @throws the error of the first batch: nothing is sent yet
  */
 export async function sendLines(
   reply: FastifyReply,
@@ -72,10 +72,10 @@ export async function sendLines(
 ): Promise<void> {
   const first = (await batches.next()).value ?? undefined;
   const lines = new PassThrough({highWaterMark: mostWaiting});
-  // A reader that goes away ends the answer, and is no error.
+  // A reader that disconnects ends the answer, and that is not an error.
   lines.on('error', () => {});
-  // A server that stops while lines are sent waits for the connection: the headers are out by then,
-  // so they say it always.
+  // A server that stops while lines are sent waits for the connection. The headers are sent by
+  // then, so they always say that the connection closes.
   reply.header('connection', 'close').type(linesType).send(lines);
   const isTaken = (waiting: (options: {signal: AbortSignal}) => Promise<unknown>) =>
     waiting({signal: AbortSignal.any([gone, AbortSignal.timeout(patienceMs)])}).then(
@@ -98,7 +98,7 @@ export async function sendLines(
 }
 
 export interface BatchDeps {
-  /** A batch has its turn: a reader that is slow keeps none. */
+  /** Each batch takes its own turn, so a slow reader keeps none. */
   readonly turns: Turns;
   /** Aborts when the server stops. */
   readonly stop: AbortSignal;
@@ -107,25 +107,29 @@ export interface BatchDeps {
 
 interface Batches<Item, Line> {
   /**
-   * The batches that come next, and are done side by side. Each has few items, so that its rows are
-   * locked for a moment alone. The first step is of one batch: if that fails, nothing was done.
+   * The batches of each step, which are done side by side. Each batch has few items, so that its
+   * rows are locked only for a moment. The first step has one batch: if that fails, nothing was
+   * done.
    */
   readonly steps: Iterable<readonly (readonly Item[])[]>;
-  /** Whether the request has had a turn before: then the first batch waits, however many do. */
+  /**
+   * Whether the request has had a turn before: then its first batch waits as well, however many
+   * others wait.
+   */
   readonly isPart?: boolean;
-  /** Does one batch, in a transaction of its own. @returns its lines */
+  /** Does one batch in a separate transaction. @returns its lines */
   readonly work: (batch: readonly Item[]) => Promise<Line[]>;
 }
 
-/** Batches of one size, the last one with what is left. */
+/** Batches of one size; the last one has the rest. */
 export function* inSizes<Item>(items: readonly Item[], size: number) {
   for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
 }
 
 /**
- * Gives the lines of each step when it is done.
- * @returns the problem of the batch that failed, which ends the work; null where all were done
- * @throws nothing was done: the first batch has failed
+ * Yields the lines of each step when it is done.
+ * @returns the problem of a batch that failed, which ends the work; null if all were done
+ * @throws the error of the first batch: nothing was done
  */
 export async function* inBatches<Item, Line>(
   {turns, stop, explain}: BatchDeps,
@@ -158,7 +162,9 @@ function stopped(): HttpProblem {
   });
 }
 
-/** A change of some that are made together: the row that it names, and what it is then. */
+/**
+ * One of several changes that are made together: its place among them, and the row that it names.
+ */
 interface Resolved {
   readonly place: number;
   readonly request: ChangeRequest;
@@ -166,12 +172,12 @@ interface Resolved {
 }
 
 /**
- * Makes some changes in few statements, which costs a fraction of what single ones do.
+ * Makes some changes in few statements, which costs a fraction of making each alone.
  * @param requests - of one table, with one `hold`, one `seen`, all or none with `was`; creates and
  *   upserts have a key, none sets the key of a row or assigns employees
- * @returns the results of the first ones, up to one that names a row for the second time; null
- *   where one is to be made alone, as of a row that is not there
- * @throws {HttpProblem} one is refused, without its place: all of them are to be rolled back
+ * @returns the results of the first changes, up to one that names a row for the second time; null
+ *   for a change that has to be made alone, such as one of a row that does not exist
+ * @throws {HttpProblem} one is refused, without its place: the caller has to roll all of them back
  */
 export async function writeTogether(
   client: pg.ClientBase,
@@ -214,7 +220,7 @@ function referenceOf({number, row_id, external_key}: ChangeRequest): Reference {
   return {number, row_id, external_key: external_key ?? undefined};
 }
 
-/** The changes before the first one of a row or a key that one of them has named. */
+/** The changes before the first one whose row or key an earlier one has named. */
 function withoutRepeated(all: readonly Resolved[]): Resolved[] {
   const named = new Set<string>();
   const end = all.findIndex(({request, found}) => {
@@ -234,8 +240,9 @@ interface TogetherScope {
 }
 
 /**
- * Prepares the transaction for changes of several rows, as for one: what was read of each has its
- * row_id. @throws {HttpProblem} `seen` is no cursor, or one that is no longer kept
+ * Prepares the transaction for changes of several rows, as for one: the values that were read of
+ * each row are given by its row_id.
+ * @throws {HttpProblem} `seen` is not a cursor, or is no longer kept
  */
 async function prepareAll(
   client: pg.ClientBase,
@@ -286,7 +293,7 @@ function toWritten(
   return [one, {unchanged: {state: 'unchanged', table, row_id, operation, number, external_key}}];
 }
 
-/** Those whose parent is not there are left out. */
+/** Makes the creates, but for those whose parent does not exist. */
 async function createTogether(
   client: pg.ClientBase,
   all: readonly Resolved[],

@@ -1,5 +1,5 @@
-// PUT /v1/employees/{number}/login: gives an employee a login. The password is handed on to the
-// service and is kept nowhere; a problem never shows what the body held.
+// PUT /v1/employees/{number}/login: gives an employee a login. The password is sent on to the
+// service and stored nowhere. A problem never quotes the body.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -16,7 +16,7 @@ import {
 import {apiKeyOf, type Turns} from './keys.ts';
 import {checkWith, HttpProblem, problemSchema} from './problem.ts';
 
-// Every message is one of these: a message of zod itself may quote what came.
+// Every message is our own: a message of zod may quote the input.
 const text = z
   .string({error: `expected ${loginText}`})
   .refine(isLoginText, {error: `expected ${loginText}`});
@@ -37,11 +37,11 @@ const loginAnswerSchema = z.object({
 
 export interface LoginRouteDeps {
   readonly turns: Turns;
-  /** Null where this process opens no account, and so sends nothing. */
+  /** Null if this process opens no account, and so sends nothing. */
   readonly setLogin: SetLogin | null;
 }
 
-/** Adds the address to a part of the server in which no problem shows what a body held. */
+/** Adds the address in a separate part of the server, in which no problem quotes a body. */
 export function addLogin(instance: FastifyInstance, deps: LoginRouteDeps): void {
   void instance.register(async (app) => {
     app.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>

@@ -1,6 +1,6 @@
-// Every metric of ours, by the question that it answers. Labels are names that a person gave an
-// account or a target, and words of our own: never a number of a record, and nothing that the
-// service sent.
+// Every metric of Fieldmirror, by the question that it answers. A label is a name that a person
+// gave an account or a target, or one of our own words. It is never the number of a record, nor
+// anything that the service sent.
 
 export const metricQueries = {
   fresh: 'Is the data fresh?',
@@ -22,7 +22,7 @@ export interface Metric {
 
 const stream = ['account', 'stream'] as const;
 
-/** Read from the rows of the warehouse: the same whichever process is asked. */
+/** Metrics read from the rows of the warehouse: every process shows the same figures. */
 export const warehouseCatalogue = {
   accountState: {
     question: 'fresh',
@@ -252,7 +252,7 @@ export const warehouseCatalogue = {
   },
 } as const satisfies Readonly<Record<string, Metric>>;
 
-/** Counted by the process that sends the requests: the sum of all processes is the whole. */
+/** Metrics counted by each process that sends requests: the sum over all processes is the total. */
 export const requestCatalogue = {
   requests: {
     question: 'service',
@@ -295,7 +295,10 @@ export const requestCatalogue = {
   },
 } as const satisfies Readonly<Record<string, Metric>>;
 
-/** Of this process and its way to the warehouse; the package of Prometheus adds those of Node. */
+/**
+ * Metrics of this process and its connection to the warehouse; the Prometheus package adds those of
+ * Node.
+ */
 export const processCatalogue = {
   warehouseUp: {
     question: 'process',
@@ -322,7 +325,7 @@ export const processCatalogue = {
   },
 } as const satisfies Readonly<Record<string, Metric>>;
 
-/** All of them, in the order of the questions. */
+/** All metrics, in the order of the questions. */
 export const catalogue: readonly Metric[] = Object.keys(metricQueries).flatMap((question) =>
   [warehouseCatalogue, requestCatalogue, processCatalogue].flatMap((part) =>
     Object.values<Metric>(part).filter((metric) => metric.question === question),

@@ -1,4 +1,4 @@
-// The metrics, as the catalogue has them: of the warehouse, of this process, and of its requests of
+// The metrics that the catalogue lists: of the warehouse, of this process, and of its requests to
 // the service.
 
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from '@prometheus-io/client';
@@ -52,7 +52,7 @@ interface Sample {
 
 type Labels = Sample['labels'];
 
-// As records, so that a state that is new must be added here as well.
+// These are records, so that the compiler requires each new state here as well.
 const accountStates = wordsOf<AccountState>({active: true, paused: true, stopped: true});
 const fullSweepEnds = wordsOf<Exclude<SweepEnd, 'refreshed'>>({
   ...{certified: true, uncertified: true, stopped: true, failed: true},
@@ -77,8 +77,8 @@ const eventKinds = wordsOf<FieldNews['kind']>({
 const unfinishedStates = ['due', 'running'] as const;
 
 /**
- * Makes the samples of the warehouse's figures. A count that may be 0 is told as 0: an alert on a
- * metric that is absent until something goes wrong would miss the first time.
+ * Makes the samples of the warehouse's figures. A count that may be 0 is reported as 0: an alert on
+ * a metric that is absent until something goes wrong would miss the first time.
  */
 export function toSamples(figures: HealthFigures): Sample[] {
   return [
@@ -96,7 +96,7 @@ export function toSamples(figures: HealthFigures): Sample[] {
   ];
 }
 
-/** An account that was added while the figures were read is told by the next reading. */
+/** The next reading reports an account that was added while the figures were read. */
 function samplesOfAccount(
   {accountId, name, state}: HealthFigures['accounts'][number],
   figures: HealthFigures,
@@ -199,7 +199,7 @@ function samplesOfFullSweep({lastFull}: StreamFigures, labels: Labels): Sample[]
   ];
 }
 
-/** Schedules of one stream and mode are told as one: their names are a person's words. */
+/** Schedules of one stream and mode are reported as one: a person chooses their names freely. */
 function samplesOfSchedules(own: HealthFigures, ofAccount: Labels): Sample[] {
   return own.nextDue.flatMap(({stream, mode, at}) => {
     const labels = {...ofAccount, stream, mode};
@@ -263,7 +263,7 @@ function wordsOf<Word extends string>(words: Readonly<Record<Word, true>>): Word
 
 type Name = Sample['metric'];
 
-/** The part of a gauge and of a counter that shows a figure which is read anew each time. */
+/** The methods of a gauge and of a counter for a figure that is read again each time. */
 interface Shown {
   reset(): void;
   inc(labels: Sample['labels'], value: number): void;
@@ -288,12 +288,12 @@ export class WarehouseMetrics {
     for (const {metric, labels, value} of samples) this.#metrics.get(metric)?.inc(labels, value);
   }
 
-  /** Shows none: an old figure would look like a present one. */
+  /** Shows no samples: an old figure would look like a current one. */
   clear(): void {
     for (const [name, metric] of this.#metrics) {
       metric.reset();
-      // Without labels a reset leaves a 0 behind: no worker would seem to be alive while nobody
-      // knows.
+      // A reset leaves a 0 on a metric without labels: it would seem that no worker is alive,
+      // although that is unknown.
       if (warehouseCatalogue[name].labels.length === 0) metric.remove({});
     }
   }
@@ -304,22 +304,22 @@ function make(name: Name, registry: Registry): Shown {
   return metric.type === 'counter' ? makeCounter(metric, registry) : makeGauge(metric, registry);
 }
 
-/** Ten times as seldom as the package's own pace: a process that has nothing to do shall sleep. */
+/** A tenth of the package's own rate, so that an idle process can sleep. */
 const utilisationEveryMs = 1_000;
-/** Five times as seldom. Each figure of the lag holds this pause, too. */
+/** A fifth of the package's own rate. Each figure of the lag includes this pause, too. */
 const lagEveryMs = 50;
 /**
- * Of no samples they are no number, or that of three hundred years: so it is when a process has
- * just begun.
+ * Without samples, as when a process has just begun, these figures are not a number, or the number
+ * of three hundred years.
  */
 const ofNoSamples = ['min', 'mean', 'stddev'].map((part) => `nodejs_eventloop_lag_${part}_seconds`);
 
 let watched: Registry | null = null;
 
 /**
- * The process is one, and the package cannot stop watching it: so it begins once, when its figures
- * are first asked for. Each reading forgets the lag before it: two who ask at once share one, or
- * the second would be told of no time at all.
+ * There is one process, and the package cannot stop watching it. So the watch begins once, when its
+ * figures are first requested. Each reading resets the lag, so concurrent callers share one
+ * reading: otherwise the second would get the lag of no time at all.
  */
 const ofNode = new CachedReading(
   async () => {
@@ -365,11 +365,14 @@ export class ProcessMetrics {
   }
 }
 
-/** In seconds: a record on a near line, a page on a far one, and the deadline of a request. */
+/**
+ * In seconds: they cover a record from a near service, a page from a distant one, and the deadline
+ * of a request.
+ */
 const buckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const;
 /**
- * Results that are asked for by name: told as 0 before the first, so that the first is seen to
- * come.
+ * Results that queries select by name: they are reported as 0 before the first one, so that the
+ * first one is seen as an increase.
  */
 const expected = ['200', '429', '503', 'network', 'deadline'] as const;
 

@@ -1,6 +1,6 @@
-// A problem, as RFC 9457 has it: what is wrong, its place, the value expected, the value that came,
-// the next step, and the number of the page that tells more. Whatever stops a request becomes one:
-// its status, and words that quote nothing of the request.
+// Problems as RFC 9457 defines them: what is wrong and where, the expected value, the value that
+// came, the next step, and the number of the page that explains it. Every error that stops a
+// request becomes a problem, with its status and with words that quote nothing of the request.
 
 import {STATUS_CODES} from 'node:http';
 import type {FastifyRequest} from 'fastify';
@@ -72,8 +72,8 @@ export class HttpProblem extends Error {
 const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
 
 /**
- * Turns Postgres' refusal of one change into a problem in its own words: refusals of the triggers,
- * and values that a column does not take. Any other error comes back as it is.
+ * Turns Postgres' refusal of one change into a problem with Postgres' words: a refusal by a
+ * trigger, or a value that a column does not accept. Any other error is returned as it is.
  * @param at - JSON pointer to the change in the body
  */
 export function explainRefusal(error: unknown, at: string): unknown {
@@ -102,14 +102,17 @@ export function explainRefusal(error: unknown, at: string): unknown {
   });
 }
 
-/** Whether another row has the key: sync.set_link says so, or an index, of two at once. */
+/**
+ * Whether another row has the key: sync.set_link refuses it, or an index does if two rows get it at
+ * once.
+ */
 function isOfKeys({column: ofColumn, constraint = ''}: pg.DatabaseError): boolean {
   return ofColumn === 'external_key' || /_external_key$|^links_key$/.test(constraint);
 }
 
 /**
- * Turns the refusal of a cursor, by which an author says what it had read, into a problem. Any
- * other error comes back as it is.
+ * Turns the refusal of a cursor into a problem; with a cursor, an author states what it has read.
+ * Any other error is returned as it is.
  * @param at - JSON pointer to the cursor in the body, or the name of a parameter
  */
 export function explainCursor(error: unknown, at: string): unknown {
@@ -136,8 +139,8 @@ export function explainCursor(error: unknown, at: string): unknown {
 }
 
 /**
- * The ends of the types of problems, and the page of each. A type stays the same: programs tell
- * problems apart by it.
+ * The ends of the types of problems, and the kind of error of each. A type stays the same: programs
+ * distinguish problems by it.
  */
 const problemKinds = {
   invalid: 'request',
@@ -163,7 +166,7 @@ const problemKinds = {
 
 type ProblemKind = keyof typeof problemKinds;
 
-/** Statuses of the console's pages. */
+/** The kind of error for each status of the console's pages. */
 const statusKinds: Readonly<Record<number, ErrorKind>> = {
   401: 'sign-in',
   403: 'role',
@@ -180,17 +183,17 @@ function pageOfProblem(kind: ProblemKind): string {
   return errorNumbers[problemKinds[kind]];
 }
 
-/** `E23`; a status of no page of its own says that the request cannot be read. */
+/** `E23`; a status that is not listed gets the page for requests that cannot be read. */
 export function pageOfStatus(status: number): string {
   return errorNumbers[statusKinds[status] ?? 'request'];
 }
 
-/** A body may be this long. */
+/** The longest body, but for lines. */
 export const maxBodyBytes = 1_000_000;
-/** A body of lines may. */
+/** The longest body of lines. */
 export const maxLinesBytes = 10_000_000;
 
-/** Turns an error into the problem that its caller is told. */
+/** Turns an error into the problem that the caller gets. */
 export type Explain = (error: unknown, request: FastifyRequest) => HttpProblem;
 
 interface Context {
@@ -210,7 +213,7 @@ const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: str
 };
 
 /**
- * Turns what went wrong with a request into a problem in the words of the HTTP API.
+ * Turns an error of a request into a problem in the words of the HTTP API.
  * @param context.databaseUrl - of the warehouse, for the words of a failed connection
  */
 export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context): HttpProblem {
@@ -222,7 +225,8 @@ export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context)
     const [kind, detail] = refusals[status] ?? ['invalid', 'the request cannot be read'];
     return new HttpProblem(status, kind, {detail});
   }
-  // A message may quote the request: an error that is not ours is logged by its place alone.
+  // A message may quote the request, so an error that is not ours is logged by its name and stack
+  // alone.
   const isOurs = error instanceof RetryableError || error instanceof FatalError;
   const where = isOurs
     ? error.message
@@ -260,10 +264,10 @@ const places: Readonly<Record<string, WrongInput['in']>> = {
 };
 
 /**
- * Checks a part of a request by its schema, as the framework asks for it.
- * @param options.hidesValues - for a part that holds a secret: the problem says which field the
- *   schema wants otherwise, and shows nothing of what came, not even a name. Every message of the
- *   schema has to be our own, for one of zod may quote the request
+ * Makes the check of a part of a request by its schema, in the form that the framework requires.
+ * @param options.hidesValues - for a part that holds a secret: the problem names the fields of the
+ *   schema that are wrong, and shows nothing of the input, not even a name. Every message of the
+ *   schema has to be our own, because a message of zod may quote the request
  */
 export function checkWith(
   schema: z.ZodType,
@@ -297,9 +301,9 @@ type Part = string | number;
 const shownCharacters = 40;
 
 /**
- * The wrong inputs that a schema found, in the terms of the request. The value met is shown in
- * short: it goes back to its sender, and nowhere else.
- * @param part.names - those that the schema knows, for the words about another one
+ * The wrong inputs that a schema found, in the terms of the request. The value that came is shown
+ * shortened: it goes back to its sender, and nowhere else.
+ * @param part.names - the names that the schema knows, for the words about an unknown one
  */
 function findWrongInputs(
   issues: readonly Issue[],
@@ -329,7 +333,7 @@ function findWrongInputs(
   });
 }
 
-/** So many names are read at one glance; of more the nearest is told. */
+/** A message lists at most this many names; if there are more, it names only the nearest. */
 const mostNames = 16;
 
 function describeNames(names: readonly string[], typed: string): string {
@@ -354,7 +358,7 @@ function toPointer(path: readonly Part[]): string {
     .join('');
 }
 
-/** One change or an array of them: the issues of the form that was meant. */
+/** The issues of the form that was meant: one change, or an array of them. */
 function openUnion(issue: Issue): Issue[] {
   if (issue.code !== 'invalid_union' || issue.path.length > 0 || issue.errors.length === 0)
     return [issue];

@@ -1,5 +1,5 @@
-// Changes as the HTTP API answers them: one, a page of them, and what became of one, at once or as
-// soon as it is settled.
+// Changes as the HTTP API returns them: one change, a page of changes, and the outcome of one, at
+// once or as soon as it is settled.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -18,12 +18,12 @@ import {changeNumber, filterShape, lineOf} from './change-request.ts';
 import {type AccountKey, apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {HttpProblem, problemSchema} from './problem.ts';
 
-// The answers say which columns they are made of.
+// The schemas of the answers name the columns that are read.
 const {attempts: attempt, conflicts: conflict} = storySchema.shape;
 const attemptColumns = listColumns(attempt.element);
 const conflictColumns = listColumns(conflict.element);
 
-/** Whose keys, of which account, are in the answers. */
+/** The account whose changes are returned, and the outside system whose keys they show. */
 type KeyScope = Pick<AccountKey, 'accountId' | 'system'>;
 
 /** Changes of an account by their numbers. */
@@ -40,7 +40,7 @@ export async function answerChanges(
   return new Map(rows.map((row) => [row.change_id, row]));
 }
 
-/** One change with its attempts and conflicts; null when the account has none of that number. */
+/** One change with its attempts and conflicts; null if the account has no change of that number. */
 async function answerStory(db: Queryable, key: KeyScope, changeId: string): Promise<Story | null> {
   const change = (await answerChanges(db, key, [changeId])).get(changeId);
   if (change === undefined) return null;
@@ -63,14 +63,15 @@ async function answerStory(db: Queryable, key: KeyScope, changeId: string): Prom
 }
 
 /**
- * The change that a statement of this transaction made or went into, since it was last forgotten.
+ * The last change that a statement of this transaction made or added to, since the setting
+ * `fieldmirror.last_change` was cleared.
  */
 export async function readLastChange(client: pg.ClientBase): Promise<string | null> {
   const {rows} = await client.query<{id: string | null}>('SELECT sync.last_change() AS id');
   return rows[0]?.id ?? null;
 }
 
-/** The latest change of each of some rows, by row_id; none of a row that has none. */
+/** The latest change of each of some rows, by row_id; no entry for a row without a change. */
 export async function readLatestChanges(
   client: pg.ClientBase,
   table: string,
@@ -104,7 +105,10 @@ export async function readCreates(
   return rows.map((row) => row.change_id);
 }
 
-/** `held` is the change. Of the system default it has the key that its row had then. */
+/**
+ * The columns of a change, as SQL; `held` is the alias of sync.changes. For the system `default`,
+ * external_key is the key that the row had when the change was made.
+ */
 function changeColumnsFor(system: string): string {
   const {key} = keysOf(system, 'held.table_name');
   return listColumns(changeSchema).replace('external_key', `${key} AS external_key`);
@@ -163,7 +167,9 @@ export async function listApiChanges(
 }
 
 const mostSeconds = 60;
-/** The states that end a wait, as in sync.wait: a person decides what is in conflict. */
+/**
+ * The states that end a wait, as in sync.wait. A conflict ends it too, because a person decides it.
+ */
 const ends: readonly ChangeState[] = ['done', 'rejected', 'cancelled', 'conflict'];
 
 interface StoryDeps {
@@ -173,8 +179,8 @@ interface StoryDeps {
 }
 
 /**
- * A request that waits has no turn among those of its key and no connection, and there may be some
- * of them.
+ * Adds GET /v1/changes/{change_id}. A request that waits uses none of the turns of its key and no
+ * connection, and a key may have several such requests.
  */
 export function addStory(instance: FastifyInstance, {reads, turns, watch}: StoryDeps): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
@@ -230,7 +236,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
       return await places.take(apiKeyId, reply, async (gone) => {
         const story = await followChange(watch, {changeId, read, waitMs, gone});
         if (!(await isKeyInUse(reads, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
-        // A server that stops waits for its connections.
+        // A server that stops waits for its connections, so this one is closed after the answer.
         if (watch.signal.aborted) reply.header('connection', 'close');
         return story;
       });
@@ -242,7 +248,7 @@ interface Following {
   readonly changeId: string;
   readonly read: () => Promise<Story>;
   readonly waitMs: number;
-  /** Aborts when the client is gone. */
+  /** Aborts when the client disconnects, or the key is revoked. */
   readonly gone: AbortSignal;
 }
 

@@ -1,5 +1,5 @@
-// Whether this process can work: looked at now and then, however many ask, and logged when it
-// changes.
+// Checks whether this process can do its work: at most once a second, however many requests come.
+// The log shows when the warehouse or the queue stops answering, and when it answers again.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -10,13 +10,13 @@ import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {checkMigrations} from '../schema/checks.ts';
 
-/** `ok`, or why the queue cannot be used: in words that may be told to anyone. */
+/** `ok`, or why the queue cannot be used, in words that any caller may read. */
 export type QueueCheck = () => Promise<string>;
 
 export interface ReadinessDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
-  /** Left out where this process runs no workers. */
+  /** Left out if this process runs no workers. */
   readonly queue?: QueueCheck;
   readonly reading?: Partial<ReadingOptions>;
 }
@@ -24,7 +24,7 @@ export interface ReadinessDeps {
 /** One thing that must be right before work can be done. */
 interface ReadinessCheck {
   readonly check: 'warehouse' | 'migrations' | 'workers' | 'queue';
-  /** `unknown` where it could not be looked at, because another check failed. */
+  /** `unknown` if it could not be checked, because another check failed. */
   readonly verdict: 'ok' | 'failed' | 'unknown';
   readonly reason?: string;
   /** What to do. */
@@ -37,10 +37,12 @@ interface Readiness {
 }
 
 const defaults: ReadingOptions = {freshMs: 1_000, patienceMs: 5_000};
-/** The answer is open to all: addresses are told in the log alone. */
+/** Any caller may read the answer, so addresses appear in the log alone. */
 const next = 'the log of this process says why; fieldmirror doctor says how to mend it';
 
-/** Looks whether this process can do its work: at most once a second, however many ask. */
+/**
+ * Checks whether this process can do its work: at most once a second, however many requests come.
+ */
 export class ReadinessProbe {
   readonly #databaseUrl: string;
   readonly #ofWarehouse: CachedReading<readonly ReadinessCheck[]>;
@@ -128,9 +130,9 @@ async function checkQueue(queue: QueueCheck): Promise<ReadinessCheck> {
 }
 
 export interface ReadingOptions {
-  /** For so long after its end a reading, or its failure, is told again. */
+  /** How long after its end a reading, or its failure, is returned again. */
   readonly freshMs: number;
-  /** How long an asker waits for a reading under way. */
+  /** How long a caller waits for a reading in progress. */
   readonly patienceMs: number;
   /** Milliseconds on a clock that never goes back. */
   readonly clock?: () => number;
@@ -138,13 +140,13 @@ export interface ReadingOptions {
 
 interface Held<T> {
   readonly promise: Promise<T>;
-  /** Null while it is under way. */
+  /** Null while the reading is in progress. */
   endedAt: number | null;
 }
 
 /**
- * Reads at most once per interval, and one reading at a time, however many ask: a flood costs its
- * source no more than one asker.
+ * Reads at most once per interval, and one reading at a time, however many callers there are. A
+ * flood of callers costs the source no more than one.
  */
 export class CachedReading<T> {
   readonly #read: () => Promise<T>;
@@ -159,9 +161,9 @@ export class CachedReading<T> {
   }
 
   /**
-   * The last reading, or a new one where it is no longer fresh.
-   * @throws the error of the reading; {RetryableError} it takes too long: it goes on, and a later
-   *   asker is told
+   * Returns the last reading, or a new one if the last is no longer fresh.
+   * @throws the error of the reading; {RetryableError} it takes too long: it continues, and a later
+   *   caller gets its result
    */
   async get(): Promise<T> {
     const {promise} = this.#fresh() ?? this.#begin();
@@ -198,14 +200,15 @@ export class CachedReading<T> {
 }
 
 /**
- * Logs that something went, once, and once that it is back: it is asked for many times a minute.
+ * Logs once that something does not answer, and once that it answers again: it is checked many
+ * times a minute.
  */
 export class Absence {
   readonly #log: Logger;
   readonly #thing: string;
   #isAway = false;
 
-  /** @param thing - `the warehouse`, with the part of the program before it that misses it */
+  /** @param thing - the part of the program that needs it, and its name: `readyz: the warehouse` */
   constructor(log: Logger, thing: string) {
     this.#log = log;
     this.#thing = thing;

@@ -1,7 +1,7 @@
-// The addresses of rows: the list of each table, in the account and with the keys of the outside
-// system that the API key is of. A list is filtered by the values of columns. Any column of one
-// value may be named: one with an index answers at once, another costs at most one reading of the
-// account's rows for each page.
+// The addresses of rows: the list of each table, with the rows of the account of the API key, and
+// with the external keys of the outside system of that API key. A list can be filtered by any
+// column of texts, numbers or booleans. If the column has an index, the answer is immediate.
+// Otherwise each page costs at most one reading of the account's rows.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
@@ -17,7 +17,7 @@ import {lineOf} from './change-request.ts';
 import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 
-/** By column the value that a row must have; '' means none. */
+/** For each column, the value that a row must have; '' means no value. */
 type RowFilters = Readonly<Record<string, string>>;
 
 /** How many columns one list may be filtered by. */
@@ -53,7 +53,7 @@ function pickFilters(shape: FilterShape, query: object): RowFilters {
 }
 
 /**
- * The condition of some filters on rows that are `held`.
+ * The SQL condition of some filters on the rows of the alias `held`.
  * @param first - the number of its first parameter
  */
 function conditionOf(
@@ -181,7 +181,7 @@ function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
   });
 }
 
-/** The row of one record by its number, where the records of a table have one each. */
+/** Adds the address of one record by its number, if the number alone is the key of the table. */
 function addOne(app: App, {reads, turns}: Reading, table: MirrorTable): void {
   const [numberColumn, ...others] = table.key;
   if (numberColumn === undefined || others.length > 0) return;
@@ -224,13 +224,13 @@ function addOne(app: App, {reads, turns}: Reading, table: MirrorTable): void {
 
 interface RowQuery {
   readonly accountId: string;
-  /** The outside system whose keys are given. */
+  /** The outside system whose keys are returned. */
   readonly system: string;
   readonly numberColumn: string;
   readonly number: string;
 }
 
-/** The row of a record, whether it is live or gone; null where there is none of the number. */
+/** The row of a record, live or deleted; null if no record has the number. */
 async function readRow(
   pool: pg.Pool,
   table: MirrorTable,
@@ -273,9 +273,9 @@ function refuse(at: string, expected: string): HttpProblem {
 
 interface RowsQuery {
   readonly accountId: string;
-  /** The outside system whose keys are given. */
+  /** The outside system whose keys are returned. */
   readonly system: string;
-  /** Of one row; null: of all. */
+  /** The key of the one wanted row; null for all rows. */
   readonly key: string | null;
   readonly afterRowId: string;
   readonly limit: number;
@@ -288,8 +288,8 @@ interface RowsQuery {
 type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
 
 /**
- * The next rows of a table, in order of row_id, which never changes: a row that stands throughout
- * is read once, though others come and go meanwhile.
+ * The next rows of a table, in order of row_id, which never changes. So a row that exists
+ * throughout is read once, even if others are added or removed meanwhile.
  */
 async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
   const {accountId, system, key, afterRowId, limit, showsDeleted, changedSince} = query;
@@ -307,7 +307,7 @@ async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Pr
   return rows;
 }
 
-/** @param key - SQL of what is given as external_key */
+/** @param key - the SQL expression that is returned as external_key */
 function listColumns(table: MirrorTable, key: string): string {
   return columnsOf(table)
     .map((name) =>
@@ -316,7 +316,7 @@ function listColumns(table: MirrorTable, key: string): string {
     .join(', ');
 }
 
-/** @throws {HttpProblem} 403: a system is named that is not the key's own */
+/** @throws {HttpProblem} 403: the request names a system other than that of the key */
 function checkSystem({system: own}: AccountKey, named: string | undefined): void {
   if (named === undefined || named === own) return;
   const expected = `${own}, the system of this key`;
@@ -337,18 +337,19 @@ const tokenSchema = z.tuple([
   z.record(z.string().max(60), z.string().max(200)),
 ]);
 
-/** The place where a list goes on: behind a row, with the filters that the list began with. */
+/** The place where a list continues: after a row, with the filters that the list began with. */
 interface Place {
   readonly table: string;
   readonly afterRowId: string;
   readonly showsDeleted: boolean;
   readonly changedSince: string | null;
-  /** By column the value that a row must have. */
+  /** For each column, the value that a row must have. */
   readonly where?: Readonly<Record<string, string>>;
 }
 
 /**
- * Packs a place. The token is no secret and opens nothing: the account is always that of the key.
+ * Packs a place into a token. The token is no secret and grants no access: the account is always
+ * that of the key.
  */
 export function packPlace({
   table,

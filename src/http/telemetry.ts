@@ -1,6 +1,6 @@
-// What machines ask of this process: whether it lives, whether it can work, and its figures. All of
-// it is open to every caller, as a supervisor and Prometheus have no key, so it tells of nobody:
-// names of accounts and counts, no record and no address.
+// The addresses for machines: whether this process is alive, whether it can do its work, and its
+// metrics. A supervisor and Prometheus have no key, so every caller may read them. The answers
+// therefore hold nothing about a person: names of accounts and counts, no record and no address.
 
 import {Registry} from '@prometheus-io/client';
 import type {FastifyInstance} from 'fastify';
@@ -27,7 +27,7 @@ import {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Asked by a supervisor or a load balancer, which may use any name. */
+    /** Requested by a supervisor or a load balancer, which may use any host name. */
     isProbe?: boolean;
   }
 }
@@ -38,7 +38,7 @@ export type TelemetryDeps = ExporterDeps & ReadinessDeps & {readonly known: Know
 
 /**
  * Adds `/livez`, `/readyz` and `/metrics`. A server that is open to other machines answers the
- * first two by any name.
+ * first two under any host name.
  */
 export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps): Promise<void> {
   const exporter = new Exporter(deps);
@@ -53,8 +53,8 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
         docs: pageOfStatus(421),
       });
     });
-    // The event loop runs, or there would be no answer: a database that is away is no reason to end
-    // the process.
+    // If this address answers, the event loop runs. A database that does not answer is no reason to
+    // end the process.
     app.get('/livez', probe, async () => ({status: 'ok'}));
     app.get('/readyz', probe, async (_request, reply) => {
       const {isReady, checks} = await readiness.look();
@@ -72,7 +72,7 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
 interface ExporterDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
-  /** The requests of this process to the service; left out where it sends none. */
+  /** The requests of this process to the service; left out if it sends none. */
   readonly requests?: RequestMetrics;
   readonly reading?: Partial<ReadingOptions>;
 }
@@ -83,7 +83,7 @@ interface ExporterDeps {
  */
 const defaults: ReadingOptions = {freshMs: 5_000, patienceMs: 5_000};
 
-/** Tells all metrics in Prometheus' text format, whatever state the warehouse is in. */
+/** Returns all metrics in Prometheus' text format, whatever state the warehouse is in. */
 class Exporter {
   readonly #absence: Absence;
   readonly #databaseUrl: string;
@@ -105,8 +105,8 @@ class Exporter {
   }
 
   /**
-   * Without the figures of the warehouse, and with `fieldmirror_warehouse_up 0`, where it does not
-   * answer.
+   * Returns the metrics as text. If the warehouse does not answer, they lack its figures and have
+   * `fieldmirror_warehouse_up 0`.
    */
   async expose(): Promise<string> {
     try {

@@ -1,6 +1,6 @@
-// The HTTP API writes as every author does: plain SQL on the warehouse. Triggers make the changes,
-// and refuse. For one change the rows it names are found, its statements run, and the change that
-// the triggers made is looked up.
+// The HTTP API writes as every author does: with plain SQL on the warehouse. The triggers make the
+// changes, or refuse. For one change, this file finds the rows that it names, runs its statements,
+// and reads the change that the triggers made.
 
 import {createHash} from 'node:crypto';
 import type pg from 'pg';
@@ -39,15 +39,18 @@ interface ChangesRequest {
   readonly body: ChangeRequest | readonly ChangeRequest[];
   /** The name of the transaction; null for none. */
   readonly batch: string | null;
-  /** A cursor that becomes the place of the key in the feed; null: it stays. */
+  /** A cursor that becomes the place of the key in the feed; null: the place stays as it is. */
   readonly ack: string | null;
-  /** The caller's own name for the request: the same request again has no effect of its own. */
+  /**
+   * The caller's own name for the request: if the same request comes again, it has no further
+   * effect.
+   */
   readonly idempotencyKey: string | null;
 }
 
 /**
- * Makes all changes of a request, or none, in one transaction. A request that came before under the
- * same idempotency key is answered with its changes.
+ * Makes all changes of a request, or none, in one transaction. If the same request came before
+ * under the same idempotency key, the answer has the changes made then.
  * @returns the results in the order of the request; each change as it is now
  * @throws {HttpProblem} a change is refused, or the key was used for another request
  */
@@ -69,8 +72,9 @@ export async function writeChanges(
 }
 
 /**
- * The transaction's author is the key, whichever author used the connection before. The triggers of
- * its rows keep their plans: to weigh them again for each row took a tenth to a fifth of the time.
+ * Makes the key the author of the transaction, whichever author used the connection before. The
+ * triggers of its rows keep their query plans: planning again for each row took a tenth to a fifth
+ * of the time.
  * @param batch - the name of the transaction; null for none
  */
 export async function writeAs(
@@ -127,7 +131,9 @@ async function writeAll(
   return earlier.map(({result}) => result);
 }
 
-/** The changes as they are when the transaction ends: one that writes too much holds them. */
+/**
+ * The changes as they are when the transaction ends: a transaction that writes too much holds them.
+ */
 export async function readResults(
   client: pg.ClientBase,
   key: AccountKey,
@@ -145,8 +151,8 @@ export async function readResults(
 }
 
 /**
- * The hash of the parsed body, not of its bytes: blanks and the order of names make no other
- * request.
+ * The hash of the parsed body, not of its bytes: a request stays the same if only blanks or the
+ * order of names differ.
  */
 function hashBody(body: ChangesRequest['body']): Buffer {
   return createHash('sha256').update(JSON.stringify(body)).digest();
@@ -159,7 +165,7 @@ function isArray(body: ChangesRequest['body']): body is readonly ChangeRequest[]
 /** The result of an earlier change of the same request: a later one may hang on its row. */
 interface Made {
   readonly table: string;
-  /** Null where the change made no row. */
+  /** Null if the change made no row. */
   readonly createdRowId: string | null;
   readonly result: ApiResult;
 }
@@ -173,7 +179,7 @@ export interface Scope {
 
 /**
  * Writes one change in the caller's transaction.
- * @throws {HttpProblem} the row or its parent is not there, or a trigger refuses
+ * @throws {HttpProblem} the row or its parent does not exist, or a trigger refuses
  */
 export async function writeChange(
   client: pg.ClientBase,
@@ -190,7 +196,7 @@ export async function writeChange(
         : await change(client, request, {...scope, found});
     const changeId =
       (await readLastChange(client)) ??
-      // The row is deleted before it was sent: its create is cancelled, and nothing is left to
+      // If the row is deleted before it was sent, its create is cancelled, and nothing is left to
       // send.
       (operation === 'delete'
         ? ((await readLatestChanges(client, table, [row.rowId])).get(row.rowId) ?? null)
@@ -207,30 +213,33 @@ export async function writeChange(
   }
 }
 
-/** `fieldmirror.mode` of a change: a request holds more than its key does, never less. */
+/**
+ * The value of `fieldmirror.mode` for a change: a request can hold more than its key does, never
+ * less.
+ */
 function modeOf(hold: boolean, {holdsDeletes}: AccountKey): string {
   if (hold) return 'hold';
   return holdsDeletes ? 'hold-deletes' : '';
 }
 
 /**
- * Prepares the transaction for one change: whether it is held, and what its author had read, are
- * settings as of any author.
- * @throws {HttpProblem} `seen` is no cursor, or one that is no longer kept
+ * Prepares the transaction for one change. Settings state whether it is held and what its author
+ * had read, as for any author.
+ * @throws {HttpProblem} `seen` is not a cursor, or is no longer kept
  */
 async function prepare(client: pg.ClientBase, request: ChangeRequest, scope: Scope): Promise<void> {
   const said = readSaid(request, scope);
   await setUp(client, request, {scope, said: said === null ? '' : JSON.stringify(said)});
 }
 
-/** The values that the author says that it had read; null where it says nothing. */
+/** The values that the author reports as read; null if it reports none. */
 export function readSaid({table, was}: ChangeRequest, scope: Scope): object | null {
   if (was === undefined) return null;
   const {values, employeeIds} = readWishes({table, fields: was}, {...scope, member: 'was'});
   return {...values, ...(employeeIds === null ? {} : {employee_ids: employeeIds})};
 }
 
-/** @param said - fieldmirror.was: JSON by field, or by row_id and field */
+/** @param said - the value of fieldmirror.was: JSON by field, or by row_id and field */
 export async function setUp(
   client: pg.ClientBase,
   {hold = false, seen = ''}: ChangeRequest,
@@ -249,7 +258,7 @@ export async function setUp(
   }
 }
 
-/** An upsert is an update of the row that has its key, `found`; without one, a create. */
+/** Turns an upsert into an update if a row, `found`, has its key, and otherwise into a create. */
 async function readUpsert(
   client: pg.ClientBase,
   request: ChangeRequest,
@@ -284,7 +293,7 @@ async function create(
   return made;
 }
 
-/** @param scope.found - the row, locked; null: it is looked for */
+/** @param scope.found - the row, locked; null: this function finds and locks it */
 async function change(
   client: pg.ClientBase,
   request: ChangeRequest,
@@ -310,7 +319,7 @@ async function change(
   return sets ? {...row, externalKey: key} : row;
 }
 
-/** The column that names the parent: its number where it has one, else its row. */
+/** The column that names the parent: by its number if it has one, otherwise by its row. */
 export function columnOfParent({parent}: Writes, found: NamedRow | null): Values {
   if (parent === null || found === null) return {};
   return found.number === null

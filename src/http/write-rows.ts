@@ -1,5 +1,5 @@
-// The rows of an account as the HTTP API finds and writes them: by plain SQL on the warehouse, for
-// the triggers make the changes of it.
+// How the HTTP API finds and writes the rows of an account: with plain SQL on the warehouse, from
+// which the triggers make the changes.
 
 import pg from 'pg';
 import {RecordError} from '../core/errors.ts';
@@ -53,8 +53,8 @@ export interface Wishes {
 export type Values = Readonly<Record<string, Exclude<WantedValue, readonly string[]>>>;
 
 /**
- * The rows of an account that references name, in their order; null where there is none. They are
- * found first and locked then, in order of row_id, until the commit.
+ * The rows of an account that references name, in their order; null if there is none. The statement
+ * first finds them, and then locks them in order of row_id, until the commit.
  */
 export async function findNamedRows(
   client: pg.ClientBase,
@@ -95,7 +95,7 @@ export async function findNamedRows(
   const found = new Map(rows.map(({place: at, ...row}) => [Number(at) - 1, row]));
   return references.map(({external_key: key}, at) => {
     const row = found.get(at) ?? null;
-    // The key may have gone to another row before this one was locked.
+    // The key may have moved to another row before this one was locked.
     return key === undefined || row?.externalKey === key ? row : null;
   });
 }
@@ -142,7 +142,7 @@ export async function updateRow(
 /**
  * Updates rows in one statement, each with its own values.
  * @param all - each row once
- * @returns the changes that were made, or joined, by row_id: none of a row that nothing changed
+ * @returns the changes that were made or added to, by row_id; none for a row that did not change
  */
 export async function updateRows(
   client: pg.ClientBase,
@@ -161,7 +161,7 @@ export async function updateRows(
       WHERE held.row_id = given.row_id RETURNING sync.last_change() AS "changeId"`,
     [all.map(({rowId}) => rowId), all.map(({values}) => JSON.stringify(values))],
   );
-  // A row that nothing changed tells the change of a row before it.
+  // For a row that did not change, sync.last_change() returns the change of a row before it.
   const made = await client.query<{rowId: string; changeId: string}>(
     `SELECT row_id AS "rowId", change_id AS "changeId" FROM sync.changes
       WHERE change_id = ANY ($1::bigint[])`,

@@ -1,15 +1,15 @@
-// How alike two parties are: value by value, and what they have in common, weighed by how rare it
-// is, because a value that many parties share tells little. Only words that are told apart by a
+// How alike two parties are. Their values are compared one by one, and common values are weighed by
+// how rare they are: a value that many parties share proves little. Only words that differ by a
 // slip of the keyboard count as alike: a nickname is another name, which a person may judge.
-// Weights are bits, as record linkage has them (Fellegi and Sunter): so many doublings of the odds
-// that both are the same.
+// Weights are bits, as in record linkage (Fellegi and Sunter): a bit doubles the odds that both are
+// the same.
 
 import {distance} from 'fastest-levenshtein';
 import type {PlainAddress, PlainName, PlainParty} from './party.ts';
 
 /**
- * `same`; `near`: one word has a slip, or one side has an initial more; `part`: one side says more
- * than the other; `different`: each side has a word that the other has not.
+ * `same`; `near`: one word has a slip, or one side has one more initial; `part`: one side has more
+ * than the other; `different`: each side has a word that the other lacks.
  */
 type NameLevel = 'same' | 'near' | 'part' | 'different';
 
@@ -17,14 +17,14 @@ interface ComparedNames {
   readonly level: NameLevel;
   /** Words that both have. */
   readonly shared: readonly string[];
-  /** Words that differ by a slip: the one of them that more parties have. */
+  /** For words that differ by a slip: the one of the two that more parties have. */
   readonly slips: readonly string[];
 }
 
-/** Shorter words differ by a letter and mean something else: Jon and Ron. */
+/** Shorter words that differ by a letter are different names: Jon and Ron. */
 const shortestSlip = 4;
 
-/** One letter more, less or other, or two that changed places. */
+/** One letter more, less or different, or two letters that changed places. */
 export function isSlip(one: string, other: string): boolean {
   if (Math.max(one.length, other.length) < shortestSlip) return false;
   if (Math.abs(one.length - other.length) > 1) return false;
@@ -44,8 +44,8 @@ function isSwap(one: string, other: string): boolean {
 }
 
 /**
- * @param countOf - how many parties have a word: two words that several have are two names, however
- *   alike they look
+ * @param countOf - how many parties have a word: two words that several parties have are two names,
+ *   however alike they look
  */
 export function comparePartyNames(
   one: PlainName,
@@ -76,7 +76,7 @@ function pairEqual(one: readonly string[], other: readonly string[]) {
   return {shared, left, right};
 }
 
-/** Words that at least so many parties have are no slips of each other. */
+/** Two words that at least this many parties have are not slips of each other. */
 const knownFrom = 4;
 
 function pairSlips(
@@ -121,14 +121,14 @@ function isInitialOf(word: string, others: readonly string[]): boolean {
   return others.some((other) => Math.min(word.length, other.length) === 1 && word[0] === other[0]);
 }
 
-/** A junior is not the senior; where only one side says so, a person decides. */
+/** A junior is not the senior. If only one side has such a mark, a person decides. */
 function judgeMarks(one: PlainName, other: PlainName, level: NameLevel): NameLevel {
   if (one.marks.join(' ') === other.marks.join(' ')) return level;
   if (one.marks.length > 0 && other.marks.length > 0) return 'different';
   return level === 'different' ? level : 'part';
 }
 
-/** The same house: its number, its street but for slips, its place. */
+/** The same house: its number, its street except for slips, its place. */
 export function isSameHouse(one: PlainAddress, other: PlainAddress): boolean {
   if (one.number !== other.number || one.words.length !== other.words.length) return false;
   if (!isSamePlace(one, other)) return false;
@@ -169,7 +169,7 @@ export interface Likeness {
   readonly score: number;
 }
 
-/** By how much a value that differs counts against the pair. */
+/** The bits that a value that differs counts against the pair. */
 const against = {phone: 3, email: 2, address: 2, otherUnit: 10, otherName: 10} as const;
 /** A slip proves less than the word itself. */
 const shareOfSlip = 0.6;
@@ -221,8 +221,8 @@ export function weigh(one: PlainParty, other: PlainParty, counts: Counts): Liken
 }
 
 /**
- * Values that many share come together: who has the manager's telephone has his e-mail, too. Only
- * the one that says most of these counts.
+ * Values that many parties share come together: a party with the manager's telephone number has the
+ * manager's e-mail address, too. Only the one with the most bits counts.
  */
 function addUp(weighed: readonly Weighed[]): number {
   const common = weighed.filter(({isCommon}) => isCommon).map(({bits}) => bits);
@@ -230,7 +230,10 @@ function addUp(weighed: readonly Weighed[]): number {
   return own + Math.max(0, ...common);
 }
 
-/** Of a value that one party of each side has: as many as the odds against a pair by chance. */
+/**
+ * The bits of a value that one party of each side has: as many as the odds against a pair by
+ * chance.
+ */
 function mostBits({total}: Pick<Counts, 'total'>): number {
   return Math.log2(total / 2);
 }
@@ -239,7 +242,7 @@ function bitsOf(counts: Pick<Counts, 'total'>, count = 1): number {
   return Math.min(mostBits(counts), Math.log2(counts.total / count));
 }
 
-/** A telephone number that is held by two of fifty parties is no common one in the world. */
+/** A telephone number that two of fifty parties have is not a common one in the world. */
 const fewest = 10_000;
 /** More than a household on both sides, one of whom is there twice. */
 const commonFrom = 9;

@@ -1,5 +1,5 @@
-// Two lists of parties are matched in a thread of their own: ten thousand on each side take
-// seconds, in which a server would answer nobody.
+// Two lists of parties are matched in a separate thread: ten thousand on each side take seconds, in
+// which a server would answer no request.
 
 import {once} from 'node:events';
 import {extname} from 'node:path';
@@ -8,20 +8,20 @@ import type {CountryCode} from 'libphonenumber-js/min';
 import {type Matches, matchParties} from './match.ts';
 import {type Party, readPlain} from './party.ts';
 
-/** What is matched; plain data, because it crosses threads. */
+/** The parties to match; plain data, because it crosses threads. */
 interface MatchTask {
   readonly ours: readonly Party[];
   readonly theirs: readonly Party[];
-  /** The ids of those that have a link already. */
+  /** The ids of the parties that have a link already. */
   readonly linkedHere: ReadonlySet<string>;
   readonly linkedThere: ReadonlySet<string>;
-  /** That of telephone numbers without a country code. */
+  /** The country of telephone numbers without a country code. */
   readonly country: CountryCode;
 }
 
 /**
- * From source, this very file; in the built program, an entry beside the file that holds this
- * module.
+ * From source, the thread loads this very file. In the built program, it loads an entry beside the
+ * file that contains this module.
  */
 const threadFile = new URL(`./match-thread${extname(import.meta.filename)}`, import.meta.url);
 
@@ -41,6 +41,6 @@ function match({ours, theirs, linkedHere, linkedThere, country}: MatchTask): Mat
   return matchParties(here, there, new Set(linked));
 }
 
-// A thread of somebody else may load this module, too.
+// Other code may load this module in its threads, too.
 if (!isMainThread && workerData?.matchTask !== undefined)
   parentPort?.postMessage(match(workerData.matchTask));

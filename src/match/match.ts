@@ -1,18 +1,18 @@
-// Which parties of an outside system are which of ours. `sure` is for links that nobody looks at:
-// a pair is there only where each side has no other party that comes close. Everything else that
-// may be the same is for a person.
+// Decides which parties of an outside system are which of our parties. `sure` is for links that no
+// person checks: a pair is there only if neither side has another party that comes close. All other
+// possible matches are for a person.
 
 import {type Counts, countValues, keyOfName, type Likeness, weigh} from './likeness.ts';
 import type {PlainParty} from './party.ts';
 
-/** One of ours and one of theirs that may be the same. */
+/** One of our parties and one of theirs that may be the same. */
 export interface Pair {
   readonly ours: PlainParty;
   readonly theirs: PlainParty;
   readonly likeness: Likeness;
 }
 
-/** One of theirs, with those of ours that it may be, the likeliest first. */
+/** One of their parties, with those of ours that it may be, the likeliest first. */
 interface PartyCandidates {
   readonly theirs: PlainParty;
   readonly pairs: readonly Pair[];
@@ -25,22 +25,22 @@ export interface Matches {
   readonly onlyThere: readonly PlainParty[];
 }
 
-/** Bits that a sure pair has at least: odds of sixty to one, if values were independent. */
+/** The fewest bits of a sure pair: odds of sixty to one, if values were independent. */
 const sureFrom = 6;
-/** What is less likely is shown to nobody. */
+/** A pair that is less likely is not shown. */
 const likelyFrom = -3;
-/** A pair that has more counts as another possibility, whatever the first one has. */
+/** A pair with at least this many bits is another possibility, whatever the first one has. */
 const rivalFrom = 0;
-/** A pair comes close if it has less than so many bits less. */
+/** A pair comes close if its score is lower by less than this many bits. */
 const closeWithin = 10;
-/** A person reads no more. */
+/** A person reads no more candidates than these. */
 const mostShown = 5;
 
 /**
  * @param ours - all parties of one kind; each id once
  * @param theirs - the same of the outside system
- * @param linked - those of both that have a link: they are in no bucket, but what comes close to
- *   them is as little sure as it was before they were linked
+ * @param linked - the parties of both that have a link: they are in no bucket, but a party that
+ *   comes close to them is as little sure as it was before they were linked
  */
 export function matchParties(
   ours: readonly PlainParty[],
@@ -68,20 +68,21 @@ export function matchParties(
   };
 }
 
-/** Whether a pair is sure as far as it goes: others may come close. */
+/** Whether a pair is sure, apart from other pairs, which may come close. */
 function isSure({name, phone, email, address, score}: Likeness): boolean {
   if (score < sureFrom) return false;
   const agreeing = [phone, email, address].filter((each) => each === 'agrees').length;
   const differing = [phone, email, address].filter((each) => each === 'differs').length;
   if (name === 'near') return agreeing >= 2 && differing <= 1;
   if (name !== 'same' || agreeing === 0 || agreeing < differing) return false;
-  // Father and son of one name live in one house: an address alone outweighs no other telephone.
+  // Father and son of one name live in one house: an address alone does not outweigh another
+  // telephone number.
   return differing === 0 || phone === 'agrees' || email === 'agrees';
 }
 
 /**
- * The sure pairs to which no other comes close. Mother and daughter of one household come close to
- * each other: once the mother is settled, the daughter is alone.
+ * The sure pairs to which no other pair comes close. Mother and daughter of one household come
+ * close to each other. Once the mother is settled, the daughter has no rival.
  */
 function chooseSure(pairs: readonly Pair[], linked: ReadonlySet<PlainParty>): Pair[] {
   const ofOurs = Map.groupBy(pairs, (pair) => pair.ours);
@@ -103,7 +104,7 @@ function chooseSure(pairs: readonly Pair[], linked: ReadonlySet<PlainParty>): Pa
   return [...new Set(settled.values())].filter((pair) => pair !== null);
 }
 
-/** One of another name is no rival where the names of the pair are the same. */
+/** A party of another name is no rival if the names of the pair are the same. */
 function comesClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, unknown>): boolean {
   const {score, name} = rival.likeness;
   if (name === 'different') {
@@ -114,9 +115,9 @@ function comesClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, un
 }
 
 /**
- * Pairs are compared only where both have a value in common: a telephone number, an address, a
- * name, a rare word. A value that very many have says so little that its pairs are left out, so
- * that time grows with the number of parties, not with its square.
+ * Pairs are compared only if both parties have a value in common: a telephone number, an address, a
+ * name, a rare word. A value that very many parties have proves so little that its pairs are left
+ * out. So time grows with the number of parties, not with its square.
  */
 function findPairs(
   ours: readonly PlainParty[],
@@ -147,7 +148,7 @@ function findPairs(
   });
 }
 
-/** Pairs of all parties with one value; of a word, or the beginning of one, fewer. */
+/** The most pairs of all parties with one value; fewer for a word, or the beginning of one. */
 function mostPairs(key: string): number {
   return key.startsWith('word ') || key.startsWith('near ') ? 400 : 10_000;
 }
@@ -165,18 +166,20 @@ function listKeys({name, phones, emails, addresses}: PlainParty): Set<string> {
   ]);
 }
 
-// In what the two sides of matched pairs differ, field by field.
+// The differences between the two sides of matched pairs, field by field.
 
 interface FieldDifference {
   readonly field: 'name' | 'phone' | 'email' | 'address';
   readonly equal: number;
   readonly differ: number;
-  /** Only we have a value. */
+  /** Only our side has a value. */
   readonly onlyHere: number;
   readonly onlyThere: number;
 }
 
-/** Values that are written in another way are equal; pairs without a value are not counted. */
+/**
+ * Values that differ only in how they are written are equal; pairs without a value are not counted.
+ */
 export function countDifferences(pairs: readonly Pair[]): FieldDifference[] {
   return [
     {

@@ -1,6 +1,6 @@
-// The file of an outside system: its customers or employees, and what a person has decided about
-// those that may be several of ours. It is CSV, however its columns are separated, or NDJSON. A
-// line that cannot be read costs itself alone.
+// The file of an outside system: its customers or employees, and a person's decisions about those
+// that may be several of ours. It is CSV, however its columns are separated, or NDJSON. If a line
+// cannot be read, only that line is lost.
 
 import {UsageError} from '../core/errors.ts';
 import {formulaStart, isId} from '../core/text.ts';
@@ -16,7 +16,7 @@ export interface RefusedLine {
   readonly refusal: string;
 }
 
-/** A cell over several lines has no more: a quote that is not closed costs one line, not all. */
+/** A cell has no more lines than this: a quote that is not closed costs one line, not all. */
 const longestCell = 50;
 const separators = [',', ';', '\t', '|'];
 
@@ -50,7 +50,7 @@ class Lines {
 }
 
 /**
- * Yields the lines of a file but for its header and empty ones.
+ * Yields the lines of a file except its header and empty ones.
  * @param source - each line without its end
  */
 export async function* readFileLines(source: AsyncIterable<string>): AsyncGenerator<FileLine> {
@@ -118,8 +118,8 @@ function chooseSeparator(header: string): string {
 }
 
 /**
- * The cells of a record, which may go on over further lines; null where it has no end, or a quote
- * in the middle of a cell: then it took the beginning of another cell for its end.
+ * The cells of a record, which may continue over further lines. Null if the record has no end, or a
+ * quote in the middle of a cell: then the beginning of another cell was taken for its end.
  */
 async function readCells(
   lines: Lines,
@@ -143,7 +143,7 @@ async function readCells(
 
 interface SplitCells {
   readonly cells: readonly string[];
-  /** `open`: its last quote is not closed; `broken`: a quoted cell has something behind it. */
+  /** `open`: its last quote is not closed; `broken`: something follows a quoted cell. */
   readonly end: 'whole' | 'open' | 'broken';
 }
 
@@ -179,7 +179,7 @@ function readCell(
   return {value: inside.replaceAll('""', '"'), end: pattern.lastIndex};
 }
 
-/** What is no UTF-8 arrives as U+FFFD. */
+/** Bytes that are not UTF-8 arrive as U+FFFD. */
 function checkText(read: {
   readonly line: number;
   readonly values: Readonly<Record<string, string>>;
@@ -189,7 +189,7 @@ function checkText(read: {
   return {line: read.line, refusal: `column ${column}: expected UTF-8, got other bytes`};
 }
 
-/** Columns of a file of parties; `key` alone must be there. */
+/** Columns of a file of parties; only `key` is required. */
 export const partyColumns = [
   ...['key', 'name', 'phone', 'mobile', 'email'],
   ...['street', 'city', 'zip'],
@@ -198,15 +198,15 @@ export const partyColumns = [
 interface ReadParties {
   readonly parties: readonly Party[];
   readonly refused: readonly RefusedLine[];
-  /** Columns that nobody reads. */
+  /** Columns that are not read. */
   readonly unknown: readonly string[];
 }
 
-/** As sync.set_link takes it. */
+/** The limit of sync.set_link. */
 const longestKey = 200;
 
 /**
- * @param name - of the file, for a person
+ * @param name - the name of the file, for a person
  * @throws {UsageError} the file has no column `key`
  */
 export async function readParties(
@@ -227,7 +227,7 @@ export async function readParties(
   return {parties, refused, unknown};
 }
 
-/** @param take - what a line is, why it is refused, or null: it is passed over */
+/** @param take - returns the value of a line, the reason why it is refused, or null to skip it */
 async function readEach<T extends object>(
   lines: AsyncIterable<FileLine>,
   take: (values: Values, line: number) => T | string | null,
@@ -324,7 +324,7 @@ export async function readDecisions(
     return {line, key, rowId};
   });
   const {taken: links, refused, columns} = read;
-  // Where there were no candidates, the file has its header alone.
+  // If there were no candidates, the file has its header alone.
   if (columns.size > 0) requireColumns(['key', 'row_id', 'link'], columns, name);
   return {links, refused};
 }
@@ -342,7 +342,7 @@ function checkRow(rowId: string, lineOf: ReadonlyMap<string, number>): string | 
 
 const formula = new RegExp(formulaStart);
 
-/** A cell of CSV that no spreadsheet runs: `unguard` takes the apostrophe off. */
+/** A cell of CSV that no spreadsheet runs as a formula: `unguard` removes the apostrophe. */
 export function guardCell(text: string): string {
   const guarded = formula.test(text) ? `'${text}` : text;
   return /[",;\n\r\t|]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;

@@ -1,11 +1,11 @@
 // A customer or an employee as one of two systems has it, and the same with its values written in
-// one way: letters without accents, numbers of telephones as E.164, streets without abbreviations.
+// one way: letters without accents, telephone numbers as E.164, words of streets abbreviated.
 
 import {type CountryCode, parsePhoneNumberFromString} from 'libphonenumber-js/min';
 
 /** A customer or an employee, as one side has it. */
 export interface Party {
-  /** What its side calls it: the key of the outside system, or our row_id. */
+  /** Its id on its side: the key of the outside system, or our row_id. */
   readonly id: string;
   readonly name: string;
   readonly phones: readonly string[];
@@ -34,15 +34,15 @@ export interface PlainName {
   readonly words: readonly string[];
   /** The words in the order in which they were written, without blanks: `mcdonald`. */
   readonly joined: string;
-  /** What tells two of one name apart: `jr`, `iii`, `12`. Sorted. */
+  /** The marks that distinguish two parties of one name: `jr`, `iii`, `12`. Sorted. */
   readonly marks: readonly string[];
 }
 
 export interface PlainAddress {
-  /** Of the house; empty where there is none. */
+  /** Of the house; empty if there is none. */
   readonly number: string;
   readonly words: readonly string[];
-  /** Of the flat or the office; empty where there is none. */
+  /** Of the flat or the office; empty if there is none. */
   readonly unit: string;
   /** The first five digits of a ZIP code; other codes as they are. */
   readonly zip: string;
@@ -120,8 +120,8 @@ export function readName(text: string): PlainName {
 }
 
 /**
- * `+15550100199`; the digits of what is no whole number, such as one without its area code; empty
- * where they are too few or all the same.
+ * `+15550100199`; for a number that is not whole, such as one without its area code, its digits;
+ * empty if they are too few or all the same.
  */
 export function readPhone(text: string, country: CountryCode): string {
   const digits = text.replaceAll(/\D/g, '');
@@ -135,7 +135,7 @@ function readEmail(text: string): string {
   return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) ? email : '';
 }
 
-/** Null for one without a street, and for one whose place is unknown. */
+/** Null for an address without a street, and for one whose place is unknown. */
 export function readPlainAddress({street, city, zip}: PartyAddress): PlainAddress | null {
   const all = listWords(fold(street).replaceAll('#', ' unit '));
   const unitAt = all.findIndex((word, at) => at > 0 && units.has(word));

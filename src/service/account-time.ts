@@ -1,10 +1,11 @@
-// Instants are kept in UTC as text, `2031-01-04T14:00:00Z`, whole seconds; on the wire they stand
-// in the account's zone. A week starts on Sunday: our decision, the specification does not say.
+// Instants are kept in UTC as text, `2031-01-04T14:00:00Z`, whole seconds; on the wire they are in
+// the account's zone. A week starts on Sunday: our decision, because the specification does not
+// define it.
 
 import {Temporal} from 'temporal-polyfill';
 import {UsageError} from '../core/errors.ts';
 
-/** The specification's three textual shapes of a time; all go on with ` hh:mmam`. */
+/** The specification's three textual shapes of a time; ` hh:mmam` follows each of them. */
 type TextualShape = 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';
 
 /** Half-open span of instants in UTC. */
@@ -37,9 +38,7 @@ interface LocalHour {
   readonly offset: string;
 }
 
-/**
- * The clock and the zone of one account. Reckoned times are remembered: a page holds a thousand.
- */
+/** The clock and the zone of one account. Calculated times are cached: a page holds a thousand. */
 export class AccountTime {
   readonly timeZone: string;
   readonly #nowMs: () => number;
@@ -103,10 +102,10 @@ export class AccountTime {
   }
 
   /**
-   * Reads a time of a request: a textual shape or ISO, local unless it bears an offset. A local
-   * time that comes twice means its first coming, one that the clocks leave out moves on by the
-   * gap: Temporal's `compatible`.
-   * @returns the instant in UTC, or null when the text is no time, or of a year that cannot be kept
+   * Reads a time of a request: a textual shape or ISO, local unless it has an offset. A local time
+   * that occurs twice means its first occurrence. A local time that the clocks leave out moves
+   * forward by the gap: Temporal's `compatible`.
+   * @returns the instant in UTC; null if the text is no time, or has a year that cannot be kept
    */
   parse(text: string): string | null {
     const utc = this.#parse(text);
@@ -134,7 +133,7 @@ export class AccountTime {
   }
 
   /**
-   * The span of `today`, `last_week` and so on, in the account's zone; null for a word the
+   * The span of `today`, `last_week` and so on, in the account's zone; null for a word that the
    * specification does not have.
    */
   span(name: string): Span | null {
@@ -153,8 +152,8 @@ export class AccountTime {
   }
 
   /**
-   * @returns the instant so many minutes later as a request has them; null where it is of a year
-   * that cannot be kept
+   * @returns the instant so many minutes later, in the form of a request; null if its year cannot
+   *   be kept
    */
   static findEnd(utc: string, minutes: number): string | null {
     const ms = Date.parse(utc) + minutes * 60_000;
@@ -163,7 +162,10 @@ export class AccountTime {
     return isKeepable(end) ? end : null;
   }
 
-  /** In most zones an hour of UTC is an hour of local time: then only its name has to be known. */
+  /**
+   * In most zones an hour of UTC is an hour of local time: then it is enough to know its local
+   * name.
+   */
   #learnHour(hour: string): LocalHour | null {
     const [first, last] = [
       this.#writeSlowly(`${hour}:00:00Z`),
@@ -225,8 +227,8 @@ function readYear(text: string): number {
 }
 
 /**
- * Four digits in every zone: Postgres knows no year 0, and a year of five digits is written in
- * another way.
+ * Four digits in every zone: Postgres knows no year 0, and writes a year of five digits in another
+ * way.
  */
 function isKeepable(utc: string): boolean {
   const year = Number(/^(\d{4})-/.exec(utc)?.[1] ?? 0);

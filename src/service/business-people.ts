@@ -70,7 +70,7 @@ function makeEmployee(plan: BusinessPlan, index: number): ServiceRow {
     custom_text1: isTechnician ? skillsOf(plan, index) : 'Office',
     custom_number1: isTechnician ? `${random.integer(2, 30)}.0` : null,
   };
-  // No password is known for this hash: it is set anew through the API.
+  // This hash matches no known password: the password is set through the API.
   return {
     table: 'employees',
     fields,
@@ -103,7 +103,7 @@ function makeToken(random: Random): string {
 const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
 const firmShare = 0.35;
-/** Places of what belongs to a customer within the ids of the customer. */
+/** The ids of a customer's child records, as places within the ids of the customer. */
 const idPlaces = {contacts: 1, notes: 3, call: 5} as const;
 
 /** @param ledger - the entries of the customers' jobs, which must have been made up before */
@@ -138,12 +138,15 @@ export function makeCustomer(
   return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm: isOfFirm})];
 }
 
-/** Customers come just before the first call of their day. */
+/** The arrival of a customer: just before the first call of that day. */
 export function arrivedAt(plan: BusinessPlan, index: number): string {
   return plan.calendar.at(plan.arrivalOf(index), 479);
 }
 
-/** Somebody looked into the record since it came, unless it came today. */
+/**
+ * The time of a later edit, at the latest yesterday. For a customer that came yesterday or today,
+ * it is the time of creation.
+ */
 function lastEdit(
   plan: BusinessPlan,
   {
@@ -157,12 +160,12 @@ function lastEdit(
   return plan.calendar.at(random.integer(arrival + 1, yesterday), random.integer(481, 1020));
 }
 
-/** Whether a customer is a firm: the first that its own chance decides. */
+/** Whether a customer is a firm. This is the first value drawn from the customer's own chance. */
 export function isFirm(plan: BusinessPlan, index: number): boolean {
   return plan.random('customer', index).isTrue(firmShare);
 }
 
-/** The tax entity of a customer, and so of its jobs; few have none. */
+/** The tax entity of a customer, and so of its jobs; null for the few that have none. */
 export function taxOf(plan: BusinessPlan, index: number): string | null {
   const place = plan.random('tax', index).weighted([6, 3, 0.5, 0.5]);
   return taxes[place]?.id ?? null;
@@ -228,7 +231,7 @@ function locate(random: Random): ServiceFields {
 
 function keepBooks(random: Random, index: number): ServiceFields {
   return {
-    // Texts that look like numbers, and a word that looks like nothing.
+    // Texts that look like numbers, and a word that resembles a null value.
     account_number: random.isTrue(0.5) ? String(index + 1).padStart(6, '0') : emptyOrNil(random),
     job_status: random.pick(['None', 'None', 'Closed', 'Awarded', 'Pending', null]),
     credit_limit: random.pick(['275.10', '5000.0', null, null]),
@@ -360,12 +363,12 @@ function makeCall(
   return {table: 'tasks', fields};
 }
 
-/** Nil and the empty text stand beside each other for the same field, as on the wire. */
+/** Nil and the empty text both occur for the same field, as on the wire. */
 function emptyOrNil(random: Random): string | null {
   return random.isTrue(0.3) ? '' : null;
 }
 
-/** The last job completed and the sum owed, for each customer. One entry a customer, no more. */
+/** The last job completed and the sum owed, for each customer. At most one entry per customer. */
 export class Ledger {
   readonly #last: (
     | {readonly number: string; readonly at: string; readonly name: string}

@@ -1,5 +1,5 @@
-// The size of the business and its relations: they follow for any customer or job from its index
-// alone, so that nothing has to be kept while they are written.
+// The size of the business and its relations. For any customer or job they follow from its index
+// alone, so nothing has to be kept while they are written.
 
 import {Temporal} from 'temporal-polyfill';
 import {UsageError} from '../core/errors.ts';
@@ -15,7 +15,7 @@ export interface Scale {
 }
 
 const FIRST_ID = 1_000_001;
-/** Ids that a record and what belongs to it take, the record the first of them. */
+/** The number of ids that a record and its child records take; the record has the first of them. */
 const idsOf = {customer: 8, job: 16} as const;
 const FOUNDING_SHARE = 0.15;
 const JOBS_A_DAY = 3.2;
@@ -30,7 +30,7 @@ interface Identity {
 
 export type Kind = keyof typeof idsOf;
 
-/** How many ids a record takes with what belongs to it. */
+/** How many ids a record takes together with its child records. */
 export const idCount = (kind: Kind) => idsOf[kind];
 
 export class BusinessPlan {
@@ -38,15 +38,15 @@ export class BusinessPlan {
   readonly customers: number;
   readonly jobs: number;
   readonly calendar: Calendar;
-  /** How many technicians it takes, besides the owner and the office. */
+  /** How many technicians the business needs, besides the owner and the office. */
   readonly technicians: number;
   /**
-   * Records that came after the business was written: theirs are the next ids and numbers that were
+   * Records that came after the business was written. They have the next ids and numbers that were
    * free then.
    */
   readonly #born = new Map<string, Identity>();
 
-  /** @param horizon - days after today that the plan reaches */
+  /** @param horizon - days after today that the plan covers */
   constructor({seed, customers, jobs, today, timeZone}: Scale, horizon = 0) {
     this.seed = seed;
     this.customers = customers;
@@ -57,7 +57,7 @@ export class BusinessPlan {
   }
 
   /**
-   * The moment at which the business is looked at: early in the morning of today, when a crew that
+   * The moment for which the business is shown: early in the morning of today, when a crew that
    * begins at seven is there.
    */
   get now(): string {
@@ -84,7 +84,7 @@ export class BusinessPlan {
     return Math.floor(this.jobs * this.calendar.share);
   }
 
-  /** The last internal id that is taken by what was written at first. */
+  /** The last internal id of the records that were written at first. */
   get lastId(): number {
     return FIRST_ID + this.customers * idsOf.customer + this.jobs * idsOf.job;
   }
@@ -103,7 +103,7 @@ export class BusinessPlan {
     return {id: String(first + index * idsOf.job), number: String(this.jobNumber(index))};
   }
 
-  /** The id of what belongs to a record, by its place among what does: 1 is the first. */
+  /** The id of a child record, by its place among the children of its record: 1 is the first. */
   partOf(id: string, place: number): string {
     return String(Number(id) + place);
   }
@@ -126,7 +126,7 @@ export class BusinessPlan {
     return identity;
   }
 
-  /** Numbers have gaps, as where records were deleted. */
+  /** Numbers have gaps, as after deleted records. */
   customerNumber(index: number): number {
     return index + 1 + Math.floor(index / 37);
   }
@@ -142,7 +142,7 @@ export class BusinessPlan {
     return isBranch(parent) ? parent - 1 : parent;
   }
 
-  /** The day on which a customer came: some were there from the first day. */
+  /** The day on which a customer came: some exist from the first day. */
   arrivalOf(index: number): number {
     const share = (index / this.customers - FOUNDING_SHARE) / (1 - FOUNDING_SHARE);
     return this.calendar.dayAt(Math.max(0, share));
@@ -158,7 +158,7 @@ export class BusinessPlan {
     return random.isTrue(0.15) ? count - 1 : Math.floor(count * random.next() ** 1.5);
   }
 
-  /** How far in the whole a job stands: 0 to just under 1 up to today. */
+  /** The position of a job among all jobs: 0 to just under 1 up to today. */
   shareOf(jobIndex: number): number {
     return (jobIndex + 0.5) / this.jobs;
   }
@@ -198,7 +198,7 @@ export class BusinessPlan {
   }
 }
 
-/** The date where none is given: the same for the same seed on every day. */
+/** The date if none is given: the same for the same seed on every day. */
 export function defaultToday(seed: string): string {
   return `2026-10-${String(1 + (hash(seed) % 28)).padStart(2, '0')}`;
 }
@@ -250,15 +250,15 @@ class Calendar {
   }
 
   /**
-   * The work of all days, those to come too, as a share of that up to today: 1 where there is none
-   * to come.
+   * The work of all days, including those to come, as a share of the work up to today; 1 if there
+   * are no days to come.
    */
   get share(): number {
     return (this.#sums.at(-1) ?? 1) / (this.#sums[this.days - 1] ?? 1);
   }
 
   /**
-   * The day on which that share of the work has come in: 0 is the first day, just under 1 is
+   * The day on which a share of the work has come in: 0 is the first day, just under 1 is
    * yesterday, 1 today.
    */
   dayAt(share: number): number {

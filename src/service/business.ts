@@ -1,6 +1,6 @@
-// What the service is filled with. A believable business: seasons, repeat customers, technicians
-// with skills and hours, parts and labour, open and finished work, all of it made up. Or, for a
-// rehearsal, the records of an account in its place; what was done to them is read from the
+// Fills the service with data. Usually this is a made-up, believable business: seasons, repeat
+// customers, technicians with skills and hours, parts and labour, open and finished work. For a
+// rehearsal, it is the records of an account instead; the effects on them are read from the
 // journal.
 
 import pg from 'pg';
@@ -38,18 +38,18 @@ import {makeJob} from './work-orders.ts';
 
 interface BusinessOptions {
   readonly seed: number | string;
-  /** 500 unless told otherwise. */
+  /** Default: 500. */
   readonly customers?: number;
-  /** Six a customer unless told otherwise. */
+  /** Default: six per customer. */
   readonly jobs?: number;
   /**
-   * The day on which the business is looked at, `2026-11-02`; a date that follows from the seed
-   * unless told otherwise.
+   * The day for which the business is shown, `2026-11-02`. Default: a date that follows from the
+   * seed.
    */
   readonly today?: string;
   /** The zone in which people work; the service's own should be the same. */
   readonly timeZone?: string;
-  /** Called when a business is about to be made; not where one is there. */
+  /** Called when a business is about to be made; not called if there is one already. */
   readonly onMaking?: (scale: Pick<Scale, 'customers' | 'jobs'>) => void;
 }
 
@@ -71,11 +71,11 @@ const BATCH = 1000;
 
 /**
  * Makes a business up, once: a database that holds customers or jobs already is left as it is. The
- * same options give the same bytes in every list. It is written in one transaction, so it is there
- * as a whole or not at all.
+ * same options give the same bytes in every list. The business is written in one transaction, so it
+ * exists as a whole or not at all.
  * @param database - a connection string, or a pool
  * @throws {FatalError} the database cannot be used
- * @throws {UsageError} a count or a date that is none
+ * @throws {UsageError} a count or a date is invalid
  */
 export async function seedBusiness(
   database: string | pg.Pool,
@@ -132,7 +132,7 @@ async function seedOnce(
   return business;
 }
 
-/** Lists can then be read from their indexes alone. */
+/** Postgres can then read lists from their indexes alone. */
 async function vacuum(database: pg.Pool): Promise<void> {
   for (const table of ['customers', 'jobs', 'tasks'])
     await database.query(`VACUUM (ANALYZE) service.${table}`);
@@ -156,7 +156,7 @@ async function writeBusiness(client: pg.PoolClient, scale: Scale): Promise<void>
   const plan = new BusinessPlan(scale);
   await layFoundation(client, makeOwnerToken(plan));
   await copyRows(client, makeEmployees(plan));
-  // Jobs first: their entries in the ledger go into the customers.
+  // Jobs come first: their entries in the ledger are needed for the customers.
   const ledger = new Ledger();
   const roster = new Roster(plan, plan.jobs);
   await copyBatches(client, {
@@ -183,8 +183,8 @@ async function copyBatches(
 }
 
 /**
- * Moves the sequences past the numbers written, marks that all is there, and tells the planner how
- * much.
+ * Moves the sequences past the numbers written, marks the business as complete, and gives the
+ * planner its statistics.
  */
 async function finish(
   client: pg.PoolClient,
@@ -224,19 +224,20 @@ interface Filling {
   readonly today: string;
 }
 
-/** The right to be the one rehearsal in a database. */
+/** The right to run the only rehearsal in a database. */
 interface RehearsalClaim {
   /** Aborts when the connection that holds the claim has broken. */
   readonly lost: AbortSignal;
   leave(): Promise<void>;
 }
 
-/** A rehearsal that was killed has let go of its claim by then. */
+/** Within this time a rehearsal that was killed has released its claim. */
 const waitForClaimMs = 2000;
 
 /**
- * Claims a database for a rehearsal. The claim is a lock of the owner's table, which a connection
- * holds in a transaction that has seen nothing: it ends with this process, however that ends.
+ * Claims a database for a rehearsal. The claim is a lock of the owner's table. A connection holds
+ * it in a transaction that has read nothing. So the claim ends with this process, however the
+ * process ends.
  * @throws {UsageError} another rehearsal has claimed it, or the database holds a warehouse
  * @throws {FatalError} the database cannot be used
  */
@@ -286,7 +287,7 @@ async function refuseSecond(client: pg.ClientBase, databaseUrl: string): Promise
 
 /**
  * Fills the database of a service, in one transaction. The records of an earlier rehearsal, and its
- * journal, are removed. The caller has claimed it.
+ * journal, are removed. The caller has claimed the database.
  * @returns how many records each table has
  * @throws {UsageError} the database holds something else
  * @throws {FatalError} the database cannot be used
@@ -348,7 +349,10 @@ function taken(what: string): UsageError {
   );
 }
 
-/** A service answers to a token of its owner: without an active one, the first employee is it. */
+/**
+ * A service accepts a token of its owner. If no owner is active, the first employee becomes the
+ * owner.
+ */
 async function ensureOwner(client: pg.ClientBase): Promise<void> {
   const {rowCount} = await client.query(
     `UPDATE service.employees SET fields = fields || '{"active":"true","is_account_owner":"true"}'
@@ -359,7 +363,7 @@ async function ensureOwner(client: pg.ClientBase): Promise<void> {
   if (rowCount === 0) await layFoundation(client, newToken());
 }
 
-/** Moves the sequences past the numbers that are taken. */
+/** Moves the sequences past the numbers in use. */
 async function passNumbers(client: pg.ClientBase): Promise<void> {
   const ids = tables.map((table) => `SELECT max(id) AS id FROM service.${table}`);
   await client.query(`SELECT setval('service.ids', greatest(1000000, max(id)))
@@ -371,14 +375,14 @@ async function passNumbers(client: pg.ClientBase): Promise<void> {
     );
 }
 
-/** What was done to the records of one table, and how often. */
+/** The effects of requests on the records of one table, and their number. */
 export interface Effect {
   readonly table: string;
   readonly kind: 'create' | 'update' | 'delete';
   /** How many times; a record may be updated several times. */
   readonly times: number;
   readonly records: number;
-  /** How often each field was written; none of deletes. */
+  /** How often each field was written; empty for deletes. */
   readonly fields: Readonly<Record<string, number>>;
   /** The first ones. */
   readonly examples: readonly {
@@ -390,8 +394,8 @@ export interface Effect {
 }
 
 /**
- * What the requests of a rehearsal have done, in the order in which each kind came first, with the
- * fields that a request may set: the service derives others from them.
+ * The effects of a rehearsal's requests, in the order in which each kind came first. They hold only
+ * the fields that a request may set: the service derives others from them.
  */
 export async function readEffects(databaseUrl: string): Promise<readonly Effect[]> {
   const text = `WITH entry AS (

@@ -15,13 +15,13 @@ import type {ServiceFields, Table} from './resource.ts';
 export type ServiceQueryable = Pick<pg.ClientBase, 'query'>;
 
 /**
- * What services take turns by, when they make the schema or fill it: a stranger may not lock it, as
- * an advisory lock.
+ * The table whose lock gives services their turn when they make the schema or fill it. A stranger
+ * could take an advisory lock, but may not lock this table.
  */
 const TURN = '"service"."turn"';
 /**
  * duplicate_schema, duplicate_table, duplicate_object (the type of a table), unique_violation:
- * another service made it in the same moment.
+ * another service made the object at the same moment.
  */
 const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
   '42P06',
@@ -32,9 +32,9 @@ const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
 const attempts = 5;
 
 /**
- * Connects to the service's own database and brings the schema `service` about. Running it again
- * changes nothing.
- * @throws {FatalError} the database is unreachable, refuses us, or is older than Postgres 14
+ * Connects to the service's own database and makes the schema `service`. Running it again changes
+ * nothing.
+ * @throws {FatalError} the database is unreachable, refuses access, or is older than Postgres 14
  */
 export async function openDatabase(databaseUrl: string, log?: Logger): Promise<pg.Pool> {
   const database = new pg.Pool({
@@ -90,9 +90,9 @@ export async function inServiceTransaction<T>(
 }
 
 /**
- * Brings the schema `service` about. The schema's comment names its version. When it is this one,
- * nothing is done: the statements would wait for, and deadlock with, the transactions of a service
- * that runs on the same database.
+ * Makes the schema `service`. The schema's comment names its version. If it is the present version,
+ * nothing is done. If the statements ran at every start, they would wait for, and deadlock with,
+ * the transactions of a service on the same database.
  */
 export async function installSchema(database: pg.Pool): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');
@@ -130,7 +130,7 @@ async function makeTurn(database: pg.Pool): Promise<void> {
   }
 }
 
-/** One service at a time; until the end of the transaction. */
+/** One service at a time, until the end of the transaction. */
 export async function lockTurn(client: pg.ClientBase): Promise<void> {
   await client.query(`LOCK TABLE ${TURN} IN EXCLUSIVE MODE`);
 }
@@ -144,7 +144,7 @@ function explain(databaseUrl: string, cause: unknown): string {
   );
 }
 
-/** Several addresses of one host fail as one AggregateError without a message of its own. */
+/** If several addresses of one host fail, the error is one AggregateError with an empty message. */
 function firstMessage(cause: Error): string {
   if (cause.message !== '') return cause.message;
   const [first] = cause instanceof AggregateError ? cause.errors : [];

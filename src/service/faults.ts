@@ -1,7 +1,7 @@
-// Faults that a person asks the reference service for, to see what a client does in an outage: slow
-// answers, refusals for a while, and the three ways in which a client cannot know whether a write
-// was done. Chance decides request by request, the same each time for the
-// same order of requests.
+// Faults that a person switches on in the reference service, to see what a client does in an
+// outage. There are slow answers, refusals for a while, and the three ways in which a client cannot
+// know whether a write was done. Chance decides request by request, the same each time for the same
+// order of requests.
 
 import {AsyncLocalStorage} from 'node:async_hooks';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -12,17 +12,17 @@ import {nearest} from '../core/names.ts';
 import {Random} from './vocabulary.ts';
 import {ServiceRefusal, writeErrors} from './xml-write.ts';
 
-/** What may happen to a request, each with its share of the requests, 0 to 1. */
+/** The faults that may happen to a request, each with its share of the requests, 0 to 1. */
 const kinds = {
   /** 429 with Retry-After; nothing is done. */
   throttled: 'each',
   /** 503; nothing is done. */
   unavailable: 'each',
-  /** What was asked is done, and the connection breaks before the answer. */
+  /** The request is carried out, and the connection breaks before the answer. */
   lost: 'each',
-  /** What was asked is done, and the answer is 500. */
+  /** The request is carried out, and the answer is 500. */
   failed: 'each',
-  /** The connection breaks at once; what was asked is done up to `late-seconds` later. */
+  /** The connection breaks at once; the request is carried out up to `late-seconds` later. */
   late: 'write',
 } as const;
 
@@ -36,7 +36,7 @@ export interface Faults {
   readonly delay: number;
   /** The longest time until a late write is done, in seconds. */
   readonly lateSeconds: number;
-  /** How far the service's clock is ahead, in seconds; negative where it is behind. */
+  /** How far the service's clock is ahead, in seconds; negative if it is behind. */
   readonly skew: number;
 }
 
@@ -47,19 +47,19 @@ const none: Faults = {
   skew: 0,
 };
 
-/** What `usual` stands for. */
+/** The faults of `usual`. */
 const usual: Faults = {
   ...none,
   shares: {throttled: 0.02, unavailable: 0.02, lost: 0.02, failed: 0.02, late: 0.02},
   delay: 200,
 };
 
-/** The longest delay: a client gives up long before. */
+/** The longest delay: a client gives up long before it ends. */
 const longestMs = 600_000;
 const longestSeconds = 3600;
 const longestSkewSeconds = 86_400;
 
-/** The numbers beside the shares: what they may be, and what they set. */
+/** The numbers beside the shares: their bounds, and the fields that they set. */
 const numbers = {
   delay: {least: 0, most: longestMs, unit: 'milliseconds', field: 'delay'},
   'late-seconds': {least: 0, most: longestSeconds, unit: 'seconds', field: 'lateSeconds'},
@@ -67,7 +67,7 @@ const numbers = {
 } as const;
 
 /**
- * Reads what a person asks for: `lost=0.1,late=0.05,delay=500`, or `usual`, alone or first.
+ * Reads the text of `--faults`: `lost=0.1,late=0.05,delay=500`, or `usual`, alone or first.
  * @throws {UsageError} another name, a number out of its bounds, or shares of more than 1 in all
  */
 export function readFaults(text: string): Faults {
@@ -122,8 +122,8 @@ interface Deps {
 }
 
 /**
- * Lets faults happen to the requests of a server. A request with another token meets none, and what
- * the service refuses stays refused.
+ * Makes faults happen to the requests of a server. A request with another token gets no fault, and
+ * requests that the service refuses stay refused.
  */
 export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): void {
   const befell = new WeakMap<FastifyRequest, Kind>();

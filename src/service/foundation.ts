@@ -1,6 +1,6 @@
-// The foundation of an account, before its first customer: an owner who can log in, and the
-// categories, statuses and taxes for which the specification has no endpoint. Their ids are the
-// same in every account. Then the secrets of employees.
+// The foundation of an account, before its first customer. It consists of an owner who can log in,
+// and the categories, statuses and taxes for which the specification has no endpoint. Their ids are
+// the same in every account. The file also makes the secrets of employees.
 
 import {createHash, randomBytes, scrypt, timingSafeEqual} from 'node:crypto';
 import {promisify} from 'node:util';
@@ -58,7 +58,7 @@ export const owner = {id: '1001', number: '1'} as const;
 const FOUNDED_AT = '2024-01-02T14:00:00Z';
 
 /**
- * Lays the foundation where there is none, and returns the token of the owner. Running it again
+ * Creates the foundation if there is none, and returns the token of the owner. Running it again
  * changes nothing.
  */
 export async function ensureFoundation(database: pg.Pool): Promise<string> {
@@ -66,7 +66,7 @@ export async function ensureFoundation(database: pg.Pool): Promise<string> {
 }
 
 /**
- * The same within a transaction.
+ * The same within the caller's transaction.
  * @param token - for the owner, if there is none yet
  * @returns the owner's token, which may be an older one
  */
@@ -156,9 +156,10 @@ export async function isPassword(password: string, hash: string): Promise<boolea
 }
 
 /**
- * Credentials that the real service hands out with every employee (docs/service.md "Fields"), made
- * up: nothing can be learned from them. They are there so that a client can be proven to drop them.
- * @param origin - changes with the password, and so do these; it cannot be reckoned back from them
+ * Credentials that the real service hands out with every employee (docs/service.md "Fields"). They
+ * are made up, so they reveal nothing. They exist to prove that a client drops them.
+ * @param origin - changes with the password, and so do these; it cannot be calculated back from
+ *   them
  */
 export function makeUpCredentials(origin: string): ServiceFields {
   const makeUp = (label: string) =>

@@ -85,8 +85,8 @@ export const jobRoutes: readonly ServiceRoute[] = [
 ];
 
 /**
- * A task is an entry of a job's schedule (docs/service.md "Fields"), so a job takes its tasks
- * along. Our decision.
+ * A task is an entry of a job's schedule (docs/service.md "Fields"), so deleting a job also deletes
+ * its tasks. Our decision.
  */
 export async function deleteJob(effects: Effects, job: StoredRecord): Promise<StoredRecord> {
   const id = idOf(job.fields);
@@ -243,7 +243,7 @@ export const jobChargeRoutes: readonly ServiceRoute[] = [
           );
           const priced = {quantity: '1.0', price_per_unit: '0.0', discount: '0.0', ...given};
           const total = await priceCharge(effects, priced);
-          // Items have no endpoint, so that none could be looked up: any item_id is taken.
+          // Items have no endpoint, so an item_id cannot be checked: any item_id is accepted.
           const description = changes.description ?? changes.details ?? '';
           const fields = {
             ...priced,
@@ -267,7 +267,7 @@ interface Priced {
   readonly discount: string;
 }
 
-/** Reckoned by Postgres: money has no place in floating point. */
+/** Calculated by Postgres: money has no place in floating point. */
 async function priceCharge(
   {client}: Effects,
   {quantity, price_per_unit, discount}: Priced,
@@ -277,7 +277,7 @@ async function priceCharge(
   return rows[0]?.total ?? '0.0';
 }
 
-/** The job's subtotal, total and balance grow by the charge; its tax is not reckoned anew. */
+/** The job's subtotal, total and balance grow by the charge; its tax is not calculated again. */
 async function sumUp(effects: Effects, job: StoredRecord, total: string): Promise<void> {
   const text = `SELECT ${plain('$1::numeric + $4::numeric')} AS subtotal,
       ${plain('$2::numeric + $4::numeric')} AS total,

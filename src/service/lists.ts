@@ -1,15 +1,16 @@
 // Page 3,334 of a list costs Postgres 100,000 index entries. So the ids of a list, for one filter
-// in one order, are read once and kept in memory until something writes to the table: then a page
-// is a slice and a look-up by ids.
+// in one order, are read once and kept in memory. They are kept until a write to the table; until
+// then a page is a slice and a look-up by ids.
 //
-// Our own writes drop the lists before they are answered. Other writers (a seed, a person with
-// psql) are heard through Postgres' notifications; while we cannot listen, nothing is kept.
+// The service drops the affected lists before it answers its own writes. Writes of others (a seed,
+// a person with psql) are reported by notifications of Postgres; while the service cannot listen,
+// nothing is kept.
 
 import pg from 'pg';
 import type {Logger} from '../core/log.ts';
 import type {Table} from './resource.ts';
 
-/** One condition of a filter: SQL with `$` where the value goes. */
+/** One condition of a filter: SQL with `$` in place of the value. */
 export interface Condition {
   readonly sql: string;
   readonly value?: string;
@@ -19,7 +20,7 @@ export interface Condition {
 export interface ListQuery {
   readonly table: Table;
   readonly conditions: readonly Condition[];
-  /** An SQL expression of ours, never of a request. */
+  /** An SQL expression from this code, never from a request. */
   readonly order: string;
   /** The change that alters the list: records come or go, or any of their values changes. */
   readonly dependsOn: ListChange;
@@ -71,7 +72,7 @@ export class Lists {
     }
   }
 
-  /** Begins to hear of other writers; from then on lists are kept. */
+  /** Begins to listen for writes of others; from then on lists are kept. */
   async listen(): Promise<void> {
     const listener = new pg.Client({connectionString: this.#databaseUrl, keepAlive: true});
     listener.on('notification', ({payload = ''}) => {

@@ -1,7 +1,7 @@
-// A business that goes on while the service runs, by the clock, or so many times faster: calls,
-// dispatch, work, invoices, payments, corrections, cancellations. What happens is decided by the
-// seed alone, whenever and in whatever steps it is played. What people did through the API stays:
-// only the fields that a step changes are written.
+// A business that continues while the service runs, at the speed of the clock or a multiple of it.
+// It has calls, dispatch, work, invoices, payments, corrections, cancellations. The seed alone
+// decides what happens, whenever and in whatever steps it is played. Values that people set through
+// the API stay: only the fields that a step changes are written.
 
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
@@ -14,7 +14,7 @@ import type {ServiceFields, Table} from './resource.ts';
 import {makeJob} from './work-orders.ts';
 
 interface LiveOptions {
-  /** 1 is the clock itself. */
+  /** 1 is the speed of the clock. */
   readonly speed: number;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
@@ -27,9 +27,9 @@ const tickMs = 1_000;
 const toInstant = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 
 /**
- * Plays the business that is there up to a moment, once: of several that play at once, each waits
- * for the one before.
- * @returns how many records were written; null where no business was made up here
+ * Plays the business in the database up to a moment, once. If several calls play at once, each
+ * waits for the previous one.
+ * @returns how many records were written; null if no business was made up here
  */
 export async function playUntil(
   database: pg.Pool,
@@ -51,11 +51,11 @@ export async function playUntil(
   });
 }
 
-/** A business that is played on when it is told to. */
+/** A business that the caller plays on. */
 interface Life {
   /**
-   * `2026-11-02T12:59:00Z`, how far it was played when it was opened; null where no business was
-   * made up.
+   * `2026-11-02T12:59:00Z`, the moment up to which it was played when it was opened; null if no
+   * business was made up.
    */
   readonly playedUntil: string | null;
   playUntil(moment: string): Promise<void>;
@@ -76,7 +76,7 @@ export async function openLife(databaseUrl: string): Promise<Life> {
   };
 }
 
-/** Begins to play, each second what has happened since. */
+/** Starts to play: every second, everything that has happened since. */
 export async function startLive(
   database: pg.Pool,
   {speed, now = Date.now, log}: LiveOptions,
@@ -85,7 +85,8 @@ export async function startLive(
   if (business === null) return {stop: async () => {}};
   const player = new Player(business.scale);
   const begun = now();
-  // By the clock what was missed is made up for; faster, it goes on from where it stood.
+  // At the speed of the clock, missed time is made up for. At a higher speed, the business
+  // continues from the moment at which it stopped.
   const first = speed === 1 ? Math.max(business.playedMs, begun) : business.playedMs;
   const play = async () => {
     const to = toInstant(first + (now() - begun) * speed);
@@ -118,7 +119,10 @@ export async function startLive(
   };
 }
 
-/** The business and where it stands: where it was made up, until it is played. */
+/**
+ * The business and the moment up to which it was played: at first, the moment for which it was made
+ * up.
+ */
 async function readBusiness(
   database: pg.Pool,
 ): Promise<{readonly scale: Scale; readonly playedMs: number} | null> {
@@ -134,7 +138,7 @@ async function readBusiness(
   return {scale, playedMs};
 }
 
-/** Days that a plan reaches beyond the step that it is made for. */
+/** Days that a plan covers beyond the step that it is made for. */
 const spareDays = 90;
 
 /** Something happens to a job. */
@@ -153,7 +157,7 @@ interface Birth {
 interface Lives {
   readonly roster: Roster;
   readonly horizonEnd: string;
-  /** In the order of time, whatever the steps: each gets the next id. */
+  /** In the order of time, regardless of the steps: each gets the next id. */
   readonly births: readonly Birth[];
   /** In the order of time. */
   readonly happenings: readonly Happening[];
@@ -169,10 +173,10 @@ export class Player {
   }
 
   /**
-   * Plays from where the business stands, in the transaction of the caller, which holds the row of
-   * the business.
-   * @param from - `2026-11-02T12:59:00Z`; what happens at it is played
-   * @param to - what happens at it is not
+   * Plays from the present moment of the business, in the transaction of the caller, which holds
+   * the row of the business.
+   * @param from - `2026-11-02T12:59:00Z`; events at this moment are played
+   * @param to - events at this moment are not
    * @returns how many records were written
    */
   async play(client: pg.PoolClient, from: string, to: string): Promise<number> {
@@ -199,7 +203,7 @@ export class Player {
     return written;
   }
 
-  /** The plan as far as that moment, and all that happens in it. */
+  /** The plan up to that moment, and all events in it. */
   #reach(to: string): Lives {
     if (this.#lives !== null && to < this.#lives.horizonEnd) return this.#lives;
     const today = Date.parse(`${this.#scale.today}T00:00:00Z`);
@@ -238,7 +242,7 @@ export class Player {
 
 const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
 
-/** What lies from one moment on, before another. */
+/** The entries from one moment on, before another. */
 function within<T extends {readonly at: string}>(
   list: readonly T[],
   from: string,
@@ -247,7 +251,7 @@ function within<T extends {readonly at: string}>(
   return list.slice(firstFrom(list, from), firstFrom(list, to));
 }
 
-/** The place of the first one that is not before a moment. */
+/** The index of the first entry that is not before a moment. */
 function firstFrom(list: readonly {readonly at: string}[], moment: string): number {
   let [low, high] = [0, list.length];
   while (low < high) {
@@ -258,7 +262,7 @@ function firstFrom(list: readonly {readonly at: string}[], moment: string): numb
   return low;
 }
 
-/** Gives a record the next id and number, as the service gives them to anybody. */
+/** Gives a record the next id and number, as the service gives them to any record. */
 async function bear(
   client: pg.PoolClient,
   plan: BusinessPlan,
@@ -273,7 +277,7 @@ async function bear(
   if (rows[0] !== undefined) plan.bear(kind, index, rows[0]);
 }
 
-/** Writes what a step makes of a job and of what belongs to it. */
+/** Writes the changes of a step to a job and to its child records. */
 async function writeStep(
   client: pg.PoolClient,
   before: readonly ServiceRow[],
@@ -331,7 +335,7 @@ async function update(
   );
 }
 
-/** What a customer owes and had done last follows from its jobs. */
+/** The sum owed by a customer and the last job done for it follow from its jobs. */
 async function writeSummary(
   client: pg.PoolClient,
   lives: Lives,

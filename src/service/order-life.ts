@@ -1,11 +1,11 @@
-// What becomes of an order: an estimate, an appointment that may move, a visit that begins late and
-// takes its time, an invoice, its payment, or none of it. All of it is drawn once, from a stream of
-// its own; the business as it stands at a moment is what has happened by then.
+// The life of an order: an estimate, an appointment that may move, a visit that may begin late or
+// take longer, an invoice, its payment, or none of these. All of it is chosen once, from a separate
+// stream of chance. The state of the business at a moment is everything that has happened by then.
 
 import {AccountTime} from './account-time.ts';
 import type {Random} from './vocabulary.ts';
 
-/** Null is what never happens. All times in UTC. */
+/** A null value never happens. All times in UTC. */
 export interface Life {
   readonly estimate: {
     readonly sentAt: string;
@@ -22,11 +22,11 @@ export interface Life {
   readonly invoicedAt: string | null;
   readonly sentAt: string | null;
   readonly viewedAt: string | null;
-  /** When somebody took a part off the bill. */
+  /** When a part was taken off the bill. */
   readonly correctedAt: string | null;
   readonly partPaidAt: string | null;
   readonly paidAt: string | null;
-  /** The share of the total that is paid first, where a bill is paid in two parts. */
+  /** The share of the total that is paid first, if a bill is paid in two parts. */
   readonly paidShare: number;
 }
 
@@ -51,7 +51,7 @@ export const untouched: Life = {
   paidShare: 0,
 };
 
-/** What of a life has happened before a moment. */
+/** The part of a life that has happened before a moment. */
 export function lifeAt(life: Life, now: string): Life {
   const past = (at: string | null) => (at !== null && at < now ? at : null);
   const {estimate, appointments} = life;
@@ -60,7 +60,7 @@ export function lifeAt(life: Life, now: string): Life {
       estimate === null || estimate.sentAt >= now
         ? null
         : {sentAt: estimate.sentAt, wonAt: past(estimate.wonAt), lostAt: past(estimate.lostAt)},
-    // What is decided with the call is known with it.
+    // Anything that is decided with the call is known from then on.
     appointments: appointments.filter(({madeAt}) => madeAt < now),
     canceledAt: past(life.canceledAt),
     startedAt: past(life.startedAt),
@@ -76,7 +76,7 @@ export function lifeAt(life: Life, now: string): Life {
   };
 }
 
-/** Every moment at which something of a life happens. */
+/** Every moment at which an event of a life happens. */
 export function timesOf({estimate, appointments, paidShare: _, ...single}: Life): string[] {
   const times = [
     ...Object.values(single),
@@ -91,19 +91,19 @@ export function statusOf({startedAt, endedAt}: Life): 'scheduled' | 'in_progress
   return startedAt === null ? 'scheduled' : 'in_progress';
 }
 
-/** The appointment that counts; null where there is none. */
+/** The appointment that counts; null if there is none. */
 export const startOf = ({appointments}: Life) => appointments.at(-1)?.start ?? null;
 
 /**
- * The length of a visit by the clock. Where its end was forgotten, people write down a day at most;
- * where there is none, as planned.
+ * The length of a visit by the clock. If its end was forgotten, people enter a day at most; if
+ * there is no end, the planned length counts.
  */
 export function workedMinutes({startedAt, endedAt}: Life, planned: number): number {
   if (startedAt === null || endedAt === null) return planned;
   return Math.min(480, (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000);
 }
 
-/** A visit that begins so many minutes later, with all that follows it. */
+/** A visit that begins some minutes later, with all that follows it. */
 export function postponeOrder(life: Life, minutes: number): Life {
   const later = (at: string | null) => (at === null ? null : AccountTime.addMinutes(at, minutes));
   return {
@@ -126,14 +126,16 @@ export function postponeOrder(life: Life, minutes: number): Life {
   };
 }
 
-/** A number around 1 that is never negative: the half lie below, and now and then one is large. */
+/**
+ * A number around 1 that is never negative: half of the values are below 1, and a few are large.
+ */
 function around(random: Random, spread: number): number {
   const normal =
     Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
   return Math.exp(spread * normal);
 }
 
-/** Minutes by which a crew comes later than it said; negative where it is early. */
+/** The minutes by which a crew is late; negative if it is early. */
 function drawDelay(random: Random): number {
   const place = random.weighted([8, 70, 22]);
   if (place === 0) return -random.integer(5, 20);
@@ -142,7 +144,7 @@ function drawDelay(random: Random): number {
     : Math.min(120, 15 + Math.round(-30 * Math.log(1 - random.next())));
 }
 
-/** The length of a visit that was planned to take so long, in minutes. */
+/** The real length of a visit, from its planned length, in minutes. */
 function drawLength(random: Random, planned: number): number {
   return Math.max(10, Math.round((planned * around(random, 0.3)) / 5) * 5);
 }
@@ -161,33 +163,33 @@ export function drawEstimate(random: Random, calledAt: string): Life['estimate']
   };
 }
 
-/** Days from the work to its invoice; null where it is forgotten. */
+/** Days from the work to its invoice; null if it is forgotten. */
 function drawInvoice(random: Random): number | null {
   return (
     [0, random.integer(1, 5), random.integer(6, 40), null][random.weighted([60, 30, 9, 1])] ?? null
   );
 }
 
-/** Days from the invoice to its payment in full; null where it is never paid. Firms take longer. */
+/** Days from the invoice to its payment in full; null if it is never paid. Firms take longer. */
 function drawPayment(random: Random, isFirm: boolean): number | null {
   if (random.isTrue(0.015)) return null;
   if (random.isTrue(isFirm ? 0.1 : 0.6)) return 0;
   return Math.round((isFirm ? 24 : 16) * around(random, 0.7));
 }
 
-/** A visit, from its beginning to its money. */
+/** A visit, from its beginning to its payment. */
 export function drawVisit(
   random: Random,
   visit: {readonly start: string; readonly minutes: number; readonly isFirm: boolean},
 ): Partial<Life> {
   const {start, minutes, isFirm} = visit;
   const later = (from: string, by: number) => AccountTime.addMinutes(from, by);
-  // Nobody came, and the office found out later; or never.
+  // No crew came; the office found out later, or never.
   const missed = random.weighted([98, 1.7, 0.3]);
   if (missed > 0)
     return {canceledAt: missed === 1 ? later(start, random.integer(3, 50) * day) : null};
   const startedAt = later(start, drawDelay(random));
-  // A button that was not pressed at the end is pressed by the office, or never.
+  // If the crew did not press the button at the end, the office presses it later, or never.
   const forgotten = random.weighted([97.2, 2, 0.8]);
   const length = drawLength(random, minutes) + (forgotten === 1 ? random.integer(1, 50) * day : 0);
   if (forgotten === 2) return {startedAt};
@@ -211,7 +213,7 @@ function drawMoney(random: Random, invoicedAt: string, wait: number | null): Par
   const paidShare = random.integer(30, 70) / 100;
   return {
     ...{invoicedAt, sentAt, viewedAt, paidAt, paidShare},
-    // A bill that is paid is not touched.
+    // A bill that is paid is not corrected.
     correctedAt: corrected !== null && (paidAt === null || corrected < paidAt) ? corrected : null,
     partPaidAt: isInParts && wait !== null && wait > 3 ? later(Math.floor(wait / 2) * day) : null,
   };

@@ -1,5 +1,5 @@
-// What is ordered, and who comes: a technician is in one place at a time. The roster decides the
-// orders one after another, since each takes time from those that follow.
+// The orders of customers and the crews that come: a technician is in one place at a time. The
+// roster decides the orders one after another, because each takes time from the following ones.
 
 import {AccountTime} from './account-time.ts';
 import {isFirm, taxOf} from './business-people.ts';
@@ -16,7 +16,7 @@ import {
 } from './order-life.ts';
 import {type Random, type Work, workCatalogue} from './vocabulary.ts';
 
-/** A job with all that ever becomes of it. */
+/** A job with all events of its life. */
 export interface WorkOrder {
   readonly index: number;
   /** The place of the customer among the customers. */
@@ -35,16 +35,16 @@ export interface WorkOrder {
 /** In minutes after midnight. */
 const dayBegins = 420;
 const dayEnds = 1_080;
-/** An emergency is seen to until then. */
+/** An emergency is handled until then. */
 const nightBegins = 1_260;
 const shortestNotice = 60;
-/** How far ahead the office looks for a day with room. */
+/** How many days ahead the office searches for a day with room. */
 const searchedDays = 21;
-/** Who leaves is promised nowhere so many days before. */
+/** A technician who leaves gets no visits from this many days before on. */
 const leaversNotice = 60;
 
 /**
- * Decides the customer of a job, its work, its crew, and what becomes of it.
+ * Decides the customer of a job, its work, its crew, and its life.
  * @param bookings - of the orders before it; gets its visit
  */
 function decideOrder(
@@ -95,9 +95,9 @@ interface Wish {
   readonly slot: number;
   readonly minutes: number;
   readonly isEmergency: boolean;
-  /** Technicians who can do it, the first one first. */
+  /** Technicians who can do the work, the preferred one first. */
   readonly able: readonly number[];
-  /** How many of them it takes. */
+  /** How many technicians the work needs. */
   readonly size: number;
 }
 
@@ -136,8 +136,8 @@ function decideLife(
 }
 
 /**
- * A time within the working day, after it was agreed, at which a crew is free; where there is none,
- * somebody has to be in two places.
+ * A time within the working day, after it was agreed, at which a crew is free. If there is no such
+ * time, a technician has to be in two places.
  */
 function chooseVisit(
   plan: BusinessPlan,
@@ -160,13 +160,13 @@ function chooseVisit(
   return {day: calendar.workingDay(earliest + 1), slot: Math.min(wish.slot, latest), crew};
 }
 
-/** Days on which there is work, from one on. */
+/** Working days, from a given day on. */
 function workingDays({calendar}: BusinessPlan, first: number): number[] {
   const days = Array.from({length: searchedDays}, (_, step) => calendar.workingDay(first + step));
   return [...new Set(days)];
 }
 
-/** Each half hour of a working day, those from the wish on first. */
+/** Each half hour of a working day, those from the wanted time on first. */
 function slotsFrom(wish: number, latest: number): number[] {
   const all = Array.from(
     {length: Math.floor((latest - dayBegins) / 30) + 1},
@@ -175,7 +175,7 @@ function slotsFrom(wish: number, latest: number): number[] {
   return [...all.filter((slot) => slot >= wish), ...all.filter((slot) => slot < wish).toReversed()];
 }
 
-/** Now and then somebody moves an appointment before its time. */
+/** A few appointments are moved before their time. */
 function drawMove(
   plan: BusinessPlan,
   {minutes}: Wish,
@@ -208,7 +208,7 @@ function drawMove(
   return {visit: moved, appointment: {madeAt, start: plan.calendar.at(moved.day, moved.slot)}};
 }
 
-/** A visit is called off in time, half of these on the day before; null for nearly all. */
+/** A visit that is cancelled in time, half of these on the day before; null for nearly all. */
 function drawCancellation(chance: Random, madeAt: string, start: string): string | null {
   const isCanceled = chance.isTrue(0.05);
   const isLate = chance.isTrue(0.5);
@@ -225,7 +225,9 @@ function between(from: string, to: string, share: number): string {
   return AccountTime.addMinutes(from, Math.floor(minutes * share));
 }
 
-/** Technicians with the skill, beginning anywhere among them; who has left comes no more. */
+/**
+ * Technicians with the skill, in order from a random one on; those who have left are not listed.
+ */
 function listAble(
   plan: BusinessPlan,
   {place, random, day}: {readonly place: number; readonly random: Random; readonly day: number},
@@ -241,7 +243,7 @@ function listAble(
 }
 
 const minutesOfDay = 1_440;
-/** From one door to the next. */
+/** Travel time between two customers. */
 const travelMinutes = 30;
 
 interface Span {
@@ -249,13 +251,13 @@ interface Span {
   readonly to: number;
 }
 
-/** A visit that is wanted: minutes are counted from local midnight. */
+/** A wanted visit: minutes are counted from local midnight. */
 interface Wanted {
   readonly days: readonly number[];
-  /** The beginnings that would do on a day, the best one first. */
+  /** The start times that would suit on a day, the best one first. */
   readonly slotsOf: (day: number) => readonly number[];
   readonly minutes: number;
-  /** Those who can do it, the best one first. */
+  /** Technicians who can do the work, the best one first. */
   readonly able: readonly number[];
   readonly size: number;
 }
@@ -272,8 +274,7 @@ class Bookings {
   readonly #spans = new Map<string, Span[]>();
 
   /**
-   * The first day and time at which enough of those who can do it are free; null where there is
-   * none.
+   * The first day and time at which enough suitable technicians are free; null if there is none.
    */
   find({days, slotsOf, minutes, able, size}: Wanted): Booking | null {
     for (const day of days) {
@@ -323,12 +324,12 @@ function daysOf({from, to}: Span): number[] {
   return Array.from({length: last - first + 1}, (_, step) => first + step);
 }
 
-/** A crew that is held up for longer leaves the work to others, and comes anyway. */
+/** If a crew is delayed for longer, it leaves the work to others, and still comes. */
 const longestDelay = 240;
 
 /**
- * All orders of a plan, in the order of their calls. What becomes of one depends only on calls
- * before it, and on visits that begin before its own: so it is the same however far the plan
+ * All orders of a plan, in the order of their calls. The life of an order depends only on calls
+ * before it, and on visits that begin before its own. So it is the same however far the plan
  * reaches.
  */
 export class Roster {

@@ -117,8 +117,8 @@ export const customerRoutes: readonly ServiceRoute[] = [
 ];
 
 /**
- * A deleted customer takes its jobs and tasks along. Other records show through these only. Our
- * decision.
+ * Deleting a customer also deletes its jobs and tasks. Other records are shown only through these.
+ * Our decision.
  */
 async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise<StoredRecord> {
   const id = idOf(customer.fields);

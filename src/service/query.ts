@@ -1,7 +1,7 @@
-// The parameters of lists, and what they embed. An unknown value is refused where ignoring it would
-// answer too much (an unknown state would list everything), and ignored where the service ignores
-// it (an unknown name in `only` or `include`). Each association that `include` names is read in one
-// statement for a page.
+// The parameters of lists, and the records that lists embed. If ignoring an unknown value would
+// answer too much, it is refused: an unknown state would list everything. If the service ignores an
+// unknown value, it is ignored: an unknown name in `only` or `include`. Each association that
+// `include` names is read in one statement for a page.
 
 import type {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
@@ -30,7 +30,7 @@ import {
 } from './store.ts';
 import {type Branch, humanize, invalid, type Node} from './xml-write.ts';
 
-/** The parameters of one request; the last of several with one name. */
+/** The parameters of one request; of several with one name, the last. */
 export type Query = ReadonlyMap<string, string>;
 
 const NOTHING: Condition = {sql: 'false'};
@@ -65,7 +65,7 @@ export function readPageNumber(query: Query): number {
   return /^\d{1,9}$/.test(text) ? Math.max(1, Number(text)) : 1;
 }
 
-/** `only` and `include`; names stand apart by comma or blank, with underscores or dashes. */
+/** `only` and `include`; names are separated by comma or blank, and have underscores or dashes. */
 export function readView(query: Query): View {
   const only = readNames(query.get('only'));
   return {only: only.size === 0 ? null : only, include: readNames(query.get('include'))};
@@ -144,8 +144,8 @@ function bySpan(
 }
 
 /**
- * Several states mean any of them: a public client asks for `uncompleted in_progress`
- * (docs/service.md "Filters").
+ * Several states mean any of them: a public client sends `uncompleted in_progress` (docs/service.md
+ * "Filters").
  */
 function byState(value: string | undefined): readonly Condition[] {
   if (value === undefined) return [];
@@ -183,7 +183,7 @@ interface Association {
   readonly name: string;
   readonly resource: ServiceResource;
   readonly link: Link;
-  /** The items' element where it is not the resource's own. */
+  /** The items' element, if it is not the resource's own. */
   readonly item?: string;
   readonly className?: string;
 }
@@ -195,7 +195,10 @@ const taxEntity: Association = {
   className: 'Tax',
 };
 
-/** Sub-customers come without being asked for, last (docs/service.md "Nested records"). */
+/**
+ * Sub-customers are included without being named in `include`, as the last association
+ * (docs/service.md "Nested records").
+ */
 const children: Association = {
   name: 'children',
   resource: customerResource,
@@ -224,7 +227,7 @@ const associations: Readonly<Record<string, readonly Association[]>> = {
   ],
 };
 
-/** The parts of a record that are asked for. */
+/** The parts of a record that the request names. */
 interface View {
   /** The fields to write; null for all. */
   readonly only: ReadonlySet<string> | null;
@@ -236,7 +239,7 @@ interface View {
 export const plainView: View = {only: null, include: new Set()};
 
 /**
- * Embeds in the records the associations that the view asks for, always in the same order. A single
+ * Embeds in the records the associations of the view, always in the same order. A single
  * association that is missing is left out, an empty list is written as such. `only` cuts the record
  * itself, never the embedded ones.
  */
@@ -262,7 +265,7 @@ function asked(resource: ServiceResource, view: View): readonly Association[] {
   return hasChildren ? [...wanted, children] : wanted;
 }
 
-/** One branch per record, or null where a single association is missing. */
+/** One branch per record; null if a single association is missing. */
 async function load(
   db: ServiceQueryable,
   association: Association,

@@ -19,11 +19,11 @@ import {type RequestFields, readRequest} from './xml-read.ts';
 import {ServiceRefusal, unknownRecord, type XmlWriter} from './xml-write.ts';
 
 /**
- * How lists are ordered: no order is contractual, and the real service was seen with each of these.
+ * How lists are ordered: no order is contractual, and each of these was seen in the real service.
  */
 export type ListOrder = 'number' | 'reversed' | 'changed';
 
-/** The parts of the service that routes draw on. */
+/** The parts of the service that routes use. */
 export interface Service {
   readonly database: pg.Pool;
   readonly lists: Lists;
@@ -31,11 +31,11 @@ export interface Service {
   readonly writer: XmlWriter;
   readonly pageSize: number;
   readonly order: ListOrder;
-  /** Whether a record asked for alone embeds what `include` names, as lists do. */
+  /** Whether a single record embeds the associations that `include` names, as lists do. */
   readonly showsEmbed: boolean;
 }
 
-/** A request that was let in. */
+/** A request that passed authentication. */
 export interface ServiceRequest {
   readonly method: string;
   readonly path: string;
@@ -47,7 +47,7 @@ export interface ServiceRequest {
   readonly actorId: string;
 }
 
-/** A body to be sent with 200. `location` stands on creates and is relative to the base URL. */
+/** A body to be sent with 200. `location` is set on creates and is relative to the base URL. */
 interface ServiceAnswer {
   readonly body: Buffer;
   readonly location?: string;
@@ -60,7 +60,7 @@ export interface ServiceRoute {
   answer(service: Service, request: ServiceRequest): Promise<ServiceAnswer>;
 }
 
-/** A page of a list: in the service's order, filtered, with what the view embeds. */
+/** A page of a list: in the service's order, filtered, with the embedded records of the view. */
 export async function answerPage(
   service: Service,
   resource: ServiceResource,
@@ -95,8 +95,8 @@ export function answerRecords(
 }
 
 /**
- * One record; customers and jobs take `only` and `include` here too (docs/service.md "Only and
- * include").
+ * One record. For customers and jobs, `only` and `include` apply here too (docs/service.md "Only
+ * and include").
  */
 async function answerRecord(
   service: Service,
@@ -142,8 +142,8 @@ export async function answerEffects(
 }
 
 /**
- * As `answerEffects`, of a new record; the answer says where it is.
- * @param list - the path of the list that it is in, where that is not the path of the request
+ * As `answerEffects`, for a new record; the answer gives its address.
+ * @param list - the path of the list that it is in, if that is not the path of the request
  */
 export async function answerCreate(
   service: Service,
@@ -219,7 +219,7 @@ export async function findChild(
   return child;
 }
 
-/** Where one record is found: by the numbers in a path. */
+/** The place of one record: it is found by the numbers in a path. */
 interface RecordPlace {
   readonly path: string;
   readonly find: (
@@ -253,7 +253,7 @@ export function showRoute(
 
 /**
  * The address at which a record is deleted.
- * @param way.remove - deletes the record, which is locked, and what goes with it
+ * @param way.remove - deletes the record, which is locked, and the records that are deleted with it
  */
 export function deleteRoute(
   resource: ServiceResource,
@@ -290,8 +290,8 @@ export async function checkReferences(
 }
 
 /**
- * Effects reach over several records, so two of them can wait for each other; Postgres then undoes
- * one of them.
+ * Effects change several records, so two of them can wait for each other; Postgres then undoes one
+ * of them.
  */
 async function retryDeadlocks<T>(run: () => Promise<T>, attempts = 5): Promise<T> {
   try {

@@ -1,7 +1,7 @@
 // The resources of the service as data: the fields of each, in the recorded order (docs/service.md
-// "Fields"), and those that a request may set. A new field is one word here. A list of fields is
-// written as one text, in the order of the columns on the wire, because that is how a person
-// compares it with a recording: `name` is a text, `name:integer` carries its type.
+// "Fields"), and those that a request may set. A new field needs one word here. A list of fields is
+// one text, in the order of the columns on the wire. So a person can compare it with a recording:
+// `name` is a text, `name:integer` carries its type.
 
 /**
  * How a value is written and read. Every value is kept as text, so that `275.10` and `01234` stay
@@ -52,7 +52,7 @@ function readServiceFields(text: string): readonly ServiceField[] {
     });
 }
 
-/** The custom fields 1 to 10, in triples, as they stand on customers, jobs and employees. */
+/** The custom fields 1 to 10, in triples, as customers, jobs and employees have them. */
 const customTriples = numbered(
   1,
   10,
@@ -71,7 +71,7 @@ export interface ServiceResource {
   /** The table in the schema `service`, and the list's element. */
   readonly table: Table;
   readonly element: string;
-  /** The field that stands in paths. */
+  /** The field that is used in paths. */
   readonly key: string;
   readonly fields: readonly ServiceField[];
   /**

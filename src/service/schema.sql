@@ -1,9 +1,9 @@
--- The reference service's own database. Every statement can be run again; all of them run in one
--- transaction under a lock, when a service starts and finds another version of this file, or none.
+-- The reference service's own database. Every statement can be run again. When a service starts and
+-- finds another version of this file, or none, all of them run in one transaction under a lock.
 --
 -- The truth of a record is `fields`: its values as text under the names of the wire, so that 275.10
--- and 01234 stay what they are; a name that is missing is nil. What is looked up, filtered or
--- sorted is generated from it, so the two cannot disagree. Instants in `fields` are UTC,
+-- and 01234 stay what they are; a name that is missing is nil. Columns for look-ups, filters and
+-- sorting are generated from it, so the two cannot disagree. Instants in `fields` are UTC,
 -- 2031-01-04T14:00:00Z.
 
 CREATE SCHEMA IF NOT EXISTS service;
@@ -13,12 +13,13 @@ CREATE SEQUENCE IF NOT EXISTS service.customer_numbers;
 CREATE SEQUENCE IF NOT EXISTS service.job_numbers;
 CREATE SEQUENCE IF NOT EXISTS service.employee_numbers;
 
--- A cast of text depends on the session only when the text bears no zone; ours always ends in Z.
+-- A cast of text depends on the session only if the text has no zone; the texts here always end in
+-- Z.
 CREATE OR REPLACE FUNCTION service.instant(text) RETURNS timestamptz
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS 'SELECT $1::timestamptz';
 
--- Whoever writes, a service or a person with psql, the services that keep lists of this table in
--- memory hear of it: "jobs members" when records came or went, "jobs values" when they only
+-- Notifies the services that keep lists of this table in memory of each write, by a service or by a
+-- person with psql. "jobs members" means that records came or went, "jobs values" that they only
 -- changed.
 CREATE OR REPLACE FUNCTION service.announce() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -48,7 +49,7 @@ CREATE TABLE IF NOT EXISTS service.customers (
   updated_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'updated_at')) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
--- A whole list is read from this index alone.
+-- A whole list is read from this index.
 CREATE INDEX IF NOT EXISTS customers_list ON service.customers (customer_number, id)
   WHERE deleted_at IS NULL;
 CREATE INDEX IF NOT EXISTS customers_parent ON service.customers (parent_id)
@@ -72,7 +73,7 @@ CREATE TABLE IF NOT EXISTS service.jobs (
   updated_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'updated_at')) STORED,
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
--- A whole list is read from this index alone.
+-- A whole list is read from this index.
 CREATE INDEX IF NOT EXISTS jobs_list ON service.jobs (job_number, id) WHERE deleted_at IS NULL;
 CREATE INDEX IF NOT EXISTS jobs_customer ON service.jobs (customer_id);
 CREATE INDEX IF NOT EXISTS jobs_type ON service.jobs (job_type_id);
@@ -181,8 +182,8 @@ CREATE TABLE IF NOT EXISTS service.tax_entities (
   deleted_at timestamptz GENERATED ALWAYS AS (service.instant(fields ->> 'deleted_at')) STORED
 );
 
--- Every effect of a request, written in the transaction of the effect. Who judges a client reads
--- this.
+-- Every effect of a request, written in the transaction of the effect. The journal is for people
+-- who judge a client.
 CREATE TABLE IF NOT EXISTS service.journal (
   id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT journal_pk PRIMARY KEY,
   at timestamptz NOT NULL,
@@ -196,7 +197,7 @@ CREATE TABLE IF NOT EXISTS service.journal (
 );
 CREATE INDEX IF NOT EXISTS journal_record ON service.journal (resource, record_id);
 
--- One row once a business was made up: the marker that it is all there.
+-- One row once a business was made up: the marker that it is complete.
 CREATE TABLE IF NOT EXISTS service.business (
   is_only boolean DEFAULT true CONSTRAINT business_pk PRIMARY KEY
     CONSTRAINT business_only CHECK (is_only),
@@ -206,10 +207,10 @@ CREATE TABLE IF NOT EXISTS service.business (
   today date NOT NULL,
   time_zone text NOT NULL
 );
--- Up to when the business was played; null where it stands still since it was made up.
+-- The moment up to which the business was played; null if it was never played.
 ALTER TABLE service.business ADD COLUMN IF NOT EXISTS played_until timestamptz;
 
--- Locked for as long as a rehearsal runs here. Nobody but the owner may lock it.
+-- Locked for as long as a rehearsal runs here. Only the owner may lock it.
 CREATE TABLE IF NOT EXISTS service.rehearsal ();
 
 -- Records that came while the business was played: which of its customers or jobs each of them is.

@@ -1,6 +1,6 @@
-// The reference service: a person can run it as a demo or a sandbox, and the tests as the other
-// side of the wire. HTTP around the routes: authentication, refusals before a route is asked, and
-// the sending of answers.
+// The reference service: a person can run it as a demo or a sandbox, and the tests use it as the
+// other side of the wire. This file has the HTTP around the routes: authentication, refusals before
+// a route runs, and the sending of answers.
 
 import {randomUUID, timingSafeEqual} from 'node:crypto';
 import {once} from 'node:events';
@@ -221,8 +221,8 @@ function toRefusal(error: unknown, log: Logger | undefined): ServiceRefusal {
 }
 
 /**
- * The internal id of the employee whose token stands as user name and as password of the Basic
- * credentials, or null: no credentials, other ones, or an employee who is inactive.
+ * The internal id of the employee whose token is both user name and password of the Basic
+ * credentials. Null for no credentials, other credentials, or an inactive employee.
  */
 async function authenticate(
   db: ServiceQueryable,
@@ -253,11 +253,11 @@ function isSame(left: string, right: string): boolean {
 export interface ServiceOptions {
   /** Its own Postgres database; the schema `service` in it is made when it is missing. */
   readonly databaseUrl: string;
-  /** 0, the default, takes any free port. */
+  /** 0, the default, uses any free port. */
   readonly port?: number;
-  /** The host name or address to listen at; 127.0.0.1 unless told otherwise. */
+  /** The host name or address to listen at; default: 127.0.0.1. */
   readonly host?: string;
-  /** A path before every other, as real accounts have one: `/acme`. None unless told otherwise. */
+  /** A path before every other, as real accounts have one: `/acme`. Default: none. */
   readonly basePath?: string;
   readonly dialect?: DialectName;
   /**
@@ -268,8 +268,8 @@ export interface ServiceOptions {
   /** By number, by number backwards, or last changed first. */
   readonly order?: ListOrder;
   /**
-   * False where `include` holds for lists alone, which is all that the specification promises; true
-   * unless told otherwise.
+   * False if `include` applies to lists only, which is all that the specification promises;
+   * default: true.
    */
   readonly showsEmbed?: boolean;
   /** The account's IANA zone. */
@@ -277,11 +277,11 @@ export interface ServiceOptions {
   /** The clock: milliseconds since 1970, or an instant. */
   readonly now?: () => number | Temporal.Instant;
   /**
-   * Plays the made-up business on, by the clock or so many times faster; it stands still where this
-   * is absent.
+   * Plays the made-up business on, at the speed of the clock or a multiple of it; if absent, the
+   * business does not change.
    */
   readonly speed?: number;
-  /** What goes wrong on purpose; nothing unless told otherwise. */
+  /** Faults to inject; default: none. */
   readonly faults?: Faults;
   /** False answers without gzip even to clients that offer it. */
   readonly compress?: boolean;
@@ -301,7 +301,7 @@ export interface RunningService {
    * has no endpoint.
    */
   tokenOf(employeeNumber: string | number): Promise<string | null>;
-  /** Answers what has begun, then lets go of the port and the database. */
+  /** Answers the requests that have begun, then releases the port and the database. */
   close(): Promise<void>;
 }
 
@@ -369,7 +369,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
 }
 
-/** The clock of a service, ahead or behind by what its faults say. */
+/** The clock of a service, moved by the skew of its faults. */
 function skewed({now = Date.now, faults}: ServiceOptions): () => number {
   const aheadMs = (faults?.skew ?? 0) * 1000;
   return () => {
@@ -393,8 +393,9 @@ async function listen(http: ReturnType<typeof createHttp>, place: PortPlace): Pr
 }
 
 /**
- * Keeps a port of 127.0.0.1 for a service that starts later; whoever calls there is cut off.
- * @returns a function that lets go of it
+ * Reserves a port of 127.0.0.1 for a service that starts later; connections to it are closed at
+ * once.
+ * @returns a function that releases it
  * @throws {FatalError} the port is taken
  */
 export async function reservePort(port: number): Promise<() => Promise<void>> {

@@ -1,5 +1,5 @@
 // Reading and writing records. Every effect of a request, with its entry in the journal, is in the
-// transaction of the request; the table's name is always one of ours.
+// transaction of the request; the table's name always comes from this code.
 
 import type pg from 'pg';
 import type {AccountTime} from './account-time.ts';
@@ -57,7 +57,7 @@ export async function selectByParents(
 }
 
 /**
- * One live record by the number that stands in its path, or null.
+ * One live record by the number in its path, or null.
  * @param lock - keeps the row as it is until the transaction ends
  */
 export async function selectByNumber(
@@ -131,7 +131,8 @@ const NUMBERS: Readonly<Partial<Record<Table, string>>> = {
 };
 
 /**
- * Draws what the service assigns to a new record: its internal id, and its number where it has one.
+ * Reads from the sequences the values that the service assigns to a new record: its internal id,
+ * and its number, if it has one.
  */
 async function assignNumbers(
   db: ServiceQueryable,
@@ -217,7 +218,7 @@ export async function updateRecord(
   return {fields, employeeIds: beside.employeeIds ?? record.employeeIds};
 }
 
-/** Deletes softly: the record stays, marked, and is nowhere to be seen. */
+/** Deletes softly: the record stays, marked, and no route shows it. */
 export async function deleteRecord(
   effects: Effects,
   resource: ServiceResource,
@@ -273,7 +274,7 @@ function changedOf(
   return employeeIds === undefined ? open : {...open, employee_ids: employeeIds};
 }
 
-/** The marks of time and author, where the resource has a field for them. */
+/** The fields for time and author of a write, if the resource has them. */
 function stamps(
   resource: ServiceResource,
   effects: Effects,
@@ -323,8 +324,8 @@ export class Problems {
 }
 
 /**
- * Takes from a request the fields that the resource lets be set, each value in the form in which it
- * is kept; other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is
+ * Reads from a request the fields that can be set for the resource, each value in the form in which
+ * it is kept; other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is
  * kept for text fields and nil for others.
  */
 export function takeChanges(

@@ -1,14 +1,14 @@
-// What a made-up business is made of: chance that is the same for the same seed; words from which
-// names, places and sentences are made up; and the kinds of work: the season, the complaints, the
-// parts and the duration of each. No list of real people or firms was used; telephone numbers come
-// from the range 555-0100 to 555-0199, mail addresses from example.com and example.org.
+// The parts of a made-up business. They are chance that is the same for the same seed; words from
+// which names, places and sentences are made up; and the kinds of work. A kind of work has a
+// season, complaints, parts and a duration. No list of real people or firms was used; telephone
+// numbers come from the range 555-0100 to 555-0199, mail addresses from example.com and
+// example.org.
 
 import {trades} from './foundation.ts';
 
 /**
- * Made-up chance that is the same for the same seed. Each thing draws from a stream of its own,
- * named by its kind and its place, so that no thing depends on how many others were drawn before
- * it.
+ * Made-up chance that is the same for the same seed. Each thing uses a separate stream, named by
+ * its kind and its place. So no thing depends on how many others were made before it.
  */
 export class Random {
   #state: number;
@@ -38,7 +38,7 @@ export class Random {
     return list[Math.floor(this.next() * list.length)] ?? list[0];
   }
 
-  /** The index of a weight, as often as it weighs. */
+  /** The index of a weight, chosen with a probability in proportion to the weight. */
   weighted(weights: readonly number[]): number {
     let rest = this.next() * weights.reduce((sum, weight) => sum + weight, 0);
     const index = weights.findIndex((weight) => {
@@ -56,7 +56,7 @@ export class Random {
   }
 }
 
-/** FNV-1a with a last stir: neighbours in, strangers out. */
+/** FNV-1a with a final mix: similar inputs give very different results. */
 export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index++)
@@ -261,8 +261,7 @@ export function makeRemark(random: Random): string {
 }
 
 /**
- * Cents as the service writes money: `325.0`, `28.03`, `1234.5`; `275.10` where both places are
- * kept.
+ * Cents as the service writes money: `325.0`, `28.03`, `1234.5`; `275.10` if both places are kept.
  */
 export function writeMoney(cents: number, isPadded = false): string {
   const text = (cents / 100).toFixed(2);
@@ -287,7 +286,7 @@ export interface Work {
   readonly parts: readonly [Part, ...Part[]];
   /** Labour, cents an hour. */
   readonly rateCents: number;
-  /** How many technicians it takes at most. */
+  /** How many technicians the work needs at most. */
   readonly crew: number;
 }
 

@@ -1,6 +1,6 @@
-// Jobs with their charges, hours and notes, and a task of the schedule, as they stand at a moment.
-// What is drawn does not depend on the moment: each part draws from a stream of its own, all that
-// it ever needs.
+// Jobs with their charges, hours and notes, and a task of the schedule, in their state at a moment.
+// The random values do not depend on the moment: each part takes all that it ever needs from a
+// separate stream.
 
 import {AccountTime} from './account-time.ts';
 import {type Ledger, makeNote} from './business-people.ts';
@@ -11,11 +11,14 @@ import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './order-life.ts
 import type {ServiceFields} from './resource.ts';
 import {labourItemId, type Random, writeMoney} from './vocabulary.ts';
 
-/** Places of what belongs to a job within the ids of the job; its charges have those from 1. */
+/**
+ * The ids of a job's child records, as places within the ids of the job; its charges have those
+ * from 1.
+ */
 const idPlaces = {entries: 6, task: 12, note: 13} as const;
 
 /**
- * A job with all that belongs to it, as it stands at a moment; nothing before its call.
+ * A job with all its child records, in their state at a moment; nothing before its call.
  * @param ledger - gets the entry that the job leaves with its customer
  */
 export function makeJob(
@@ -247,7 +250,7 @@ interface Charged {
   readonly rows: readonly ServiceRow[];
   readonly subtotalCents: number;
   readonly taxCents: number;
-  /** What the parts cost the business. */
+  /** The cost of the parts for the business. */
   readonly expensesCents: number;
 }
 
@@ -262,13 +265,12 @@ interface Line {
 
 /** Prices rise each January. */
 const yearlyRise = 1.04;
-/** What a customer gets off a bill that was wrong. */
+/** The reduction that a customer gets on a bill that was wrong. */
 const correction = 0.1;
 const nothing: Charged = {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
 
 /**
- * Labour and parts for jobs that have begun, and for estimates; a price in advance for some of the
- * rest.
+ * Labour and parts for jobs that have begun, and for estimates; a price in advance for some others.
  */
 function makeCharges(plan: BusinessPlan, order: WorkOrder): Charged {
   const {life, index} = order;
@@ -277,7 +279,7 @@ function makeCharges(plan: BusinessPlan, order: WorkOrder): Charged {
   if (!isEarly && statusOf(life) === 'scheduled') return nothing;
   const createdAt = isEarly ? order.createdAt : (life.startedAt ?? order.createdAt);
   const lines = drawLines(plan, order, random);
-  // Warranty is free of charge; now and then a customer gets something off.
+  // Warranty is free of charge; a few bills get a reduction.
   const place = random.weighted([91, 6, 3]);
   const agreed = [0, random.integer(5, 10) / 100, 1][place] ?? 0;
   const off = life.correctedAt === null ? agreed : Math.min(1, agreed + correction);

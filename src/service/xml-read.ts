@@ -1,5 +1,5 @@
-// Request bodies are read by fast-xml-parser, and decoded by a decoder of our own, on purpose other
-// ones than the client's: a fault of one is not forgiven by the other. Entities are decoded here,
+// Request bodies are read by fast-xml-parser and decoded by our own decoder. The client uses other
+// ones, on purpose: a fault of one side is then not hidden by the other. Entities are decoded here,
 // because the parser leaves or guesses those it does not know.
 
 import {XMLParser, XMLValidator} from 'fast-xml-parser';
@@ -48,11 +48,11 @@ const MAX_DEPTH_PROBE = 64;
 
 /**
  * Reads the payload of a create or update: one root element named after the resource, a child
- * element per field. The plural names it, too, for that is the root of a shown customer, which a
- * client may send back. Dashed and underscored names mean the same; `nil="true"` is nil; an element
- * with elements inside is an array. What is nested deeper is no value of any field that can be set:
- * it is passed over, as Rails does.
- * @param charset - of the request's `Content-Type`; null where it names none
+ * element per field. The plural is accepted as root, too, because it is the root of a shown
+ * customer, which a client may send back. Dashed and underscored names mean the same; `nil="true"`
+ * is nil; an element with elements inside is an array. Values that are nested deeper belong to no
+ * field that can be set: they are skipped, as in Rails.
+ * @param charset - of the request's `Content-Type`; null if it names none
  * @throws {ServiceRefusal} 400 for a body that is no such document
  */
 export function readRequest(
@@ -111,7 +111,7 @@ function refuseBefore(text: string): void {
   if (isTooDeep(markup)) throw malformed('it is nested too deeply');
 }
 
-/** The validator takes any depth and the parser's own limit is no promise. */
+/** The validator accepts any depth, and the parser's own limit is not guaranteed. */
 function isTooDeep(markup: string): boolean {
   let depth = 0;
   for (const [tag] of markup.matchAll(/<[A-Za-z_/][^>]*>/g)) {
@@ -190,7 +190,7 @@ function decodeBody(
   charset: string | null,
 ): {readonly text: string} | {readonly problem: string} {
   const encoding = encodingOf(body, charset);
-  // The standard of the web takes ISO-8859-1 for windows-1252; XML does not.
+  // The web standard treats ISO-8859-1 as windows-1252; XML does not.
   if (/^(iso-8859-1|latin1)$/.test(encoding)) return {text: body.toString('latin1')};
   try {
     return {text: new TextDecoder(labelOf(encoding), {fatal: true}).decode(body)};

@@ -7,7 +7,7 @@ import {capitalise} from '../core/text.ts';
 import type {AccountTime} from './account-time.ts';
 import type {ServiceField, ServiceFields, ServiceResource} from './resource.ts';
 
-/** A record with what was embedded in it, ready to be written. */
+/** A record with its embedded records, ready to be written. */
 export interface Node extends Writable {
   readonly branches: readonly Branch[];
 }
@@ -18,7 +18,7 @@ export interface Branch {
   readonly element: string;
   /** The items' element when it is a list; null for one record. */
   readonly item: string | null;
-  /** The Ruby class, which the observed dialect adds where it is not that of the element's name. */
+  /** The Ruby class, which the observed dialect adds if the element's name does not give it. */
   readonly className: string | null;
   readonly nodes: readonly Node[];
 }
@@ -37,7 +37,7 @@ interface Frame {
  */
 interface Columns {
   readonly list: readonly Column[];
-  /** The place of a field in `list`; fields of more than one value stand in `wholes` instead. */
+  /** The place of a field in `list`; fields of more than one value are in `wholes` instead. */
   readonly places: ReadonlyMap<string, number>;
   readonly wholes: readonly number[];
   readonly nils: string;
@@ -60,8 +60,8 @@ export class XmlWriter {
   }
 
   /**
-   * A list as UTF-8. Each record becomes bytes by itself: one emoji would make a wide string of the
-   * whole page.
+   * A list as UTF-8. Each record is converted to bytes separately: one emoji would make a wide
+   * string of the whole page.
    * @param only - the fields to write, in column order; null for all
    */
   writeList(
@@ -84,7 +84,7 @@ export class XmlWriter {
   }
 
   /**
-   * One record. A customer's root is plural in the observed dialect: so it was recorded on two
+   * One record. A customer's root is plural in the observed dialect: it was recorded so on two
    * accounts.
    */
   writeRecord(resource: ServiceResource, node: Node, only: ReadonlySet<string> | null): Buffer {
@@ -208,7 +208,7 @@ export function writeErrors(texts: readonly string[]): string {
  */
 export type DialectName = 'observed' | 'documented';
 
-/** The parts of a record that a column may draw on when it is written. */
+/** The parts of a record that a column may use when it is written. */
 interface Writable {
   readonly fields: ServiceFields;
   /** Internal ids of the employees assigned to a job; empty for everything else. */
@@ -222,7 +222,7 @@ interface Column {
   readonly open: string;
   readonly close: string;
   writeValue(value: string): string;
-  /** Writes the whole field, where it is more than one value. */
+  /** Writes the whole field, if it has more than one value. */
   readonly writeWhole: ((record: Writable) => string) | null;
 }
 
@@ -246,7 +246,7 @@ export class Dialect {
     return type === null || this.name === 'documented' ? '' : ` type="${type}"`;
   }
 
-  /** The columns of a resource whose fields stand at `depth`. */
+  /** The columns of a resource whose fields are at `depth`. */
   columnsOf(resource: ServiceResource, depth: number): readonly Column[] {
     return resource.fields.map((field) => this.#column(resource, field, '  '.repeat(depth)));
   }
@@ -288,7 +288,7 @@ export class Dialect {
    * follows the value, row by row.
    */
   #writeAllocations({employeeIds, fields}: Writable, indent: string): string {
-    // 5 of 167 recorded amounts were integers: a reader must not take the type for granted.
+    // 5 of 167 recorded amounts were integers: a reader must not rely on the type.
     const isWhole = Number(fields.id) % 33 === 0;
     const shares = [null, ...employeeIds].map((id) => this.#allocation(id, isWhole && id !== null));
     const expenses = this.tag('include_expenses');
@@ -361,7 +361,7 @@ export function invalid(problems: readonly string[]): ServiceRefusal {
   return new ServiceRefusal(422, ...problems);
 }
 
-/** `job_type_id` as Rails says it to a person: `Job type`. */
+/** `job_type_id` in the form that Rails shows to a person: `Job type`. */
 export function humanize(field: string): string {
   return capitalise(field.replace(/_id$/, '').replaceAll('_', ' '));
 }

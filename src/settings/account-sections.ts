@@ -126,7 +126,7 @@ function findAccountProblems({path, before, after}: EntryChange<Account>): Setti
   return problems;
 }
 
-/** The same place would be mirrored twice. */
+/** Finds accounts with the same address: its data would be mirrored twice. */
 function findTwins(accounts: readonly Named<Account>[]): SettingProblem[] {
   const places = Map.groupBy(accounts, ({entry}) => placeOf(entry.url));
   return [...places].flatMap(([place, [first, ...twins]]) =>
@@ -186,7 +186,7 @@ export const capacitySection: Section<Hours> = {
     deleteCapacity(db, {account, employeeNumber}),
 };
 
-/** Working hours of an employee that is not mirrored; nothing where all are. */
+/** Finds working hours of an employee that is not mirrored; empty if all are mirrored. */
 export function findUnknownEmployee(
   {path, after}: EntryChange<Hours>,
   employees: ReadonlyMap<string, readonly string[]>,
@@ -270,7 +270,7 @@ export const insightSection: Section<z.infer<typeof insight>> = {
       }),
     })),
   write: async (db, [account = ''], after) => {
-    // A row in which nothing is set says no more than none.
+    // A row in which nothing is set means the same as no row.
     if (Object.keys(after).length === 0) return await deleteInsightSettings(db, account);
     await writeInsightSettings(db, account, {
       currency: after.currency ?? null,

@@ -51,7 +51,7 @@ const streamNames = allStreams.map(({name}) => name);
 const timeShape = 'a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';
 const time = `expected ${timeShape}`;
 
-/** Freshness sets a schedule of its own for each stream. */
+/** Freshness sets a separate schedule for each stream. */
 export const scheduleName = label.superRefine((name, context) => {
   const stream = streamNames.find((each) => nameFreshness(each) === name);
   if (stream === undefined) return;
@@ -74,7 +74,7 @@ export const schedule = z.strictObject({
   at: z
     .string(time)
     .regex(/^([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ?$/, time)
-    // It says its zone wherever it is told.
+    // The time has its zone wherever it is shown.
     .overwrite((text) => (text.endsWith('Z') ? text : `${text}Z`))
     .exactOptional()
     .describe(
@@ -177,15 +177,15 @@ export const freshnessSection: Section<string> = {
     deleteSchedule(db, {account, name: nameFreshness(stream)}),
 };
 
-/** The shape of a section that has one entry a stream or table. */
+/** The shape of a section that has one entry per stream or table. */
 function byStream(names: readonly string[], entry: z.ZodType<string>) {
   const streams = names.map((name) => [name, removable(entry).exactOptional()] as const);
   return z.strictObject(Object.fromEntries(streams));
 }
 
 /**
- * A pass that takes longer than half its interval hardly ends before the next: such a promise is
- * not kept.
+ * A pass that takes longer than half its interval hardly ends before the next one is due: such a
+ * promise is not kept.
  */
 async function findTooOften(
   db: Queryable,
@@ -382,7 +382,7 @@ function findUnknown(
   return [{path, text: `${expected} and that has no column, ${got}`}];
 }
 
-/** A name that something else has. */
+/** Finds a name that another field or column has. */
 function findTaken(
   {path, after}: EntryChange<Promotion>,
   all: readonly Named<Promotion>[],

@@ -60,7 +60,7 @@ const yesOrNo = z.boolean('expected true or false');
 function hostOf(example: string, secret: string) {
   const expected = `expected the host of its address alone, such as ${example}; ${secret}`;
   return z.string(expected).superRefine((text, context) => {
-    // A whole address would be repeated in the message.
+    // The message would repeat a whole address.
     if (!isHost(text))
       context.addIssue({code: 'custom', message: expected, params: {isPrivate: true}});
   });
@@ -160,7 +160,7 @@ export const alertsSection: Section<Rule> = {
   remove: (db, [name = '']) => deleteRule(db, name),
 };
 
-/** Keys that mean something with some receivers alone. */
+/** Keys that apply to some receivers alone. */
 const receiversOf: Readonly<Record<string, readonly Rule['receiver'][]>> = {
   host: ['webhook', 'slack', 'ping'],
   to: ['email'],
@@ -172,7 +172,7 @@ const receiversOf: Readonly<Record<string, readonly Rule['receiver'][]>> = {
 function findRuleProblems({path, before, after}: EntryChange<Rule>): SettingProblem[] {
   if (after === null) return [];
   const {receiver} = after;
-  // The address that is sealed is one of the receiver before.
+  // The sealed address belongs to the previous receiver.
   if (before !== null && before.receiver !== receiver) {
     const expected = `expected ${before.receiver}, as the rule has it, got ${receiver}`;
     const next = 'give the new one another name, and remove this one';
@@ -286,7 +286,7 @@ export const hooksSection: Section<Hook> = {
   remove: (db, [name = '']) => deleteHook(db, name),
 };
 
-/** A column that no table of a subscriber has would keep all its changes from it. */
+/** A subscriber would receive no changes of a column that none of its tables has. */
 function findUnknownColumns({path, after}: EntryChange<Hook>): SettingProblem[] {
   if (after === null) return [];
   const {tables = null, columns = []} = after;
@@ -302,9 +302,9 @@ function findUnknownColumns({path, after}: EntryChange<Hook>): SettingProblem[] 
 }
 
 /**
- * A writer that is misspelt would leave nothing out: its entries would come back as an echo. Where
- * there is no login of an author yet, or no key, as on an empty installation, those of the file are
- * still to come.
+ * A misspelt writer would leave nothing out: the entries of the right writer would come back as an
+ * echo. If no author has a login or a key yet, as on an empty installation, those of the file are
+ * accepted.
  */
 function findUnknownWriters(
   {path, before, after}: EntryChange<Hook>,
@@ -339,7 +339,7 @@ const target = z.strictObject({
   to: z
     .string(place)
     .superRefine((text, context) => {
-      // What looks like an address may hold a password.
+      // A text that looks like an address may contain a password.
       const params = {isPrivate: text.includes('@')};
       if (!isPlace(text)) context.addIssue({code: 'custom', message: place, params});
     })
@@ -402,7 +402,7 @@ export const deliverySection: Section<Target> = {
   remove: (db, [name = '']) => deleteTarget(db, name),
 };
 
-/** Keys that mean something with a bucket alone. */
+/** Keys that apply to a bucket alone. */
 function findTargetProblems({path, after}: EntryChange<Target>): SettingProblem[] {
   if (after === null || parseBucket(after.to) !== null) return [];
   return (['endpoint', 'region'] as const)

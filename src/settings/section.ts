@@ -1,34 +1,33 @@
 // A section of the file of settings describes itself: its shape, the entries that rows make, and
-// how one is written. A new one is added to the list in settings.ts. An entry is known by its name
-// and is written whole: what a file leaves out of it is at its default.
-// Shapes that several sections share: a message says what is expected; the reader of the file adds
-// where, and what it got.
+// how an entry is written. A new section is added to the list in settings.ts. An entry is known by
+// its name and is written whole: values that a file leaves out get their defaults.
+// Several sections share the shapes at the end of this file. Their messages say what is expected;
+// the reader of the file adds the place and the value that it got.
 
 import {z} from 'zod';
 import {formatInterval, intervalPattern, parseInterval} from '../core/format.ts';
 import {idPattern} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 
-/** What goes before a file. */
+/** The values of the environment, which override those of a file. */
 export interface Environment {
   /** The account that the environment names. */
   readonly account: {readonly apiUrl: string; readonly timeZone: string} | null;
-  /**
-   * The name of the account whose data are made up: its address and zone are those that `start`
-   * gives it.
-   */
+  /** The name of the account whose data are made up: `start` sets its address and its zone. */
   readonly demo: string;
 }
 
-/** What YAML and JSON can say in one value. */
+/** One value, as YAML and JSON can express it. */
 export type SettingValue = string | number | boolean | readonly SettingValue[];
 export type EntryFields = Readonly<Record<string, SettingValue>>;
 /** One value, or values by their keys. */
 export type Entry = SettingValue | EntryFields;
-/** The keys on the way to an entry, or to a value of one. */
+/** The keys that lead to an entry, or to a value of one. */
 export type Path = readonly string[];
 
-/** Sections or entries by name, as a file nests them; `{remove: true}` is an entry that goes. */
+/**
+ * Sections or entries by name, as a file nests them; `{remove: true}` is an entry to be removed.
+ */
 export interface Tree {
   readonly [key: string]: Entry | Tree;
 }
@@ -39,24 +38,26 @@ export interface Named<E extends Entry | null = Entry> {
   readonly entry: E;
 }
 
-/** An entry that a file changes; null where there was none, or where it goes. */
+/** An entry that a file changes; null if there was none before, or if there is none after. */
 export interface EntryChange<E extends Entry = Entry> {
   readonly path: Path;
   readonly before: E | null;
   readonly after: E | null;
 }
 
-/** What is wrong at a place of the section. */
+/** A problem at a place of the section. */
 export interface SettingProblem {
   readonly path: Path;
-  /** What was expected, what came, and the next step. */
+  /** The expected value, the value found, and the next step. */
   readonly text: string;
 }
 
 export interface Section<E extends Entry = Entry> {
   /** Its key in the file. */
   readonly name: string;
-  /** Told above it in an export and in editors: what it is, and what is so where nothing is set. */
+  /**
+   * The text above it in an export and in editors: what it is, and what applies if nothing is set.
+   */
   readonly about: readonly string[];
   /** Its shape in the file; with `isByAccount` that of one account. */
   readonly schema: z.ZodType<Tree>;
@@ -64,21 +65,23 @@ export interface Section<E extends Entry = Entry> {
   readonly depth: 1 | 2 | 3;
   /** Whether its first keys are accounts. */
   readonly isByAccount?: boolean;
-  /** Whether an export leaves out the entries that are built in: there are many. */
+  /** Whether an export leaves out the built-in entries, because there are many. */
   readonly hidesBuiltIn?: boolean;
-  /** Advice on a key that is not known, by the key. */
+  /** Advice on an unknown key, by the key. */
   readonly advice?: Readonly<Record<string, string>>;
-  /** Keys whose value in force stays, whatever a file says: it is told for a reader alone. */
+  /**
+   * Keys whose value in force stays, whatever a file says: an export shows it for readers alone.
+   */
   readonly observed?: readonly string[];
   /** The entries in force, in the order of an export. */
   read(db: Queryable): Promise<Named<E>[]>;
-  /** The values of an entry that may be left out, where they have a default. */
+  /** The default values of an entry, for those that may be left out and have one. */
   defaultsOf?(entry: E): EntryFields;
-  /** The entry of that name as it is where nobody has set it. */
+  /** The entry of that name as it is if no person has set it. */
   builtIn?(path: Path): Entry | undefined;
-  /** The values that the environment gives, in place of the file's. */
+  /** The values that the environment gives, which replace those of the file. */
   fixedOf?(change: {path: Path; before: E | null; after: E}, environment: Environment): EntryFields;
-  /** The problems that the shape does not show. @param all - every entry that there will be */
+  /** Finds the problems that the shape does not show. @param all - every entry after the change */
   check?(
     db: Queryable,
     changes: readonly EntryChange<E>[],
@@ -86,7 +89,7 @@ export interface Section<E extends Entry = Entry> {
   ): SettingProblem[] | Promise<SettingProblem[]>;
   /** Writes an entry whole, as a person would by hand. */
   write(db: Queryable, path: Path, after: E, before: E | null): Promise<unknown>;
-  /** Removes an entry; a section without it has none that may go. */
+  /** Removes an entry; if the method is absent, no entry of the section may be removed. */
   remove?(db: Queryable, path: Path): Promise<unknown>;
 }
 
@@ -94,7 +97,7 @@ export function named<E extends Entry>(path: Path, entry: E): Named<E> {
   return {path, entry};
 }
 
-/** The entries of a section of a file; null where one is to go. */
+/** The entries of a section of a file; null for an entry that is to be removed. */
 export function listEntries(tree: Tree, depth: number, above: Path = []): Named<Entry | null>[] {
   return Object.entries(tree).flatMap(([key, node]): Named<Entry | null>[] => {
     const path = [...above, key];
@@ -104,7 +107,7 @@ export function listEntries(tree: Tree, depth: number, above: Path = []): Named<
   });
 }
 
-/** The section as a file has it, of its entries in their order. */
+/** Builds the section of a file from its entries, in their order. */
 export function toTree(named: readonly Named[]): Tree {
   const inside = Map.groupBy(named, ({path}) => path[0] ?? '');
   return Object.fromEntries(
@@ -119,7 +122,7 @@ export function hasFields(node: Entry | Tree): node is EntryFields {
   return typeof node === 'object' && !Array.isArray(node);
 }
 
-/** The values of an entry by key; an entry that is one value has it under no key. */
+/** The values of an entry by key; if an entry is one value, its key is empty. */
 export function fieldsOf(entry: Entry | null): EntryFields {
   if (entry === null) return {};
   return hasFields(entry) ? entry : {'': entry};
@@ -129,17 +132,17 @@ export function toValuePath(path: Path, key: string): Path {
   return key === '' ? path : [...path, key];
 }
 
-/** An entry with the defaults of what it leaves out. */
+/** An entry with the defaults of the values that it leaves out. */
 export function complete(section: Section, entry: Entry): EntryFields {
   return {...section.defaultsOf?.(entry), ...fieldsOf(entry)};
 }
 
-/** The values that an entry of that name has where nobody has set them. */
+/** The values that an entry of that name has if no person has set them. */
 export function presetOf(section: Section, {path, entry}: Named): EntryFields {
   return {...section.defaultsOf?.(entry), ...fieldsOf(section.builtIn?.(path) ?? null)};
 }
 
-/** Whether nobody has set anything of an entry. */
+/** Whether every value of an entry is the one that `presetOf` gives. */
 export function isBuiltIn(section: Section, named: Named): boolean {
   const preset = presetOf(section, named);
   return Object.entries(fieldsOf(named.entry)).every(([key, value]) => isSame(preset[key], value));
@@ -158,7 +161,7 @@ type Known<T extends Nullable> = {
   readonly [K in keyof T as null extends T[K] ? never : K]: T[K] & SettingValue;
 } & {readonly [K in keyof T as null extends T[K] ? K : never]?: T[K] & SettingValue};
 
-/** The values that there are: a row has null where a file leaves a key out. */
+/** The values that are set: a row has null for a key that a file leaves out. */
 export function known<T extends Nullable>(values: T): Known<T> {
   const set = Object.entries(values).filter(([, value]) => value !== null);
   return Object.fromEntries(set) as Known<T>;
@@ -177,7 +180,7 @@ export const interval = z
     return ms === null ? text : formatInterval(ms);
   });
 
-/** @param text - that `interval` has let through */
+/** @param text - a text that `interval` accepts */
 export function intervalMs(text: string): number {
   return parseInterval(text) ?? 0;
 }

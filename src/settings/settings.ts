@@ -1,5 +1,5 @@
-// The file of settings as a whole: its sections, the plan of what it would change, its application,
-// and the settings in force, each with its origin.
+// The file of settings as a whole: its sections, the plan of its changes, its application, and the
+// settings in force, each with its origin.
 
 import type pg from 'pg';
 import {z} from 'zod';
@@ -48,8 +48,8 @@ import {
 } from './section.ts';
 
 /**
- * Every section, in the order of an export and of applying: the accounts come first, for others
- * name them.
+ * Every section, in the order of an export and of applying: the accounts come first, because other
+ * sections name them.
  */
 export const allSections: readonly Section[] = [
   accountsSection,
@@ -70,7 +70,7 @@ export const allSections: readonly Section[] = [
   reportsSection,
 ];
 
-/** The shape of a whole file, where every section may be left out. */
+/** The shape of a whole file, in which every section may be left out. */
 export const fileSchema: z.ZodType<SettingsTree> = z
   .strictObject(
     Object.fromEntries(
@@ -82,32 +82,32 @@ export const fileSchema: z.ZodType<SettingsTree> = z
   )
   .describe('Settings of Fieldmirror: an entry is written whole; what is not named is left alone.');
 
-/** The same as a JSON Schema, for editors. */
+/** The shape of a file as a JSON Schema, for editors. */
 export function toJsonSchema(): Record<string, unknown> {
   return {...z.toJSONSchema(fileSchema, {io: 'input'}), title: 'fieldmirror.yaml'};
 }
 
-/** One value that differs; null where there is none. */
+/** One value that differs; null if there is none. */
 interface Difference {
   readonly path: Path;
   readonly from: SettingValue | null;
   readonly to: SettingValue | null;
 }
 
-/** A value of the file that does not count. */
+/** A value of the file that the environment overrides. */
 interface Overridden {
   readonly path: Path;
   readonly inFile: SettingValue;
   readonly inEnvironment: SettingValue;
 }
 
-/** What a file would change in one section. */
+/** The changes that a file would make in one section. */
 interface SectionPlan {
   readonly section: Section;
-  /** The entries that differ, and their values that do. */
+  /** The entries that differ; `differences` has the values of them that do. */
   readonly changes: readonly EntryChange[];
   readonly differences: readonly Difference[];
-  /** The environment gives these. */
+  /** The values that the environment gives instead. */
   readonly overridden: readonly Overridden[];
   /** The entries that are set and that the file does not name: they stay. */
   readonly unnamed: readonly Path[];
@@ -115,11 +115,11 @@ interface SectionPlan {
 
 export interface SettingsPlan {
   readonly sections: readonly SectionPlan[];
-  /** With any of these nothing may be applied; their paths begin with the section. */
+  /** If there are problems, nothing may be applied; their paths begin with the section. */
   readonly problems: readonly SettingProblem[];
 }
 
-/** Compares a file with what is in force. Nothing is written. */
+/** Compares a file with the settings in force. Nothing is written. */
 export async function planSettings(
   db: Queryable,
   file: SettingsTree,
@@ -151,7 +151,7 @@ interface Given {
   readonly environment: Environment;
 }
 
-/** @returns also all entries that there will be */
+/** @returns also all entries after the change */
 function planSection(
   section: Section,
   {held, wanted, environment}: Given,
@@ -180,7 +180,10 @@ function planSection(
   };
 }
 
-/** An entry of the file as it is to be: whole, and without what a file does not decide. */
+/**
+ * The entry as it will be written: with defaults for missing values, with the observed values that
+ * are in force, and with the values of the environment.
+ */
 function settle(
   section: Section,
   {path, before, entry}: Named & {readonly before: Entry | null},
@@ -198,7 +201,7 @@ function settle(
   return {after: {...after, ...fixed}, overridden};
 }
 
-/** The values of an entry that a file changes: those that it sets, then those that go. */
+/** The values of an entry that a file changes: those that it sets, then those that it removes. */
 function listDifferences({path, before, after}: EntryChange): Difference[] {
   const [held, wanted] = [fieldsOf(before), fieldsOf(after)];
   return Object.keys({...wanted, ...held})
@@ -208,7 +211,7 @@ function listDifferences({path, before, after}: EntryChange): Difference[] {
     .filter(({from, to}) => !isSame(from, to));
 }
 
-/** Settings of an account that there will not be: each account is one problem. */
+/** Settings of an account that will not exist: each account is one problem. */
 function findStrangers(
   {isByAccount, depth}: Section,
   tree: Tree,
@@ -229,9 +232,9 @@ function findStrangers(
 }
 
 /**
- * Brings the warehouse in line with a file, in one transaction: all of it, or nothing.
- * @param isFile - false where a verb sets an entry: its row is all that it needs a right to
- * @returns what was changed; with problems nothing was
+ * Applies a file to the warehouse in one transaction: all of it, or nothing.
+ * @param isFile - false if a command sets one entry: it needs a right to its row alone
+ * @returns the changes; if there are problems, nothing was changed
  */
 export async function applySettings(
   pool: pg.Pool,
@@ -243,7 +246,7 @@ export async function applySettings(
     const plan = await planSettings(client, file, environment);
     if (plan.problems.length > 0) return plan;
     for (const {section, changes} of plan.sections) {
-      // Names are free again before others take them.
+      // Removals come first, so that their names are free for other entries.
       for (const {path, after} of changes) if (after === null) await section.remove?.(client, path);
       for (const {path, before, after} of changes)
         if (after !== null) await section.write(client, path, after, before);
@@ -253,7 +256,9 @@ export async function applySettings(
   });
 }
 
-/** Rows that a rule of the database made something else of are not what was asked for. */
+/**
+ * Throws if rows differ from the file after it was applied: a rule of the database changed them.
+ */
 async function refuseRest(
   db: Queryable,
   file: SettingsTree,
@@ -275,15 +280,15 @@ export interface SettingInForce {
   /** As in `schedules / north / jobs today / every`. */
   readonly name: string;
   readonly value: SettingValue;
-  /** `file`: the file that it was compared with says the same. `warehouse`: nothing else has it. */
+  /** `file`: the compared file has the same value. `warehouse`: nothing else has the value. */
   readonly source: 'environment' | 'file' | 'default' | 'warehouse';
-  /** Whether it is the default, whoever set it. */
+  /** Whether it equals the default, no matter who set it. */
   readonly isDefault: boolean;
-  /** Name of the file that says so. */
+  /** Name of the file that has the value. */
   readonly file: string | null;
 }
 
-/** A file that what is in force is compared with. */
+/** A file with which the settings in force are compared. */
 interface ComparedFile {
   readonly name: string;
   readonly settings: SettingsTree;

@@ -1,5 +1,5 @@
-// A question and its answer, with all that belongs to it: the moment that is asked for, the rows,
-// how fresh they are and which claims do not hold.
+// A question and its answer, with all that belongs to it: the requested moment, the rows, how fresh
+// they are, and which claims do not hold.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -31,9 +31,9 @@ interface AnswerRequest {
   readonly accountKey: string;
   /** Null is the present. */
   readonly moment: string | null;
-  /** The days that it is about; null for a question that is about the moment alone. */
+  /** The days of the answer; null for a question about the moment alone. */
   readonly period: AnswerPeriod | null;
-  /** Whether the keys of people stand in place of their names. */
+  /** Whether the keys of people replace their names. */
   readonly isMasked: boolean;
 }
 
@@ -42,9 +42,9 @@ export interface QuestionAnswer {
     readonly columns: readonly string[];
     readonly rows: readonly Readonly<Record<string, unknown>>[];
     readonly isCutOff: boolean;
-    /** Sums over all rows, also those that are cut off; null where nothing adds up. */
+    /** Sums over all rows, also those that are cut off; null if nothing adds up. */
     readonly total: Sums | null;
-    /** The same sums over the days before the period; null where there are none to compare. */
+    /** The same sums over the days before the period; null if there are none to compare. */
     readonly before: (Days & {readonly total: Sums}) | null;
   };
   readonly drawn: FormattedAnswer;
@@ -52,7 +52,7 @@ export interface QuestionAnswer {
   readonly keys: readonly Readonly<Record<string, string | null>>[];
 }
 
-/** The statement that anybody may run who may read `mart`. */
+/** The statement of an answer. Any login that may read `mart` may run it. */
 export function sqlOf(asked: AnswerRequest): string {
   return statementOf(asked, columnsOf(asked.question, asked.isMasked));
 }
@@ -62,7 +62,7 @@ function statementOf(asked: AnswerRequest, columns: readonly string[]): string {
      WHERE account_key = ${asked.accountKey} ORDER BY ${asked.question.order}`;
 }
 
-/** The view of a question, or its query where other days or another grouping are asked for. */
+/** The view of a question, or its query if other days or another grouping are requested. */
 function sourceOf({question, moment, period}: AnswerRequest): string {
   const at = moment === null ? null : pg.escapeLiteral(moment);
   if (question.grouped === undefined && period?.isGiven !== true)
@@ -77,21 +77,24 @@ function sourceOf({question, moment, period}: AnswerRequest): string {
   return `(${query}) AS answer`;
 }
 
-/** The columns of an answer that are shown: neither the account, which was asked for, nor keys. */
+/** The columns of an answer that are shown: neither the requested account nor keys. */
 function columnsOf({columns}: Question, isMasked: boolean): string[] {
   return columns
     .filter(([name]) => !name.endsWith('_key'))
     .map((column) => (isMasked ? maskedColumn(column) : column[0]));
 }
 
-/** The keys of customers, jobs and employees in an answer: they are not shown, but lead to them. */
+/**
+ * The keys of customers, jobs and employees in an answer. They are not shown, but lead to the
+ * records.
+ */
 function keysOf({columns}: Question): string[] {
   return columns
     .map(([name]) => name)
     .filter((name) => name.endsWith('_key') && name !== 'account_key');
 }
 
-/** Reads an answer, up to so many rows. */
+/** Reads an answer, up to `limit` rows. */
 async function readAnswer(
   client: pg.ClientBase,
   asked: AnswerRequest,
@@ -152,7 +155,7 @@ function sumsOf(totals: readonly string[], values: readonly (string | null)[] = 
   return totals.length === 0 ? null : new Map(totals.map((name, at) => [name, values[at]]));
 }
 
-/** The sums of the same answer over other days; null if it has no row there. */
+/** The sums of the same answer over other days; null if it has no row for them. */
 async function readTotal(
   client: pg.ClientBase,
   asked: AnswerRequest,
@@ -195,7 +198,8 @@ export function groupQuestion(question: Question, by: string | undefined): Quest
 }
 
 /**
- * The question with its rows by one of its columns: `owed`, or `-owed` for the largest first.
+ * The question with its rows sorted by one of its columns: `owed`, or `-owed` for the largest
+ * first.
  * @throws {UsageError} the answer has no such column
  */
 export function sortQuestion(question: Question, sort: string | undefined): Question {
@@ -207,7 +211,8 @@ export function sortQuestion(question: Question, sort: string | undefined): Ques
       `${wordOf(question)}: expected a column to sort by, such as ${columns[0]}, got ` +
         `"${column}"${nearest(column, columns)}`,
     );
-  // What a masked reader sees in place of a name has its name, and so its order.
+  // The text that replaces a name for a masked reader has the name of its column, so rows are
+  // sorted by this text.
   const direction = column === sort ? 'ASC' : 'DESC';
   return {...question, order: `${column} ${direction} NULLS LAST, ${question.order}`};
 }
@@ -218,11 +223,11 @@ export async function beginReading(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * Finds out what exactly is asked. The caller has begun to read.
+ * Resolves the moment and the days that a question is about. The caller has begun to read.
  * @param asOf - a day or an instant, as it was typed
  * @param asked - also the first and the last day of the period, as they were typed
- * @throws {UsageError} a moment that the mirror does not know, days that the question does not
- *   take, or a setting that the answer needs is missing
+ * @throws {UsageError} the mirror does not know the moment, the question does not accept the days,
+ *   or a setting that the answer needs is missing
  */
 export async function prepareQuestion(
   client: pg.ClientBase,
@@ -242,14 +247,14 @@ export async function prepareQuestion(
   const account =
     moment === null ? 'mart.dim_account' : `mart.dim_account_as_of(${pg.escapeLiteral(moment)})`;
   const period = await findPeriod(client, question, {account, accountKey, ...days});
-  // Postgres takes the versions of a moment for few, and loops over them: 24 s in place of 0.1 for
-  // a business of 480 jobs.
+  // Postgres expects few versions of a moment and loops over them: 24 s instead of 0.1 for a
+  // business of 480 jobs.
   if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
   await checkSettings(client, question, accountKey);
   return {question, accountKey, moment, period, isMasked};
 }
 
-/** An answer, how fresh it is, and the claims that it rests on and that do not hold. */
+/** An answer, how fresh it is, and the claims that it depends on and that do not hold. */
 export interface Answered {
   readonly asked: AnswerRequest;
   readonly answer: QuestionAnswer;
@@ -270,7 +275,8 @@ export async function answerQuestion(
     asked,
     countedAt,
     answer: await readAnswer(client, asked, limit),
-    // While changes wait to be written into the star, it is another moment's than the warehouse.
+    // While changes wait to be written into the star, the star and the warehouse show different
+    // moments.
     broken: fresh.waiting > 0 ? [] : await findBroken(client, asked.question),
     fresh,
   };
@@ -316,7 +322,7 @@ export function describeScope(answered: Answered): string[] {
   ];
 }
 
-/** The days of an answer, and those that they are compared with; nothing where it has none. */
+/** The days of an answer, and those that they are compared with; empty if it has no period. */
 export function describeDates({
   asked: {period},
   answer,
@@ -392,14 +398,14 @@ interface AnswerOptions extends TypedDays {
   /** A day or an instant, as it was typed. */
   readonly asOf: string | undefined;
   readonly isMasked: boolean;
-  /** Rows of each answer. */
+  /** The most rows of each answer. */
   readonly limit: number;
 }
 
 /**
- * Answers some questions of one account in one look at the warehouse. One that needs a setting is
- * told as missing, and holds up no other.
- * @throws {UsageError} a moment that the mirror does not know
+ * Answers some questions of one account from one snapshot of the warehouse. A question that needs a
+ * setting is reported as missing, and does not hold up the others.
+ * @throws {UsageError} the mirror does not know the moment
  */
 export async function readAnswers(
   pool: pg.Pool,

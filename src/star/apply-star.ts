@@ -6,11 +6,11 @@ import type {Comment} from '../postgres/tables.ts';
 import type {StarMember} from './member.ts';
 
 /**
- * Brings the views of the star and their functions of a moment in line with the definitions. A view
- * keeps what others built on it, and their rights, where its columns stay; where they do not, it is
- * made anew. The caller has begun a transaction.
- * @throws {FatalError} a view must be made anew, or a table gets another key, and others stand on
- *   it
+ * Brings the views of the star and their functions of a moment in line with the definitions. If the
+ * columns of a view stay, the view keeps its rights and the objects that others built on it. If
+ * they do not, the view is created again. The caller has begun a transaction.
+ * @throws {FatalError} a view must be created again, or a table gets another key, and objects of
+ *   others depend on it
  */
 export async function applyStar(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   await client.query('SAVEPOINT star');
@@ -81,9 +81,9 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
 }
 
 /**
- * A table, the query that fills it, and the same for some jobs. A table of other columns is made
- * anew; one that only lacks columns at its end, or has another key or other indexes, keeps its
- * rows.
+ * Makes a table, the query that fills it, and the same query for some jobs. A table of other
+ * columns is created again. A table that only lacks columns at its end, or has another key or other
+ * indexes, keeps its rows.
  */
 async function makeKept(
   client: pg.ClientBase,
@@ -119,7 +119,8 @@ async function makeKept(
 }
 
 /**
- * Columns that are new at the end are added; the next refresh fills them, as it does all.
+ * Adds the columns that are new at the end; the next refresh fills them, because it writes all
+ * jobs.
  * @throws {OtherShapeError} the columns differ in another way
  */
 async function addColumns(
@@ -158,9 +159,9 @@ function indexName(name: string, columns: readonly string[]): string {
 /** A kept table has other columns than its definition. */
 class OtherShapeError extends Error {}
 
-// Readers have no right to sync.accounts: the account's zone is read as the owner. The others run
-// as their caller, so that the planner sees into them. Into this one it does not, and would expect
-// a thousand accounts.
+// Readers have no right to sync.accounts, so a function that reads it runs as its owner. The others
+// run as their caller, so that the planner can inline them. It cannot inline a function that runs
+// as its owner, and would expect a thousand accounts from it.
 function functionOf(name: string, past: string): string {
   const asOwner = past.includes('sync.')
     ? 'ROWS 10 SECURITY DEFINER SET search_path = pg_catalog, pg_temp'
@@ -184,7 +185,7 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
   }
 }
 
-/** A column would go, or change its place, its name or its type. */
+/** A column would be dropped, or would change its place, its name or its type. */
 function isOtherShape(error: unknown): boolean {
   return (
     error instanceof OtherShapeError ||
@@ -193,11 +194,11 @@ function isOtherShape(error: unknown): boolean {
 }
 
 /**
- * Removes from `mart` what an earlier version made of the star and this one does not: members, and
- * functions that have another signature now. `masked` holds members alone, so that its views name
- * them; everything else in `mart` may be somebody else's, and stays. The caller has applied the
- * source and the star in this transaction.
- * @throws {FatalError} others stand on what would go
+ * Removes from `mart` the parts of the star that an earlier version made and this one does not:
+ * members, and functions whose signature has changed. `masked` contains members alone, so the names
+ * of its views are those of the members. Everything else in `mart` may belong to others, and stays.
+ * The caller has applied the source and the star in this transaction.
+ * @throws {FatalError} objects of others depend on a part that would be dropped
  */
 export async function dropStarLeftovers(
   client: pg.ClientBase,
@@ -207,8 +208,8 @@ export async function dropStarLeftovers(
   await drop(client, oldMembers, [star.map(({name}) => name)]);
 }
 
-// A function that was applied now is as old as this transaction; an older one of its name has
-// another signature.
+// A function that was applied now is as old as this transaction. An older function of the same name
+// has another signature.
 const oldFunctions = `
   SELECT 'FUNCTION ' || oid::regprocedure AS leftover FROM pg_proc
    WHERE pronamespace = 'mart'::regnamespace AND age(xmin) > 0
@@ -238,9 +239,9 @@ async function drop(client: pg.ClientBase, query: string, values: unknown[] = []
 }
 
 /**
- * Runs a statement that drops something, and names the things of others that stand on it.
+ * Runs a statement that drops something. If objects of others depend on it, the error names them.
  * @param change - the thing, and its change, as in `mart.dim_item: this version has it no more`
- * @throws {FatalError} others stand on what would go
+ * @throws {FatalError} objects of others depend on the thing
  */
 async function nameDependents(change: string, act: () => Promise<unknown>): Promise<void> {
   try {

@@ -1,5 +1,5 @@
-// How answers are shown to those who run a business: which stand together, for whom, and the charts
-// of those that have one.
+// How answers are shown to those who run a business: which answers form a board, for whom, and the
+// charts of the answers that have one.
 
 import type {QuestionAnswer} from './answer.ts';
 import type {Chart, Series} from './chart.ts';
@@ -10,7 +10,7 @@ export interface Board {
   /** Its word in an address. */
   readonly name: string;
   readonly title: string;
-  /** Who looks at it, and when. */
+  /** Its readers, and when they read it. */
   readonly sentence: string;
   readonly questions: readonly Question['name'][];
 }
@@ -74,7 +74,7 @@ export const boards: readonly Board[] = [
   },
 ];
 
-/** What the questions are about, for somebody who looks for one. */
+/** The subjects of the questions, for a person who searches for one. */
 export const subjects: readonly Pick<Board, 'title' | 'questions'>[] = [
   {
     title: 'Money',
@@ -114,11 +114,11 @@ export const subjects: readonly Pick<Board, 'title' | 'questions'>[] = [
 interface Drawing {
   /** The column along the axis. */
   readonly along: string;
-  /** Whether bars lie, with their names beside them. */
+  /** Whether the bars are horizontal, with their names beside them. */
   readonly isLying?: boolean;
-  /** Columns that are drawn, each as it is drawn. */
+  /** The columns that the chart shows, each with its kind of series. */
   readonly series: Readonly<Record<string, Series['kind']>>;
-  /** Whether the series stand on each other. */
+  /** Whether the series are stacked. */
   readonly isStacked?: boolean;
 }
 
@@ -129,7 +129,7 @@ const ages = {
   older: 'area',
 } as const;
 
-/** By question; a test holds each column against those of the answer. */
+/** By question; a test checks each column against those of the answer. */
 export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   ask_revenue_by_week: {along: 'week', series: {revenue: 'bar', four_week_mean: 'line'}},
   ask_revenue_by_month: {along: 'month', series: {revenue: 'bar', a_year_before: 'line'}},
@@ -165,11 +165,11 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   },
 };
 
-/** More bars than these cannot be told apart. */
+/** More bars than these cannot be distinguished. */
 export const mostDrawn = 60;
 const mostLying = 15;
 
-/** @returns null if the answer has no chart, or nothing to draw */
+/** @returns null if the answer has no chart, or no rows */
 export function pictureOf(
   {name, question, definition, grouped}: Question,
   {json}: QuestionAnswer,
@@ -177,7 +177,8 @@ export function pictureOf(
   const drawing = drawings[name];
   if (grouped !== undefined || drawing === undefined || json.rows.length === 0) return null;
   const {along, series, isStacked = false, isLying = false} = drawing;
-  // Answers begin with the newest; a chart goes from left to right. Names stay in their order.
+  // Answers begin with the newest row; a chart runs from left to right. Horizontal bars keep the
+  // order of the answer.
   const rows = isLying
     ? json.rows.slice(0, mostLying)
     : json.rows.slice(0, mostDrawn).toSorted((one, other) => compare(one[along], other[along]));
@@ -204,16 +205,19 @@ function toNumber(value: unknown): number | null {
   return value === null || value === undefined ? null : Number(value);
 }
 
-/** An answer whose rows are cells of a table: what is down, across, and in the cells. */
+/**
+ * An answer whose rows are cells of a table: the column of the rows, that of the columns, and that
+ * of the cells.
+ */
 interface GridColumns {
   readonly down: string;
   readonly across: string;
-  /** The column that names what is across; left out: the same. */
+  /** The column with the names for `across`; if left out, `across` itself. */
   readonly acrossName?: string;
   readonly value: string;
 }
 
-/** By question; a test holds each column against those of the answer. */
+/** By question; a test checks each column against those of the answer. */
 export const gridColumns: Partial<Readonly<Record<Question['name'], GridColumns>>> = {
   ask_rush_hours: {down: 'hour', across: 'weekday', acrossName: 'weekday_name', value: 'jobs'},
   ask_cohorts: {down: 'cohort', across: 'quarters_after', value: 'worth'},
@@ -223,7 +227,7 @@ export const gridColumns: Partial<Readonly<Record<Question['name'], GridColumns>
 /** A table of two directions; a cell without a row is null. */
 export interface Grid {
   readonly title: string;
-  /** What is down and across, and what the cells hold. */
+  /** The text in the corner: the names of the columns that are down and across. */
   readonly corner: string;
   readonly names: readonly string[];
   readonly rows: readonly {readonly name: string; readonly values: readonly (number | null)[]}[];

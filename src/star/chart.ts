@@ -1,5 +1,5 @@
-// Charts as SVG texts, drawn without a browser. Each has a title and a sentence for whoever does
-// not see it; its table stands beside it in the page.
+// Charts as SVG texts, rendered without a browser. Each has a title and a sentence for readers who
+// cannot see it; its table is beside it in the page.
 
 import {BarChart, HeatmapChart, LineChart} from 'echarts/charts';
 import {GridComponent, LegendComponent, VisualMapComponent} from 'echarts/components';
@@ -22,30 +22,30 @@ export interface Series {
   readonly name: string;
   readonly kind: 'bar' | 'line' | 'area';
   readonly values: readonly (number | null)[];
-  /** Those of one stack stand on each other. */
+  /** Series with the same stack are stacked. */
   readonly stack?: string;
 }
 
 export interface Chart {
-  /** Rows are bars that lie, each beside its name. */
+  /** `rows` has horizontal bars, each beside its name. */
   readonly form: 'columns' | 'rows' | 'heatmap';
   readonly title: string;
-  /** What the chart shows, in a sentence. */
+  /** A description of the chart, in a sentence. */
   readonly sentence: string;
   readonly names: readonly string[];
   readonly series: readonly Series[];
-  /** Addresses that the names of `rows` lead to; null: none. */
+  /** Addresses that the names of `rows` link to; null: none. */
   readonly links?: readonly (string | null)[];
 }
 
 /**
- * A chart is drawn for a phone and for a wider place, and the page shows one of them by its width:
- * its text is never smaller than 11 pixels. Sizes are those of the drawings, in pixels.
+ * A chart is rendered for a phone and for a wider place, and the page shows one of them by its
+ * width. So its text is never smaller than 11 pixels. Sizes are in pixels of the chart.
  */
 const sizes = {narrow: {width: 300, height: 220}, wide: {width: 480, height: 240}} as const;
 type Size = keyof typeof sizes;
 
-/** Rules of a page that shows charts: each in a `figure`, whose width decides. */
+/** Rules of a page that shows charts: each chart is in a `figure`, whose width selects the size. */
 export const chartStyle = `
   figure { container-type: inline-size; }
   figure svg { display: block; width: 100%; height: auto; max-width: 42rem; }
@@ -56,7 +56,7 @@ export const chartStyle = `
 
 const rowHeight = 24;
 const lineHeight = 22;
-/** Told apart in grey and by people who see red and green alike. */
+/** These colours can be distinguished in grey, and by people who cannot tell red from green. */
 const colors = ['#1f5f8b', '#e08e0b', '#5b8c5a', '#8c4a6b', '#6b6b6b', '#b5533c'];
 /** The colour of the page's text: light, dark and print alike. */
 const text = {color: 'currentColor', fontSize: 12};
@@ -98,7 +98,7 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
     ...{type: 'category', data: names.map(shortOf(names)), inverse: !isUpright},
     axisLabel: isUpright ? text : {...text, ...labelOf(size), interval: 0},
   };
-  // A bar that does not begin at zero lies.
+  // A bar that does not begin at zero misleads.
   const values = {
     ...{type: 'value', min: 0, axisLabel: valueLabel, splitNumber: size === 'wide' ? 5 : 4},
     minInterval: series.every((each) => each.values.every(isWhole)) ? 1 : 0,
@@ -125,7 +125,7 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
 const isWhole = (value: number | null) => value === null || Number.isInteger(value);
 const labelOf = (size: Size) => ({width: size === 'wide' ? 150 : 96, overflow: 'truncate'});
 
-/** Months, which are named by their first days, without the days. */
+/** Shortens months, which are named by their first days, to year and month. */
 function shortOf(names: readonly string[]): (name: string) => string {
   const areMonths = names.length > 1 && names.every((name) => /^\d{4}-\d{2}-01$/.test(name));
   return (name) => (areMonths ? name.slice(0, 7) : name);
@@ -162,10 +162,10 @@ function heatmapOf({names, series}: Chart, size: Size): EChartsCoreOption {
 }
 
 /**
- * The same picture without style sheets and style attributes: a page whose policy allows none shows
- * it all the same. A class of the drawing counts up from one picture to the next, and is not needed
- * without them; nor is what a script would look for, or what each text repeats of the whole. A
- * page may have its own colours for a dark ground.
+ * The same picture without style sheets and style attributes, so that a page whose policy forbids
+ * them still shows it. The class names count up from one picture to the next, and only style sheets
+ * need them. Attributes for scripts, and attributes that each text repeats from the whole, are
+ * removed, too. A page may set its own colours for a dark background.
  */
 function withoutStyles(svg: string): string {
   return svg
@@ -194,8 +194,8 @@ const translated = new RegExp(
 );
 
 /**
- * The same picture in fewer characters: what every text has alike is said once, by `describe`, and
- * neighbours of one look are one path.
+ * The same picture in fewer characters. Attributes that all texts share are written once, by
+ * `describe`. Neighbouring paths with the same look become one path.
  */
 function lighten(svg: string): string {
   return svg
@@ -231,8 +231,8 @@ function toAttributes(declarations: string): string {
 }
 
 /**
- * The names beside the bars, as links; one that is cut off is whole in its title. An empty name has
- * no text.
+ * Turns the names beside the bars into links. If a name is cut off, its title has the whole name.
+ * An empty name has no text.
  */
 function linkNames(svg: string, {form, names, links}: Chart): string {
   if (form !== 'rows' || links === undefined) return svg;
@@ -245,7 +245,7 @@ function linkNames(svg: string, {form, names, links}: Chart): string {
   });
 }
 
-/** Names the picture for whoever hears it; links within a mere image would not be heard. */
+/** Names the picture for screen readers; they would not read links within a mere image. */
 function describe(svg: string, {title, sentence, links}: Chart, size: Size): string {
   return svg.replace(
     /<svg([^>]*)>/,

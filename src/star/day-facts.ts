@@ -1,17 +1,17 @@
-// Facts of days, restated from the times of the records, so that they reach back before the mirror.
+// Facts of days, computed from the times of the records, so that they reach back before the mirror.
 
 import {accountsSource, type Member} from './member.ts';
 
 /**
- * The date from which on a job is open: an estimate from the day on which it was won, or on which
- * work began before that.
+ * The date from which a job is open. For an estimate this is the day on which it was won, or on
+ * which work began before that.
  */
 export const openedDate = `CASE WHEN job.won_date IS NULL THEN job.booked_date
         ELSE greatest(job.booked_date, least(job.won_date, job.started_date)) END`;
 
 /**
- * The jobs that are or were to be done, each with the days from which on and until which it was
- * open. An estimate that was cancelled before it was won never was to be done.
+ * The jobs that are or were to be done, each with the days from which and until which it was open.
+ * An estimate that was cancelled before it was won is not among them.
  */
 export const openSpans = `(
       SELECT job.*, least(${openedDate}, job.closed_date, account.today) AS opened,
@@ -72,7 +72,8 @@ export const backlogDay: Member = {
     ['came', 'day.came', 'Jobs that were booked, and estimates that were won.'],
     ['went', 'day.went', 'Jobs that were completed or cancelled.'],
   ],
-  // Sums by day come first, and the days between two of them last: jobs are many, days are few.
+  // Sums by day come first, and the days between two of them last, because jobs are many and days
+  // are few.
   from: `FROM (
       SELECT step.account_key, step.date + ahead AS date, step.open_jobs, step.open_amount,
              CASE ahead WHEN 0 THEN step.came ELSE 0 END AS came,
@@ -102,8 +103,9 @@ export const backlogDay: Member = {
 };
 
 /**
- * The days on which a technician can work, with their hours: from the day they were hired, or first
- * seen at work, to the last hours of those who are inactive. None where no working hours are set.
+ * The days on which a technician can work, with their hours. They begin on the day the technician
+ * was hired, or else first entered hours. For an inactive technician they end with the last hours.
+ * If no working hours are set, there are no such days.
  */
 const capacityDays = `(
             SELECT account.account_key, employee.employee_key, day.date,
@@ -152,7 +154,7 @@ export const employeeDay: Member = {
     ['jobs_worked', 'day.jobs_worked', 'Jobs with hours that day.'],
     ['mileage', 'day.mileage', 'Distance driven.'],
   ],
-  // A part is null in what it does not tell, which a sum passes over at no cost.
+  // A part has null for the figures that it does not provide, which a sum skips at no cost.
   from: `FROM (
       SELECT part.account_key, part.employee_key, part.date,
              sum(part.capacity_hours) AS capacity_hours,
@@ -204,9 +206,10 @@ export const repeatVisit: Member = {
     ['days_until', 'visit.repeat_booked_date - visit.completed_date', 'Days between the two.'],
     ['is_mature', 'visit.is_mature', 'True once the days in which a job may follow have passed.'],
   ],
-  // Bookings and completions in one order, from the last to the first: a completion has the latest
-  // booking passed. A job that was entered after its work was done would else follow itself.
-  // Joined to itself, of a past moment, the fact would be made anew for each job.
+  // Bookings and completions are in one order, from the last to the first: a completion gets the
+  // booking that was passed last. A job that was entered after its work was done counts as booked
+  // when it was done; otherwise it would follow itself. If the fact were joined to itself, as of a
+  // past moment, it would be computed again for each job.
   from: `FROM (
       SELECT event.job_key, event.account_key, event.completed_date, event.is_completion,
              event.is_mature,

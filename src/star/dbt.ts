@@ -1,8 +1,9 @@
 // The star as a package of dbt: sources with their tests, semantic models and metrics, and an
-// exposure for each question. Its models stand for the tables of the star where they are, and
-// create nothing: the SQL of each figure is in one place. On DuckDB they are views on the files of
-// the newest delivered snapshot.
-// Beside it the same metrics as Open Semantic Interchange, for tools that do not read dbt.
+// exposure for each question. In the warehouse its models refer to the existing tables of the star
+// and create nothing, so the SQL of each figure is in one place. On DuckDB they are views on the
+// files of the newest delivered snapshot.
+// The package also has the same metrics as Open Semantic Interchange, for tools that do not read
+// dbt.
 
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {stringify} from 'yaml';
@@ -38,7 +39,9 @@ const entityOf = (column: string) => column.replace(/_key$/, '');
 const entityOfRows = ({name}: Table) => name.replace(/^(dim|fct)_/, '');
 const byState = {column: 'job_state', target: 'dim_job_state', key: 'job_state', mayBeNone: false};
 
-/** As `relationsOf`, with the states of the jobs, which have no number. */
+/**
+ * The relations of `relationsOf`, and that to the states of the jobs, whose key is not a number.
+ */
 function relationsAndState(table: Table) {
   const isOfState = table.name !== 'dim_job_state' && columnsOf(table).includes(byState.column);
   return [...relationsOf(table), ...(isOfState ? [byState] : [])];
@@ -67,7 +70,10 @@ function buildColumn(table: Table, [column, , comment]: Member['columns'][number
   return {name: column, description: comment, ...(tests.length === 0 ? {} : {data_tests: tests})};
 }
 
-/** Of an answer it has a condition of its own: dbt warns of a test of a table that is left out. */
+/**
+ * A test of an answer has a separate condition, because dbt warns about a test of a table that is
+ * left out.
+ */
 function buildTest(table: Table, name: string, given: Yaml = {}, config: Yaml = {}): Yaml | string {
   const whole = {...config, ...(isAnswer(table) ? {enabled: isWarehouse} : {})};
   if (Object.keys({...given, ...whole}).length === 0) return name;
@@ -122,7 +128,7 @@ const sources = {
   ],
 };
 
-/** The facts that are measured, and the dimensions that they point at. */
+/** The facts that have measures, and the dimensions that they refer to. */
 const measuredFacts = new Set<string>(Object.values(measures).map(({fact}) => fact));
 const modelled = tables.filter(
   ({name}) => measuredFacts.has(name) || /^dim_(?!.*_version$)/.test(name),
@@ -142,10 +148,10 @@ const models = {
   })),
 };
 
-/** Columns of facts that group; those of dimensions all do. */
+/** Columns of facts by which metrics can be grouped; all columns of dimensions can be used. */
 const groups = /^(is|was)_|^(status|estimate_type|dated_by|net_days|technicians|job_number)$/;
 const dates = /(^|_)date$/;
-/** Instants and lists group nothing. */
+/** Keys, instants and lists are not dimensions of the semantic models. */
 const others = /_key$|_at$|_as_of$|_since$|^working_hours$|^today$/;
 
 function buildDimensions(table: Table): Yaml[] {
@@ -310,7 +316,7 @@ SELECT {{ columns | join(', ') }} FROM {{ model }}
 {% endtest %}
 `;
 
-/** The version of Open Semantic Interchange, now Apache Ossie, that its file is of. */
+/** The version of Open Semantic Interchange, now Apache Ossie, of its file. */
 const osiVersion = '0.1.1';
 
 const expressed = (sql: string) => ({
@@ -382,8 +388,9 @@ const ratiosOfOneFact = Object.entries(ratios).filter(
 );
 
 /**
- * It has no word for what is there on a day and does not add up, and a ratio of two facts would
- * count rows of one for each row of the other: neither is among its metrics.
+ * Open Semantic Interchange cannot express a measure of kind `last`, which does not add up over
+ * days. A ratio of two facts would count rows of one for each row of the other. So neither is among
+ * its metrics.
  */
 const interchange = {
   version: osiVersion,

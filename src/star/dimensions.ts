@@ -86,7 +86,7 @@ export const account: Member = {
     ) AS fresh ON true`,
 };
 
-/** What a customer is, by a row or by a version of it. */
+/** The columns of a customer, from a row or from a version of it. */
 const customerColumns: readonly MemberColumn[] = [
   ['customer_key', 'customer.row_id', 'Key of the customer; it never changes.'],
   ['account_key', 'customer.account_id', 'The account: dim_account.'],
@@ -148,7 +148,7 @@ const parent = `LEFT JOIN {customers} AS parent ON parent.account_id = customer.
     AND parent.id = customer.parent_id
       AND parent.customer_number IS NOT NULL`;
 
-/** As the customers are; what they were is in the versions below. */
+/** The customers as they are now; the versions below have their past. */
 export const customer: Member = {
   name: 'dim_customer',
   comment: 'One row for each customer, as it is now, deleted ones included; -1 is no customer.',
@@ -295,8 +295,8 @@ export const item: Member = {
       'The part of its name before the colon; null if it has no colon.',
     ],
   ],
-  // The latest line is looked up by its key: joined, Postgres expects one item of a warehouse, and
-  // reckons what is asked of items once for each.
+  // The latest line is looked up by its key. With a join, Postgres expects one item in a warehouse,
+  // and repeats the work on items for each of them.
   from: `FROM (
       SELECT latest.account_id || ':' || coalesce(latest.item_id::text, 'none') AS item_key,
              latest.account_id, latest.item_id,

@@ -1,5 +1,5 @@
-// Reads the fields that were ever seen, and names them; a name makes a column of the view of their
-// table in mart.
+// Reads the fields that were ever seen, and gives them names. A name makes a column of the view of
+// their table in mart.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -22,9 +22,7 @@ const columns = [
   'promoted_as',
 ] as const;
 
-/**
- * A field that was ever seen: a row of sync.fields, whose definition says what each column means.
- */
+/** A field that was ever seen: a row of sync.fields, whose definition explains each column. */
 export type Field = ReadRow<typeof fields.$inferSelect, (typeof columns)[number]>;
 
 const eventColumns = [
@@ -38,7 +36,7 @@ const eventColumns = [
   'at',
 ] as const;
 
-/** A change in what the service sends: a row of sync.field_events. */
+/** A change in the fields that the service sends: a row of sync.field_events. */
 export type FieldEvent = ReadRow<typeof fieldEvents.$inferSelect, (typeof eventColumns)[number]>;
 
 /** Fields of some accounts by table and name. @param field - null: all */
@@ -88,8 +86,8 @@ export async function listPromoted(
 }
 
 /**
- * What changed in the fields of some accounts in the last days, the latest first. @param field -
- * null: any
+ * Changes in the fields of some accounts in the last days, the latest first. @param field - null:
+ * any
  */
 export async function listFieldEvents(
   db: Queryable,
@@ -111,13 +109,10 @@ export async function listFieldEvents(
   return rows;
 }
 
-/** Rows among which examples are looked for: those of the highest numbers. */
+/** The number of rows that are searched for examples: those of the highest numbers. */
 const exampleRows = 500;
 
-/**
- * Up to three values of a field, of rows that came of late. @param column - null if it is kept
- * in `extra`
- */
+/** Up to three values of a field, of recent rows. @param column - null if it is kept in `extra` */
 export async function readExamples(
   db: Queryable,
   table: MirrorTable,
@@ -139,10 +134,10 @@ export async function readExamples(
 }
 
 /**
- * Gives a field a name, under which it becomes a column of mart, or takes it away.
+ * Gives a field a name, under which it becomes a column of mart, or removes the name.
  * @param asked.was - the name that it had when the person decided
- * @returns false where it has another by now: nothing is written
- * @throws {pg.DatabaseError} the name cannot be, and why
+ * @returns false if it has another name by now: nothing is written
+ * @throws {pg.DatabaseError} the name is not possible, with the reason
  */
 export async function nameField(
   db: Queryable,
@@ -195,10 +190,10 @@ export async function listSeenFields(db: Queryable): Promise<Map<string, string[
 }
 
 /**
- * Promotes a field. One that no sweep has seen yet is listed with the types given, so that its
+ * Promotes a field. If no sweep has seen it yet, it is listed with the types given, so that its
  * column has the right type from the start.
- * @param stream - the stream in whose records the field comes
- * @throws {UsageError} the name cannot be a column's, or a view of somebody's stands in the way
+ * @param stream - the stream whose records contain the field
+ * @throws {UsageError} the name cannot be a column's, or a view of others prevents it
  */
 export async function promoteField(
   db: Queryable,
@@ -217,9 +212,9 @@ export async function promoteField(
 }
 
 /**
- * Takes the column of a field away; its values stay in `extra`. A field that no sweep has seen is
- * no longer listed.
- * @throws {UsageError} a view of somebody's stands on the column
+ * Removes the column of a field; its values stay in `extra`. A field that no sweep has seen is no
+ * longer listed.
+ * @throws {UsageError} a view of others depends on the column
  */
 export async function demoteField(
   db: Queryable,
@@ -240,8 +235,8 @@ export async function demoteField(
 }
 
 /**
- * SQLSTATE of the refusals of sync.check_promotion and sync.build_mart_view: their words are for a
- * person.
+ * SQLSTATE of the refusals of sync.check_promotion and sync.build_mart_view, whose messages are
+ * written for a person.
  */
 const refusals: ReadonlySet<string | undefined> = new Set([
   '42701',

@@ -8,7 +8,7 @@ import {type CopyToStreamQuery, to as copyTo} from 'pg-copy-streams';
 import {showSecond} from '../core/format.ts';
 import {formulaStart} from '../core/text.ts';
 
-/** An answer for a person: names of columns, and what stands in the cells. */
+/** An answer for a person: the names of the columns, and the texts of the cells. */
 export interface FormattedAnswer {
   readonly head: readonly string[];
   readonly cells: readonly (readonly string[])[];
@@ -26,7 +26,7 @@ export type Texts = ReadonlyMap<string, string | null | undefined>;
 
 type Kind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
 
-/** The number of a job is its name: it is not grouped. */
+/** The number of a job is its name, so its digits are not grouped. */
 export function kindOfColumn(name: string, typeId: number): Kind {
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, TIMESTAMPTZ} = pg.types.builtins;
   if ([INT2, INT4, INT8].includes(typeId)) return name.endsWith('_number') ? 'number' : 'whole';
@@ -35,7 +35,7 @@ export function kindOfColumn(name: string, typeId: number): Kind {
   return typeId === BOOL ? 'truth' : 'words';
 }
 
-/** Amounts stay texts, for a number of JSON would not hold them exactly. */
+/** Amounts stay texts, because a number of JSON would not hold them exactly. */
 export function toAnswerValue(value: string | null, kind: Kind | undefined): unknown {
   if (value === null) return null;
   if (kind === 'whole' || kind === 'number') return Number(value);
@@ -89,7 +89,7 @@ export function formatRows(
         )
       : 0,
   );
-  // A column that adds up has its sum there.
+  // A column that adds up has its sum there, so the label is in the first column that does not.
   const labelled = columns.findIndex(({name}) => feet.every(({texts}) => !texts.has(name)));
   return {
     head: columns.map(({name}) => name.replaceAll('_', ' ')),
@@ -109,28 +109,28 @@ export function formatRows(
 const longestMs = 2 ** 31 - 1;
 
 /**
- * Begins a `COPY … TO STDOUT`. The limit of the client on an answer does not count, for rows come
- * as long as they are taken.
- * @returns what it sends; it must be read to its end, or the session can do nothing else
+ * Begins a `COPY … TO STDOUT`. The client's time limit for an answer does not apply, because rows
+ * arrive as long as they are read.
+ * @returns the stream of rows; it must be read to its end, or the session can do nothing else
  */
 export function openCopy(client: pg.ClientBase, sql: string): CopyToStreamQuery {
   const rows: CopyToStreamQuery & {callback?: () => void} = Object.assign(copyTo(sql), {
     query_timeout: longestMs,
   });
   client.query(rows);
-  // The driver has put its timer behind this, and no stream calls it.
+  // The driver stops its timer in this callback, and a stream never calls it.
   for (const event of ['end', 'error']) rows.once(event, () => rows.callback?.());
   return rows;
 }
 
-/** Excel takes a file for UTF-8 where it begins with this. */
+/** Excel reads a file as UTF-8 if it begins with this mark. */
 const byteOrderMark = '\uFEFF';
 
 /**
  * Writes the rows of a statement as CSV, as Postgres makes it: no row passes through our code.
  * @returns how many rows
- * @param isForSpreadsheet - with a mark that tells its encoding, and texts that look like a formula
- *   after an apostrophe
+ * @param isForSpreadsheet - with a mark of its encoding, and an apostrophe before texts that look
+ *   like a formula
  */
 export async function writeCsv(
   client: pg.ClientBase,
@@ -144,7 +144,7 @@ export async function writeCsv(
   return rows.rowCount;
 }
 
-/** The same statement, with texts that a spreadsheet would run after an apostrophe. */
+/** The same statement, with an apostrophe before texts that a spreadsheet would run. */
 async function guard(client: pg.ClientBase, sql: string): Promise<string> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
   const columns = fields.map(({name, dataTypeID}) => {

@@ -158,7 +158,7 @@ const work: readonly MemberColumn[] = [
   ],
 ];
 
-/** The amount of the job where a condition holds, else 0, so that sums need no filter. */
+/** The amount of the job if a condition holds, else 0, so that sums need no filter. */
 function amountWhere(condition: string, column: string): string {
   return `CASE WHEN ${condition} THEN coalesce(job.${column}, 0) ELSE 0 END`;
 }
@@ -170,7 +170,7 @@ function stateOf(job: string): string {
                    ${job}.won_date, ${job}.lost_date)`;
 }
 
-/** The live jobs, each with its state and what follows from it alone. */
+/** The live jobs, each with its state and the columns that follow from the state alone. */
 const statedJobs = `(
       SELECT stated.*,
              stated.job_state IN ('unscheduled', 'scheduled', 'in_progress') AS is_open,
@@ -199,8 +199,8 @@ const statedJobs = `(
     ) AS job`;
 
 /**
- * The fact that all others hang on. Its customer is found by internal key: the service no longer
- * sends the number of a customer that is gone.
+ * The fact that all others depend on. Its customer is found by internal key, because the service no
+ * longer sends the number of a deleted customer.
  */
 export const job: Member = {
   name: 'fct_job',
@@ -239,8 +239,8 @@ export const job: Member = {
 };
 
 /**
- * What a part has of its job, so that a sum of parts by customer, kind or day needs no join that
- * could double it. The last columns: a table that is there gets them at its end.
+ * The columns that a part takes from its job, so that a sum of parts by customer, kind or day needs
+ * no join that could double it. They are the last columns: an existing table gets them at its end.
  * @param job - the alias of the row of the job
  */
 function ofJob(job: string): readonly MemberColumn[] {
@@ -263,15 +263,15 @@ function joinOfJob(job: string): string {
      AND kind.id = ${job}.job_type_id`;
 }
 
-/** The job that a part belongs to: a part of a job that is gone is gone itself. */
+/** The job that a part belongs to; a part of a deleted job is left out. */
 function joinJob(alias: string): string {
   return `JOIN {jobs} AS job ON job.account_id = ${alias}.account_id
       AND job.job_number = ${alias}.job_number AND ${liveRow('job', 'job_number')}`;
 }
 
 /**
- * The condition that an assignment, which has no number, is one at the service and not only wanted
- * here.
+ * The condition that an assignment, which has no number, exists at the service and is not only
+ * wanted here.
  */
 function isAssignment(alias: string): string {
   return `${alias}._deleted_at IS NULL AND NOT (${alias}._pending IS TRUE
@@ -354,8 +354,8 @@ export const timeEntry: Member = {
 };
 
 /**
- * The share of one place: the amount up to it less the amount before it, by running sums, so that
- * the shares add up to the cent. Before the first place is nothing, which need not be divided.
+ * The share of one place: the amount up to it minus the amount before it, by running sums, so that
+ * the shares add up to the cent. The amount before the first place is 0, and needs no division.
  */
 const shareOf = (amount: string, digits: number) => {
   const upTo = (place: string) => `round(${amount} * ${place} / shared.technicians, ${digits})`;

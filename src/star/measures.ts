@@ -1,20 +1,23 @@
-// What a business is measured by, each defined once: the questions count with it, and the metrics
-// of a dbt project are made from it.
+// The measures of a business, each defined once: the questions use them, and the metrics of a dbt
+// project are made from them.
 
-/** A figure over the rows of a fact. In its SQL `$.` stands before each column. */
+/** A figure over the rows of a fact. In its SQL `$.` precedes each column. */
 interface Measure {
   readonly fact: `fct_${string}`;
   /** The date that it counts on: a column of the fact, or one of `ownDates`. */
   readonly on: string;
-  /** `last` adds up the rows of the last day alone: what is there on a day, and does not add up. */
+  /**
+   * `last` adds up the rows of the last day alone: its rows are a state per day, which does not add
+   * up.
+   */
   readonly kind: 'sum' | 'count' | 'median' | 'last';
-  /** What is added up, ordered, or counted where it is not null. */
+  /** The expression that is added up, ordered, or counted if it is not null. */
   readonly value: string;
-  /** Only rows of which this holds. */
+  /** The condition that its rows meet. */
   readonly where?: string;
-  /** Says what it is, in a sentence. */
+  /** Its meaning, in a sentence. */
   readonly comment: string;
-  /** The question that tells it, and the column: `revenue-by-month.revenue`. */
+  /** The question that gives it, and the column: `revenue-by-month.revenue`. */
   readonly answer?: string;
 }
 
@@ -29,7 +32,7 @@ interface Ratio {
 /** The date on which an estimate counts. */
 export const estimateDate = 'coalesce($.estimate_sent_date, $.booked_date)';
 
-/** Dates of facts that are no column, by their names. */
+/** Dates of facts that are not columns, by their names. */
 export const ownDates: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   fct_job: {estimate_date: estimateDate},
 };
@@ -338,7 +341,7 @@ export type MeasureName = keyof typeof all;
 /** Every measure by its name. */
 export const measures: Readonly<Record<MeasureName, Measure>> = all;
 
-/** Every ratio by its name; a question tells some of them in percent. */
+/** Every ratio by its name; some questions give it in percent. */
 export const ratios: Readonly<Record<string, Ratio>> = {
   mean_ticket: {
     ...{of: 'revenue', by: 'jobs_completed'},
@@ -392,7 +395,7 @@ export const ratios: Readonly<Record<string, Ratio>> = {
   },
 };
 
-/** SQL of a measure with the alias of its fact before each column; none leaves them bare. */
+/** SQL of a measure with the alias of its fact before each column; with null, no alias is added. */
 export function withAlias(text: string, alias: string | null): string {
   return text.replaceAll('$.', alias === null ? '' : `${alias}.`);
 }

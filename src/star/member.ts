@@ -1,11 +1,12 @@
-// What a dimension, a fact or a question of the star is, the SQL that their definitions share, and
-// how a definition becomes views and functions.
+// The types of the dimensions, facts and questions of the star, the SQL that their definitions
+// share, and the rendering of a definition into views and functions.
 
 import {measured} from './measures.ts';
 
 /**
- * The name of a column, its value as SQL, and its comment for the reader of a BI tool. What may
- * name a person says which key of its row stands for it where such data is masked.
+ * The name of a column, its value as SQL, and its comment for the reader of a BI tool. If the
+ * column may name a person, `maskedBy` is the key of its row that replaces the name if such data is
+ * masked.
  */
 export type MemberColumn = readonly [
   name: string,
@@ -15,55 +16,56 @@ export type MemberColumn = readonly [
 ];
 
 /**
- * A dimension or a fact of the star: one definition, rendered three times (`renderMember`): as the
- * present, as of any past moment, and for some jobs alone, which refreshes what is kept. In its
- * SQL `{jobs}` is the table `warehouse.jobs` with the rows that are gone, or the versions of that
- * moment; `{mart.dim_customer}` is another member, at the same moment; `{now}` is the present, or
- * that moment; `{job.revenue}` is the measure `revenue` over the rows that are called `job`.
+ * A dimension or a fact of the star. One definition is rendered three times (`renderMember`): as
+ * the present, as of any past moment, and for some jobs alone, which refreshes the kept table. In
+ * its SQL `{jobs}` is the table `warehouse.jobs` with its deleted rows, or the versions of that
+ * moment. `{mart.dim_customer}` is another member, at the same moment. `{now}` is the present, or
+ * that moment. `{job.revenue}` is the measure `revenue` over the rows with the alias `job`.
  */
 export interface Member {
   /** Its view in the schema `mart`. */
   readonly name: `${'dim' | 'fct' | 'ask'}_${string}`;
   /** Begins with the grain: "One row for each …". */
   readonly comment: string;
-  /** The first column is the key, unless `key` says otherwise. */
+  /** The first column is the key, unless `key` names others. */
   readonly columns: readonly MemberColumn[];
   /** From `FROM` on. */
   readonly from: string;
-  /** The columns that tell one row from another; the first column when absent. */
+  /** The columns that identify a row; the first column when absent. */
   readonly key?: readonly string[];
   /**
-   * The values of the row that stands for what is missing, so that an inner join loses no fact;
-   * null if not given.
+   * The values of the row for a missing reference, so that an inner join loses no fact. A column
+   * without a value here is null.
    */
   readonly missing?: Readonly<Record<string, string>>;
   /**
-   * Kept as a table: `sync.refresh_star` writes the jobs that changed. It holds nothing that
-   * depends on now. The columns that it is looked up by, beside its job and its key.
+   * The member is kept as a table: `sync.refresh_star` writes the jobs that changed. It contains
+   * nothing that depends on the present time. Each list has columns by which the table is looked
+   * up, besides its job and its key.
    */
   readonly keptBy?: readonly (readonly string[])[];
   /**
-   * Columns that an earlier version looked it up by: their indexes go. Any other index is somebody
-   * else's, and stays.
+   * Columns by which an earlier version looked the table up: their indexes are dropped. Any other
+   * index belongs to others and stays.
    */
   readonly formerlyKeptBy?: readonly (readonly string[])[];
-  /** Made from versions, so it holds the past already: no form of it as of a moment. */
+  /**
+   * The member is made from versions, so it holds the past already: it has no form as of a moment.
+   */
   readonly isOfVersions?: true;
 }
 
-/** The columns that tell one row of a member from another. */
+/** The columns that identify a row of a member. */
 export function rowKeyOf({columns, key}: Pick<Member, 'columns' | 'key'>): readonly string[] {
   return key ?? [columns[0]?.[0] ?? ''];
 }
 
-/**
- * A column as somebody reads it who is not to learn the names of people: `customer 17` for a name.
- */
+/** A column for a reader who may not see the names of people: `customer 17` for a name. */
 export function maskedColumn([name, , , maskedBy]: MemberColumn): string {
   return maskedBy === undefined ? name : `${keyInPlace(maskedBy)} AS ${name}`;
 }
 
-/** What stands in place of a name: the kind and the number of the key. */
+/** The replacement of a name: the kind and the number of the key. */
 function keyInPlace(key: string): string {
   return `'${key.replace('_key', '')} ' || ${key}`;
 }
@@ -79,18 +81,19 @@ export function localDate(instant: string): string {
 }
 
 /**
- * The Monday of the week of a date. The year 1 began on a Monday; date_trunc would make each date a
- * moment of the session's zone and back, which takes ten times as long.
+ * The Monday of the week of a date. The year 1 began on a Monday. `date_trunc` would convert each
+ * date to a moment of the session's zone and back, which takes ten times as long.
  */
 export function mondayOf(date: string): string {
   return `${date} - (${date} - DATE '0001-01-01') % 7`;
 }
 
 /**
- * The same for a kept table. Where the session is in the zone of the account, as in a first load, a
- * cast gives the date in a third of the time. The subquery asks for the zone of the session once,
- * not for each row. Both give the same in every zone that an account can have: CET, EET, MET and
- * WET, which Postgres looks up as abbreviations without a summer, are none.
+ * The local date of an instant, for a kept table. If the session is in the zone of the account, as
+ * in a first load, a cast gives the date in a third of the time. The subquery reads the zone of the
+ * session once, not for each row. Both expressions give the same date in every zone that an account
+ * can have. CET, EET, MET and WET, which Postgres reads as abbreviations without summer time, are
+ * not among these zones.
  */
 export function keptDate(instant: string): string {
   return `CASE WHEN account.time_zone = (SELECT current_setting('TimeZone')) THEN (${instant})::date
@@ -103,12 +106,12 @@ export function joinAccount(alias: string): string {
 }
 
 /**
- * The accounts, each with its date of today, reckoned once for each: of the view itself Postgres
- * would reckon it for every row that is joined, which takes as long as the sums.
+ * The accounts, each with its date of today, computed once for each account. From the view itself,
+ * Postgres would compute it for every joined row, which takes as long as the sums.
  */
 export const accountsSource = '(SELECT * FROM {mart.dim_account} AS known OFFSET 0) AS account';
 
-/** The key of the row that a fact points at, or that of what is missing. */
+/** The key of the row that a fact refers to, or the key of the row for a missing reference. */
 export function keyOr(alias: string): string {
   return `coalesce(${alias}.row_id, -1)`;
 }
@@ -117,7 +120,7 @@ export function keyOr(alias: string): string {
 export interface StarMember {
   readonly name: string;
   readonly comment: string;
-  /** Column to comment. */
+  /** The comment of each column, by its name. */
   readonly columns: Readonly<Record<string, string>>;
   /** The query of the view. */
   readonly present: string;
@@ -125,9 +128,12 @@ export interface StarMember {
   readonly past: string | null;
   /** The query of its view in the schema `masked`: of one account, for an assistant. */
   readonly masked: string;
-  /** Of a member that is kept as a table: null for a view. */
+  /** For a member that is kept as a table; null for a view. */
   readonly kept: {
-    /** Begins with the job, by which rows are written anew: no index of the job alone is needed. */
+    /**
+     * The key begins with the job, by which rows are rewritten: no index of the job alone is
+     * needed.
+     */
     readonly key: readonly string[];
     readonly indexes: readonly (readonly string[])[];
     /** Indexes that an earlier version made and this one does not. */
@@ -137,7 +143,7 @@ export interface StarMember {
   } | null;
 }
 
-/** What the words in braces of a definition stand for. */
+/** The SQL for the words in braces of a definition. */
 interface Time {
   readonly now: string;
   readonly table: (name: string) => string;
@@ -185,7 +191,7 @@ const past = pastOf('$1');
 /** Parts of a job, by the number of the job. */
 const partsOfJobs = new Set(['job_charges', 'time_entries', 'job_employees']);
 
-/** The present of some jobs alone: `$1` has their keys. */
+/** The present of some jobs alone: `$1` is the array of their keys. */
 const someJobs: Time = {
   ...present,
   table: (name) => {
@@ -202,8 +208,8 @@ const someJobs: Time = {
 type Rendered = Member & {readonly period?: Period};
 
 /**
- * A member in SQL, as the present and as of any moment: one definition, so that both always say the
- * same.
+ * Renders a member in SQL, as the present and as of any moment. Both come from one definition, so
+ * they always agree.
  */
 export function renderMember(member: Rendered): StarMember {
   const {name, comment, columns, isOfVersions} = member;
@@ -219,9 +225,9 @@ export function renderMember(member: Rendered): StarMember {
 }
 
 /**
- * A member for an assistant: the rows of the account that its transaction is bound to, and the row
- * that stands for what is missing, which has no account. The names of people where they were asked
- * for.
+ * A member for an assistant: the rows of the account to which its transaction is bound, and the row
+ * for missing references, which has no account. The names of people are included if they were
+ * requested.
  */
 function renderMasked({name, columns, missing}: Member): string {
   const list = columns.map(shownColumn).join(', ');
@@ -269,36 +275,36 @@ function renderAt(
 }
 
 /**
- * A question of an owner, a dispatcher or a bookkeeper, and its answer: a view of the schema `mart`
- * like those of the star, with a form as of any moment. In its SQL `{first}` and `{last}` are the
- * first and the last date of its period.
+ * A question of an owner, a dispatcher or a bookkeeper, and its answer. The answer is a view of the
+ * schema `mart` like those of the star, with a form as of any moment. In its SQL `{first}` and
+ * `{last}` are the first and the last date of its period.
  */
 export interface Question extends Omit<Member, 'name' | 'missing' | 'isOfVersions'>, AnswerColumns {
   readonly name: `ask_${string}`;
   /** In the words of the person who asks. */
   readonly question: string;
-  /** What is counted, and how. */
+  /** A description of what is counted, and how. */
   readonly definition: string;
-  /** What the answer does not say, or may be wrong about. */
+  /** The limits of the answer: what it leaves out, and what may be wrong in it. */
   readonly caveats: string;
-  /** The claims that the answer rests on: names of tie-outs. */
+  /** The claims that the answer depends on: names of tie-outs. */
   readonly tieOuts: readonly string[];
-  /** The order of the rows: what follows ORDER BY. */
+  /** The order of the rows: the text after ORDER BY. */
   readonly order: string;
-  /** What people have to be asked before there is an answer: a column of `mart.settings`. */
+  /** The setting that people must enter before there is an answer: a column of `mart.settings`. */
   readonly needs?: 'working_hours';
   /**
-   * The dates that the answer is about unless others are asked for; absent if it is about a moment
+   * The dates of the answer unless others are requested; absent if the answer is about a moment
    * alone.
    */
   readonly period?: Period;
-  /** The same answer by something else, by the word of it: `town` for `--by town`. */
+  /** The same answer with another grouping, by the word of it: `town` for `--by town`. */
   readonly by?: Readonly<Record<string, Grouping>>;
-  /** The word by which the answer is grouped, in place of the rows of its view. */
+  /** The word of the grouping in use, whose rows replace those of the view. */
   readonly grouped?: string;
 }
 
-/** What differs in an answer that is grouped by something else. It has no view. */
+/** The parts of an answer that differ with another grouping. Such an answer has no view. */
 type Grouping = AnswerColumns &
   Pick<Question, 'order' | 'key' | 'from'> &
   Partial<Pick<Question, 'question' | 'definition' | 'caveats' | 'tieOuts' | 'period' | 'needs'>>;
@@ -311,8 +317,8 @@ interface AnswerColumns {
 }
 
 /**
- * The query of an answer for other dates, or by something else, that anybody may run who may read
- * `mart`.
+ * The query of an answer for other dates, or with another grouping. Any login that may read `mart`
+ * may run it.
  * @param moment - as SQL; null is the present
  * @param period - null is the period of the question
  */
@@ -334,17 +340,17 @@ export const knowsHours = `(account.working_hours IS NOT NULL
                   JOIN mart.dim_employee AS person ON person.employee_key = own.employee_key
                  WHERE person.account_key = account.account_key))`;
 
-/** Beside the answer of each account: the account, first. */
+/** The first column of every answer: its account. */
 const accountColumn = ['account_key', 'answer.account_key', 'The account: dim_account.'] as const;
 
-/** Of an answer with a row for each job: which job it is, and whose. */
+/** For an answer with a row for each job: the columns that identify the job and its customer. */
 export const jobColumns = {
   job_key: 'The job: fct_job.',
   job_number: 'Its number.',
   customer: 'Its customer.',
   job: 'Its title.',
 } as const;
-/** Those of them that may name a person, with the key that stands for it. */
+/** Those of `jobColumns` that may name a person, with the key that replaces the name. */
 export const jobMasks = {customer: 'job_key', job: 'job_key'} as const;
 
 /** The phone number of a customer of the warehouse: the first, else the mobile, else the second. */
@@ -355,7 +361,7 @@ export function phoneOf(column: (name: string) => string): string {
   return `coalesce(${first}, ${mobile}, ${second})`;
 }
 
-/** What an answer says of it. */
+/** The comment of the phone number in an answer. */
 export const phoneWords = 'Its phone number: the first, else the mobile, else the second.';
 
 /** The settings, the zone and the date of the account of a fact. */
@@ -364,8 +370,8 @@ export function ofAccount(alias: string): string {
 }
 
 /**
- * Days of employees between two dates of their account. The dates are known before the days are
- * reckoned, which a join would not let Postgres see.
+ * Days of employees between two dates of their account. The lateral subquery lets Postgres know the
+ * dates before it computes the days; a join would not.
  */
 export function daysOfAccounts(from: string, to: string): string {
   return `(SELECT part.* FROM ${accountsSource}
@@ -375,9 +381,10 @@ export function daysOfAccounts(from: string, to: string): string {
 }
 
 /**
- * Columns of an answer that stand in its subquery under their own names.
- * @param special - which are money: told with two decimals at least, and all that they have; which
- *   add up over the rows; and of a column that may name a person the key that stands for it
+ * Columns of an answer that have the same names in its subquery.
+ * @param special - `money`: columns of amounts, shown with at least two decimals and with all that
+ *   they have; `totals`: columns that add up over the rows; `maskedBy`: the key that replaces the
+ *   value of a column that may name a person
  */
 export function answerColumns(
   columns: Readonly<Record<string, string>>,

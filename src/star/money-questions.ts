@@ -32,7 +32,10 @@ const marginSums = {
   totals: ['jobs', 'revenue', 'jobs_unknown', 'jobs_at_0', 'revenue_known', 'expenses', 'margin'],
 };
 
-/** What is left of completed jobs by some columns; without their names, those that group. */
+/**
+ * The margin of completed jobs, grouped by some columns. The GROUP BY has them without their
+ * aliases.
+ */
 function marginBy({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
   return `FROM (
       SELECT sums.*, round(100 * sums.margin / nullif(sums.revenue_known, 0), 1) AS percent
@@ -62,7 +65,7 @@ const discountSums = {
   totals: ['jobs', 'jobs_with_discount', 'full_price', 'discount', 'free_of_charge'],
 };
 
-/** Discounts on lines by some columns; without their names, those that group. */
+/** Discounts on lines, grouped by some columns. The GROUP BY has them without their aliases. */
 function discountsBy({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
   return `FROM (
       SELECT sums.*, round(100 * sums.discount / nullif(sums.full_price, 0), 1) AS percent

@@ -1,4 +1,5 @@
-// Facts that only the versions of a job can tell: what was seen to happen since the mirror began.
+// Facts that come from the versions of a job alone: the events that were seen since the mirror
+// began.
 
 import {joinAccount, localDate, type Member} from './member.ts';
 
@@ -121,7 +122,7 @@ export const payment: Member = {
     ],
     [
       'paid_date',
-      // What takes money back, or brings it back, has the date of the step that it undoes.
+      // A step that takes money back, or brings it back, has the date of the step that it undoes.
       `CASE WHEN step.is_undoing THEN max(CASE WHEN NOT step.is_undoing THEN step.own_date END)
              OVER (PARTITION BY step.row_id ORDER BY step.valid_from ROWS UNBOUNDED PRECEDING)
                ELSE step.own_date END`,

@@ -1,6 +1,5 @@
 // The values of one row group, column by column, as Postgres sends them in binary and as Parquet
-// holds them: no value becomes an object of its own, and the memory is used again for the next
-// group.
+// stores them. No value becomes a separate object, and the memory is used again for the next group.
 
 import type {ColumnChunk, SchemaElement, Statistics} from 'hyparquet';
 import type {ByteWriter} from 'hyparquet-writer';
@@ -16,9 +15,9 @@ import {
   writeHybrid,
 } from './parquet-pages.ts';
 
-/** What a column has written into `heldPages`. */
+/** The result of writing a column into `heldPages`. */
 interface Encoded {
-  /** How many values its dictionary has; null where it has none. */
+  /** How many values its dictionary has; null if there is none. */
   readonly distinct: number | null;
   readonly statistics: Pick<Statistics, 'min_value' | 'max_value'>;
 }
@@ -31,7 +30,7 @@ export interface Received {
 
 /** The values of a row group and column. */
 export abstract class ColumnValues {
-  /** By row: 1 where there is a value. */
+  /** By row: 1 if there is a value. */
   readonly #levels: Uint8Array;
   #rows = 0;
   protected count = 0;
@@ -61,7 +60,7 @@ export abstract class ColumnValues {
   /** Writes its dictionary and its values into `heldPages`. */
   protected abstract encode(): Encoded;
 
-  /** Writes all values, and forgets them. */
+  /** Writes all values, and removes them from the column. */
   write(writer: ByteWriter, element: SchemaElement): ColumnChunk {
     for (const page of Object.values(heldPages)) page.used = 0;
     writeHybrid(heldPages.levels, {values: this.#levels, count: this.#rows, width: 1});
@@ -79,7 +78,7 @@ export abstract class ColumnValues {
 /** Puts the value at a place of the bytes into the words of a number, the lowest first. */
 export type ReadWords = (words: Int32Array, to: number, view: DataView, at: number) => void;
 
-/** Numbers and truths: one word of 32 bits for each, or two. */
+/** Numbers and booleans: one word of 32 bits for each, or two. */
 export class NumberValues extends ColumnValues {
   readonly #kind: 'BOOLEAN' | 'INT32' | 'INT64' | 'DOUBLE';
   readonly #wide: 0 | 1;
@@ -119,7 +118,7 @@ export class NumberValues extends ColumnValues {
     return {distinct, statistics: this.#boundsOf(found)};
   }
 
-  /** The values without those that are there again; null where a dictionary does not pay. */
+  /** The distinct values; null if a dictionary does not pay. */
   #findDistinct(words: Int32Array): Int32Array | null {
     const count = this.count;
     const wide = this.#wide;
@@ -198,7 +197,7 @@ function isLess(words: Int32Array, one: number, other: number): boolean {
   return (words[one] ?? 0) >>> 0 < (words[other] ?? 0) >>> 0;
 }
 
-/** What is no number counts for nothing, and zero has both signs. */
+/** NaN is ignored, and zero has both signs. */
 function boundsOfDoubles(values: Float64Array): Encoded['statistics'] {
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
@@ -210,7 +209,9 @@ function boundsOfDoubles(values: Float64Array): Encoded['statistics'] {
   return {min_value: least === 0 ? -0 : least, max_value: most === 0 ? 0 : most};
 }
 
-/** Which values are there: a table of open places, with the row of each first one. */
+/**
+ * The distinct values: a hash table with open addressing, and the row in which each value is first.
+ */
 class Distinct {
   readonly table: Int32Array;
   readonly mask: number;
@@ -240,18 +241,18 @@ const scratchTable = shared();
 const scratchFirsts = shared();
 const scratchIndexes = shared();
 
-/** Texts, or decimals of 16 bytes: those that are equal are held once for each group. */
+/** Texts, or decimals of 16 bytes: equal values are held once for each group. */
 export class ByteValues extends ColumnValues {
   readonly #isFixed: boolean;
   readonly #held = new Scratch();
   #table = new Int32Array(1024);
-  /** By value: where it ends in `#held`. */
+  /** By value: its end in `#held`. */
   readonly #ends: Int32Array;
   readonly #indexes: Int32Array;
   #distinct = 0;
   #plainBytes = 0;
 
-  /** @param isFixed - all have one length */
+  /** @param isFixed - whether all values have one length */
   constructor(rows: number, isFixed = false) {
     super(rows);
     this.#isFixed = isFixed;

@@ -1,5 +1,5 @@
-// The pages of Parquet: the bytes of a dictionary, of levels and of values, packed, with their
-// heads. Their memory is used again for each column.
+// The pages of Parquet: the packed bytes of a dictionary, of levels and of values, with their
+// headers. Their memory is used again for each column.
 
 import type {ColumnChunk, Encoding, SchemaElement, Statistics} from 'hyparquet';
 import type {ByteWriter} from 'hyparquet-writer';
@@ -10,7 +10,7 @@ export class Scratch {
   bytes = new Uint8Array(65_536);
   used = 0;
 
-  /** Makes room for so many more. */
+  /** Makes room for this many more bytes. */
   ensure(more: number): void {
     if (this.used + more <= this.bytes.length) return;
     const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.used + more));
@@ -49,7 +49,7 @@ interface ChunkFacts {
   readonly statistics: Statistics;
 }
 
-/** Writes what `heldPages` hold as the chunk of one column. */
+/** Writes the content of `heldPages` as the chunk of one column. */
 export function writeChunk(
   writer: ByteWriter,
   element: SchemaElement,
@@ -155,7 +155,10 @@ interface Numbers {
   readonly width: number;
 }
 
-/** Runs of eight equal numbers and more as one each, and what is between them in packed bits. */
+/**
+ * Writes each run of eight or more equal numbers as one run, and the numbers between runs as packed
+ * bits.
+ */
 export function writeHybrid(page: Scratch, {values, count, width}: Numbers): void {
   let from = 0;
   for (let at = 0; at < count; ) {
@@ -177,7 +180,7 @@ export function writeHybrid(page: Scratch, {values, count, width}: Numbers): voi
     packBits(page, {values: values.subarray(from, count), count: count - from, width});
 }
 
-/** In groups of eight, the last filled up with zeros. */
+/** Packs numbers in groups of eight; the last group is filled up with zeros. */
 function packBits(page: Scratch, {values, count, width}: Numbers): void {
   const groups = (count + 7) >> 3;
   page.ensure(5 + groups * width);
@@ -202,7 +205,7 @@ function appendVarint(page: Scratch, value: number): void {
   page.bytes[page.used++] = left;
 }
 
-/** Texts are looked for again within so many bytes, as all readers of Snappy expect. */
+/** Repeated texts are searched for within this many bytes, as all readers of Snappy expect. */
 const blockBytes = 65_536;
 const seen = new Uint16Array(1 << 14);
 const packed = new Scratch();
@@ -217,14 +220,14 @@ function pack(page: Scratch): Uint8Array {
   return packed.written();
 }
 
-/** Puts out what is there again within the block as a copy of it, and all else as it is. */
+/** Writes bytes that repeat within the block as a copy, and all others as they are. */
 function packBlock(bytes: Uint8Array, from: number, to: number): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const bits = Math.min(14, Math.max(8, 32 - Math.clz32(to - from)));
   seen.fill(0, 0, 1 << bits);
   let literal = from;
   let at = from + 1;
-  // What does not repeat is passed over in steps that grow.
+  // Bytes that do not repeat are skipped in steps that grow.
   for (let missed = 32; at + 4 <= to; ) {
     const word = view.getInt32(at, true);
     const slot = Math.imul(word, 0x1e35a7bd) >>> (32 - bits);

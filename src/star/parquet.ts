@@ -15,8 +15,8 @@ import {
 } from './parquet-columns.ts';
 
 /**
- * Takes bytes in their order, and is done with them when it has resolved: their memory is used
- * again.
+ * Receives bytes in their order. When its promise has resolved, it no longer needs them: their
+ * memory is used again.
  */
 type Sink = (bytes: Uint8Array) => Promise<void>;
 
@@ -26,26 +26,26 @@ type Sink = (bytes: Uint8Array) => Promise<void>;
  */
 const least = {places: 4, digits: 18};
 /**
- * No decimal of Parquet has more digits. Up to `least` they are whole numbers of 64 bits, else of
- * 16 bytes.
+ * No decimal of Parquet has more digits. Decimals of up to `least.digits` digits are whole numbers
+ * of 64 bits; others take 16 bytes.
  */
 const mostDigits = 38;
 const wideBytes = 16;
 /**
- * A row group ends at so many values, whatever the width of a row, at so many rows, or where its
- * texts take so many bytes. The writer keeps a kilobyte for each group and column until the end.
+ * A row group ends at this many values, whatever the width of a row, at this many rows, or if its
+ * texts take this many bytes. The writer keeps a kilobyte for each group and column until the end.
  */
 const groupLimits = {values: 1_500_000, rows: 200_000, bytes: 8_000_000};
 
 interface Column {
   readonly name: string;
   readonly element: SchemaElement;
-  /** The column in SQL, in a form whose bytes `values` understand. */
+  /** The column in SQL, in a form whose bytes `values` can read. */
   readonly sql: string;
   readonly values: ColumnValues;
 }
 
-/** What a file holds. */
+/** The content of a file. */
 interface Written {
   readonly rows: number;
   readonly columns: readonly WrittenColumn[];
@@ -54,9 +54,11 @@ interface Written {
 /** A column of a file. */
 export interface WrittenColumn {
   readonly name: string;
-  /** As SQL calls it: `BIGINT`, `DECIMAL(18, 4)`, `TIMESTAMP` (in UTC). */
+  /** The name of its type in SQL: `BIGINT`, `DECIMAL(18, 4)`, `TIMESTAMP` (in UTC). */
   readonly type: string;
-  /** The sum of its values, of an exact number; null of any other column, and where it has none. */
+  /**
+   * The sum of its values, for exact numbers; null for any other column, and if it has no value.
+   */
   readonly sum: string | null;
 }
 
@@ -164,7 +166,7 @@ class RowReader {
     this.#columns = columns;
   }
 
-  /** Takes the next bytes, which may end inside a row. */
+  /** Receives the next bytes, which may end inside a row. */
   take(chunk: Buffer): void {
     const left = this.#bytes.subarray(this.#at);
     this.#bytes = left.length === 0 ? chunk : Buffer.concat([left, chunk]);
@@ -197,7 +199,7 @@ class RowReader {
     return false;
   }
 
-  /** Whether all of the next row is there; there is none after the last one. */
+  /** Whether the next row has arrived whole; false after the last row. */
   #isWhole(view: DataView): boolean {
     const end = view.byteLength;
     let at = this.#at + 2;
@@ -213,7 +215,7 @@ class RowReader {
     return this.#columns.reduce((total, {heldBytes}) => total + heldBytes, 0);
   }
 
-  /** How many rows the columns hold, which are then taken out of them. */
+  /** The number of rows that the columns hold; the count begins again at 0. */
   takeRows(): number {
     const rows = this.#rows;
     this.#rows = 0;
@@ -221,7 +223,7 @@ class RowReader {
   }
 }
 
-/** The type of a column as SQL calls it. */
+/** The name of a column's type in SQL. */
 function spellType({type, converted_type: converted, precision, scale}: SchemaElement): string {
   const plain = {INT32: 'INTEGER', INT64: 'BIGINT', DOUBLE: 'DOUBLE', BOOLEAN: 'BOOLEAN'} as const;
   if (converted === 'DECIMAL') return `DECIMAL(${precision}, ${scale})`;
@@ -243,7 +245,7 @@ interface Measured {
 }
 
 /**
- * A share of a third or a length of 20 minutes has more decimals than an amount: each column of
+ * A share of a third or a length of 20 minutes has more decimals than an amount. So each column of
  * numbers has as many as its values need.
  */
 async function measureNumbers(
@@ -349,7 +351,10 @@ function setWhole(words: Int32Array, to: number, value: bigint): void {
 }
 
 const wordValues = 2 ** 32;
-/** From the beginning of 1970, as Parquet counts, to that of 2000, as Postgres counts. */
+/**
+ * The microseconds from the beginning of 1970, from which Parquet counts, to that of 2000, from
+ * which Postgres counts.
+ */
 const epochMicroseconds = 946_684_800_000_000;
 const epochWords = {
   low: epochMicroseconds % wordValues,
@@ -368,10 +373,10 @@ function readMoment(column: string): ReadWords {
   };
 }
 
-/** The largest power of ten that a number holds exactly, and those before it. */
+/** The powers of ten that are safe integers. */
 const powers = Array.from({length: 16}, (_, places) => 10 ** places);
 
-/** A decimal of up to 18 digits: by way of a BigInt only where a number is not exact. */
+/** A decimal of up to 18 digits. A BigInt is used only if a number would not be exact. */
 function readAmount(column: string, decimal: Decimal): ReadWords {
   const {places} = decimal;
   return (words, to, view, at) => {
@@ -383,7 +388,7 @@ function readAmount(column: string, decimal: Decimal): ReadWords {
     const shift = 4 * (view.getInt16(at + 2) - digits + 1) + places;
     const power = powers[Math.abs(shift)] ?? Number.NaN;
     const scaled = digits === 0 ? 0 : shift < 0 ? value / power : value * power;
-    // A quotient that is a whole number is exact where its dividend is.
+    // A quotient that is a whole number is exact if its dividend is.
     const isExact = digits <= 3 || (digits === 4 && Number.isSafeInteger(value));
     if (isExact && Number.isSafeInteger(scaled) && (sign === plus || sign === minus)) {
       const signed = sign === minus ? -scaled : scaled;
@@ -419,8 +424,9 @@ const plus = 0x0000;
 const minus = 0x4000;
 
 /**
- * The text of a number that Postgres sends in binary: how many groups of four digits, how many of
- * them follow the first before the point, its sign, its places, and the groups.
+ * The text of a number that Postgres sends in binary. The bytes give how many groups of four digits
+ * there are, and how many of them follow the first before the point. Then they give its sign, its
+ * places, and the groups.
  */
 function spellNumber(view: DataView, at: number): string {
   const sign = view.getUint16(at + 4);
@@ -451,7 +457,7 @@ function readDecimal(text: string, column: string, {places, digits}: Decimal): b
   return BigInt(`${sign}${whole}${fraction.padEnd(places, '0')}`);
 }
 
-/** Hands its bytes on after each row group, and keeps none. */
+/** Passes its bytes on after each row group, and keeps none. */
 class SinkWriter extends ByteWriter {
   readonly #sink: Sink;
 

@@ -1,5 +1,5 @@
-// The days and the moment that an answer is about: those of its question, or those that somebody
-// asked for; and the days before them that it is compared with.
+// The days and the moment of an answer: those of its question, or those that a person requested.
+// Also the days before them, with which they are compared.
 
 import type pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -17,9 +17,9 @@ export interface AnswerPeriod {
   readonly from: string | null;
   /** Null: to the last date that is known. */
   readonly to: string | null;
-  /** Whether somebody asked for these days; else they are those of the question. */
+  /** Whether a person requested these days; otherwise they are those of the question. */
   readonly isGiven: boolean;
-  /** Whether it begins today or later: what is planned is not compared with what is over. */
+  /** Whether it begins today or later: a plan is not compared with days that have passed. */
   readonly isAhead: boolean;
 }
 
@@ -30,10 +30,11 @@ export interface TypedDays {
 }
 
 /**
- * The days that a question is asked about. The caller has begun to read.
- * @param account - the source of the account, at the moment that is asked for, as SQL
+ * Finds the days that a question is about. The caller has begun to read.
+ * @param account - the source of the account, at the requested moment, as SQL
  * @returns null if the answer is about a moment alone
- * @throws {UsageError} it is, and days were typed; they are no days, or the wrong way round
+ * @throws {UsageError} days were typed for such an answer, a typed day is invalid, or the first day
+ *   is after the last one
  */
 export async function findPeriod(
   client: pg.ClientBase,
@@ -76,7 +77,7 @@ function checkDay(option: string, typed: string | undefined): void {
 }
 
 /**
- * The days before a period: as many months where it is whole months, else as many days.
+ * The days before a period: as many months if it consists of whole months, else as many days.
  * @returns null if the period has no first or no last day, or is ahead
  */
 export function daysBefore({from, to, isAhead}: AnswerPeriod): Days | null {
@@ -108,10 +109,10 @@ export function describePeriod({from, to}: Pick<AnswerPeriod, 'from' | 'to'>): s
 }
 
 /**
- * The moment that a person means: the end of a day of the account, or an instant.
+ * Finds the moment that a person typed: the end of a day of the account, or an instant.
  * @returns null for the present
- * @throws {UsageError} no day and no instant, one before the mirror knew the account, or one to
- *   come
+ * @throws {UsageError} the text is no day and no instant, or the moment is in the future or before
+ *   the mirror knew the account
  */
 export async function findAsOf(
   client: pg.ClientBase,
@@ -125,8 +126,7 @@ export async function findAsOf(
       '--as-of: expected a day such as 2026-10-31, or an instant with its offset such as ' +
         `2026-10-31T17:00:00Z, got "${typed}"`,
     );
-  // A day ends a microsecond before the next one begins: its own date is the one that ages are
-  // counted to.
+  // A day ends a microsecond before the next one begins, so that ages are counted to its own date.
   const lastOfDay = `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'`;
   const {rows} = await client.query<{
     moment: string;

@@ -33,7 +33,7 @@ const estimateSums = {
   ]),
 };
 
-/** Estimates by some columns; without their names, those that group. */
+/** Estimates, grouped by some columns. The GROUP BY has them without their aliases. */
 function estimatesBy({
   columns,
   from = '',

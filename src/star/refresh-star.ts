@@ -1,40 +1,44 @@
 import type pg from 'pg';
 import {hasSharedSessions, inTransaction, type Queryable} from '../postgres/database.ts';
 
-/** Edits are written into the star so long after they were made: together, and not one by one. */
+/**
+ * An edit is written into the star this long after it was made: edits are written together, not one
+ * by one.
+ */
 const settleSeconds = 5;
 /**
- * The tables of the parts of jobs: to fill them takes about as long as to fill that of the jobs.
+ * The tables of the parts of jobs: filling them takes about as long as filling the table of the
+ * jobs.
  */
 const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 /**
- * One snapshot for what is read. A commit waits for no disk: a crash that undoes it brings the
- * notes back too.
+ * All reads use one snapshot. A commit does not wait for the disk: a crash that undoes it restores
+ * the notes, too.
  */
 const begin =
   'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; ' +
   'SET LOCAL statement_timeout = 0; SET LOCAL synchronous_commit = off';
 
 /**
- * Writes what changed into the kept tables of the star, where anything did.
+ * Writes the changes into the kept tables of the star, if there are any.
  * @returns how many jobs were written
  */
 export async function refreshStar(pool: pg.Pool): Promise<number> {
-  // After a first load, when nothing is known of the tables, the queries of the refresh would take
-  // several times as long as the load.
+  // After a first load, Postgres has no statistics of the tables. The queries of the refresh would
+  // then take several times as long as the load.
   await pool.query('SELECT sync.gather_statistics() WHERE EXISTS (SELECT FROM sync.stale_jobs)');
   return await inTransaction(pool, async (client) => {
-    // The snapshot is taken after the lock, so that it has what the refresh before has written, and
-    // the notes that are taken are those of the rows that are read.
+    // The snapshot is taken after the lock, so it includes everything that the previous refresh
+    // wrote. The notes that are taken are those of the rows that are read.
     await client.query(`${begin}; LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE`);
     const snapshot = hasRoom(pool) ? await snapshotOfEmpty(client) : null;
     const filled = snapshot === null ? null : fillParts(pool, snapshot);
     const refreshed = client.query<{written: string}>('SELECT sync.refresh_star($1) AS written', [
       snapshot === null ? [] : parts,
     ]);
-    // The other session is waited for even where this one fails: the next refresh is not to meet
-    // it. Its parts are there before the notes are gone, so that all is filled again where only one
-    // of the two failed.
+    // This session waits for the other one even if this one fails, so that the next refresh does
+    // not meet it. The other session commits its parts before the notes are removed. So everything
+    // is filled again if only one of the two failed.
     const both = [refreshed, filled] as const;
     await Promise.allSettled(both);
     const [{rows}] = await Promise.all(both);
@@ -43,8 +47,8 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
 }
 
 /**
- * A refresh that waited for a second connection might wait for another one that waits for its lock.
- * A pooler in between does not say whether it has a session left.
+ * A refresh that waited for a second connection might wait for another refresh, which waits for its
+ * lock. A pooler in between does not report whether it has a session left.
  */
 function hasRoom(pool: pg.Pool): boolean {
   if (hasSharedSessions(pool)) return false;
@@ -52,8 +56,8 @@ function hasRoom(pool: pg.Pool): boolean {
 }
 
 /**
- * The snapshot of a transaction that finds jobs noted and the star empty, for a session beside it;
- * null if it is not so.
+ * The snapshot of a transaction that finds noted jobs and an empty star, for a parallel session;
+ * null if it does not.
  */
 async function snapshotOfEmpty(client: pg.PoolClient): Promise<string | null> {
   const {rows} = await client.query<{snapshot: string}>(
@@ -70,13 +74,13 @@ async function fillParts(pool: pg.Pool, snapshot: string): Promise<void> {
   });
 }
 
-/** When the oldest change was made that the star does not hold; null if it holds all. */
+/** The time of the oldest change that the star does not hold; null if it holds all. */
 export async function readWaitingSince(db: Queryable): Promise<string | null> {
   const {rows} = await db.query<{since: string | null}>('SELECT since FROM mart.freshness');
   return rows[0]?.since ?? null;
 }
 
-/** Whether changes wait for a refresh that no sweep under way will make at its end. */
+/** Whether changes wait for a refresh that no running sweep will make at its end. */
 export async function isStarStale(pool: pg.Pool): Promise<boolean> {
   const {rows} = await pool.query<{isStale: boolean}>(
     `SELECT EXISTS (SELECT FROM sync.stale_jobs WHERE noted_at < now() - $1 * interval '1 second')
@@ -87,10 +91,10 @@ export async function isStarStale(pool: pg.Pool): Promise<boolean> {
 }
 
 /**
- * What the data of the warehouse is like, in a text that is equal where no answer can have changed:
- * how many rows were ever written, as Postgres counts them for autovacuum, and up to ten seconds
- * late; and what is told of each account, with its date and the proof of its jobs. Where nothing is
- * counted, it is never equal.
+ * The state of the warehouse's data, as a text that stays equal as long as no answer can have
+ * changed. It contains the number of rows ever written, as Postgres counts them for autovacuum, up
+ * to ten seconds late. It also contains the row of each account, with its date and the proof of its
+ * jobs. If Postgres counts nothing, the text is never equal.
  */
 export async function readDataState(db: Queryable): Promise<string> {
   const {rows} = await db.query<{state: string}>(

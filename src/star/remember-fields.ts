@@ -1,14 +1,14 @@
-// Notes the fields that a sweep meets, and in which share of the rows each is filled.
+// Stores the fields that a sweep finds, and in which share of the rows each is filled.
 
 import pg from 'pg';
 
-/** A field as a sweep meets it, for the first time or with a type that is new to the sweep. */
+/** A field that a sweep finds for the first time, or with a type that is new to the sweep. */
 export interface SeenField {
-  /** The warehouse table whose records bear it. */
+  /** The warehouse table whose records contain it. */
   readonly table: string;
   /** With underscores. */
   readonly field: string;
-  /** The column that takes it; null if it is kept in `extra`, or dropped. */
+  /** The column that stores it; null if it is kept in `extra`, or dropped. */
   readonly column: string | null;
   /** As in sync.fields.types; null if it was nil and named no type. */
   readonly type: string | null;
@@ -24,14 +24,14 @@ interface FieldSweep {
 }
 
 /**
- * Notes fields that a sweep has met, in the caller's transaction and in one statement: unknown ones
- * are listed, known ones were seen just now, a type that is new is added. Events say what that
- * changes:
- * - `new`: unknown so far, of a table and a stream that were swept before: a first discovery is no
+ * Stores fields that a sweep has found, in the caller's transaction and in one statement. Unknown
+ * fields are listed, known ones are marked as seen just now, and new types are added. Events report
+ * the changes:
+ * - `new`: unknown so far, in a table and a stream that were swept before: a first discovery is no
  *   flood of news;
  * - `returned`: it had vanished;
  * - `retyped`: a type it never had. The documented dialect names no types, so a `text` among fields
- *   without any is not taken for one, and the first types of a table that had none are no news
+ *   without types does not count as a type. The first types of a table that had none are no news
  *   either; nor is the first type of a field that was always nil.
  */
 export async function rememberFields(
@@ -52,10 +52,10 @@ export async function rememberFields(
   ]);
 }
 
-/** A type that only an attribute can tell. */
+/** A type that only an attribute can give. */
 const isTold = (type: string) => `${type} <> ALL ('{text,nested,secret}')`;
 
-/** Everything is judged by what was held before: a statement does not see its own writes. */
+/** All conditions use the state before the statement: a statement does not see its own writes. */
 const rememberSql = `
   WITH seen AS (
     SELECT table_name, field, max(column_name) AS column_name, bool_or(is_typed) AS is_typed,
@@ -120,16 +120,15 @@ const rememberSql = `
    ORDER BY table_name, field, at`;
 
 /**
- * Draws the conclusions of a full sweep that has read its list to the end, in the transaction that
- * ends it.
+ * Evaluates a full sweep that has read its list to the end, in the transaction that ends it.
  *
- * Fields that no record bears any more have `vanished`, but only where every record was parsed: a
- * record skipped by its bytes still bears its fields unseen. A table without a record in the sweep
- * tells nothing of its fields. The time of the last sighting counts, not its sweep: a window may
- * run meanwhile.
+ * If every record was parsed, fields that no record contains any more are marked as `vanished`. A
+ * record that was skipped by its bytes still contains fields, which nothing has read. A table
+ * without a record in the sweep gives no information about its fields. The time of the last
+ * sighting counts, not its sweep, because a window may run meanwhile.
  *
- * The filled shares are counted anew, over the live rows, where rows were written.
- * @param ended.parsedAll - every record of the sweep was parsed, in whichever process
+ * If rows were written, the filled shares are counted again, over the live rows.
+ * @param ended.parsedAll - every record of the sweep was parsed, in any process
  * @param ended.wroteRows - a row of one of the stream's tables was written
  */
 export async function settleFields(
@@ -165,7 +164,7 @@ const vanishSql = `
 interface StoredField {
   readonly table: string;
   readonly field: string;
-  /** Null where it is kept in `extra`. */
+  /** Null if it is kept in `extra`. */
   readonly column: string | null;
   readonly isText: boolean;
 }
@@ -178,9 +177,9 @@ interface Share {
 }
 
 /**
- * Counts anew in which share of the live rows each field of a stream's tables is filled, in one
- * pass over each table. Null and an empty text are not. A share that stays as it was is not
- * written.
+ * Counts again in which share of the live rows each field of a stream's tables is filled, in one
+ * pass over each table. Null and an empty text do not count as filled. A share that did not change
+ * is not written.
  */
 async function countFilled(
   client: pg.ClientBase,
@@ -251,9 +250,8 @@ async function countTable(
 }
 
 /**
- * Looks every key up in every row: 1.1 s for 100,000 jobs with 48 keys, against 1.5 s for taking
- * the objects apart with jsonb_each. Keys are the service's words, so they are parameters, from $2
- * on.
+ * Looks up every key in every row: 1.1 s for 100,000 jobs with 48 keys, against 1.5 s for splitting
+ * the objects with jsonb_each. Keys are the service's words, so they are parameters, from $2 on.
  */
 function countSql(table: string, fields: readonly StoredField[]): string {
   let parameter = 1;

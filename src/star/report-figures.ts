@@ -1,4 +1,4 @@
-// The owner's figures, week by week, in words what of the last week is unlike the weeks before it,
+// The owner's figures week by week, a description of the figures that are unusual in the last week,
 // and how a number is written.
 
 import type pg from 'pg';
@@ -51,8 +51,8 @@ export async function readFigures(
 }
 
 /**
- * A figure of the last week, of the week before it, and of the same week a year ago; null where
- * there is none.
+ * A figure of the last week, of the week before it, and of the same week a year ago; null if there
+ * is none.
  */
 export function compare({
   weeks,
@@ -62,8 +62,8 @@ export function compare({
 }
 
 /**
- * How a figure changed since the week before, with an arrow: `▲ 12.5 %`; `▲` from 0, which has no
- * percent of anything; empty where there is nothing to compare with.
+ * How a figure changed since the week before, with an arrow: `▲ 12.5 %`. A change from 0 has no
+ * percentage, so it is the arrow alone. Empty if there is nothing to compare with.
  */
 export function describeChange(now: string | null, before: string | null): string {
   if (now === null || before === null) return '';
@@ -75,14 +75,14 @@ export function describeChange(now: string | null, before: string | null): strin
   return `${arrow} ${percent >= 999.5 ? 'over 999' : percent.toFixed(1)} %`;
 }
 
-/** Weeks that a week is compared with. */
+/** The number of weeks that a week is compared with. */
 const usualWeeks = 26;
-/** Standard deviations that a usual week is off the mean at most. */
+/** A usual week is at most this many standard deviations off the mean. */
 const usualDeviations = 2;
 
 /**
- * Between what a figure lay in the weeks before its last one; null if there are too few, or all
- * are equal.
+ * The usual range of a figure, from the weeks before its last one; null if there are too few, or
+ * all are equal.
  */
 function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {
   const past = weeks.slice(-1 - usualWeeks, -1).map(({value}) => Number(value));
@@ -93,7 +93,7 @@ function usualOf({weeks}: Figure): {readonly least: number; readonly most: numbe
   return variance === 0 ? null : {least: mean - around, most: mean + around};
 }
 
-/** In words, what moved by more than in a usual week; nothing where nothing did. */
+/** Describes the figures that moved by more than in a usual week; empty if none did. */
 export function describeMoves(figures: readonly Figure[]): readonly string[] {
   return figures.flatMap((figure) => {
     const usual = usualOf(figure);
@@ -109,10 +109,7 @@ export function describeMoves(figures: readonly Figure[]): readonly string[] {
   });
 }
 
-/**
- * 1234567.5 becomes 1,234,567.50: no digit is lost, and what has a fraction has two places at
- * least.
- */
+/** 1234567.5 becomes 1,234,567.50: no digit is lost, and a fraction has at least two places. */
 export function showNumber(number: string | null): string {
   if (number === null) return '';
   const [whole = '', fraction] = number.split('.');
@@ -120,7 +117,7 @@ export function showNumber(number: string | null): string {
   return fraction === undefined ? grouped : `${grouped}.${fraction.padEnd(2, '0')}`;
 }
 
-/** The same with two places at least, also of a whole amount: 0 becomes 0.00. */
+/** The same with at least two places, also for a whole amount: 0 becomes 0.00. */
 export function showMoney(amount: string | null): string {
   return amount === null || amount.includes('.') ? showNumber(amount) : `${showNumber(amount)}.00`;
 }

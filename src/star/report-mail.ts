@@ -1,6 +1,6 @@
-// The weekly report as text, for a terminal and for the part of a mail that every program shows;
-// and as a mail: HTML that programs of mail show, tables with their styles beside them, no picture,
-// nothing from elsewhere.
+// The weekly report as text, for a terminal and for the part of a mail that every mail program
+// shows; and as a mail in HTML. The HTML is limited to what mail programs show: tables with inline
+// styles, no picture, no external resources.
 
 import {formatTable} from '../core/table.ts';
 import {escapeXml} from '../core/text.ts';
@@ -15,8 +15,8 @@ import {
 } from './report.ts';
 
 /**
- * @param warning - stands on top, as on the page
- * @param width - of the terminal; null where there is none
+ * @param warning - shown on top, as on the page
+ * @param width - of the terminal; null if there is none
  */
 export function formatReport(made: Report, warning: string | null, width: number | null): string {
   const {account, from, to, moves, lists, unseen} = made;
@@ -48,7 +48,7 @@ function formatListAsText(list: ReportList, width: number | null): string {
   return `\n${title}\n${cells.length === 0 ? 'None.' : formatTable(columns, cells, layout)}`;
 }
 
-/** What a mail says. */
+/** The subject and the bodies of a mail. */
 interface ReportMailParts {
   readonly subject: string;
   readonly text: string;
@@ -61,13 +61,13 @@ const cellStyle = 'padding:4px 6px;border-bottom:1px solid #ddd;vertical-align:t
 const textStyle = `${cellStyle};text-align:left`;
 const numberStyle = `${cellStyle};text-align:right`;
 const headStyle = 'font-size:17px;margin:24px 0 8px';
-/** Further ones are folded. */
+/** Further sentences are folded. */
 const shownRestated = 5;
 
 /**
- * Draws the mail of a report.
- * @param consoleUrl - the address of the console that people use, to whose pages it leads; null: it
- *   leads nowhere
+ * Renders the mail of a report.
+ * @param consoleUrl - the address of the console that people use, to whose pages the mail links;
+ *   null: the mail has no links
  */
 export function renderReportMail(report: Report, consoleUrl: URL | null): ReportMailParts {
   const {account, from, to} = report;
@@ -99,7 +99,7 @@ ${renderParagraph(advice)}
   };
 }
 
-/** The address of a page of the console; null where there is none. */
+/** The address of a page of the console; null if there is none. */
 type LinkTo = (path: string) => string | null;
 
 const advice =
@@ -130,7 +130,7 @@ function renderSections(report: Report, linkTo: LinkTo): string[] {
   ];
 }
 
-/** What a figure is compared with stands in words: five columns have no room on a phone. */
+/** The comparisons of a figure are in words: five columns do not fit on a phone. */
 function renderFiguresOfMail(report: Report): string {
   const rows = tableOfFigures(report).rows.map(([label = '', now = '', ...beside]) => {
     const [change = '', before = '', yearAgo = ''] = beside;
@@ -143,7 +143,7 @@ function renderFiguresOfMail(report: Report): string {
   return renderMailTable(['', 'this week', 'beside the week before'], rows, {numbers: [1]});
 }
 
-/** A program of mail that does not fold shows all of them. */
+/** A mail program that does not fold shows all sentences. */
 function renderRestated(sentences: readonly string[]): string {
   const shown = renderSentences(
     sentences.slice(0, shownRestated),
@@ -155,7 +155,7 @@ function renderRestated(sentences: readonly string[]): string {
   return `${shown}<details>${folded}</details>`;
 }
 
-/** Its title leads to the answer, and the first cell of a row to its record. */
+/** The title of the list links to the answer, and the first cell of a row to its record. */
 function renderList(list: ReportList, linkTo: LinkTo): string {
   const {title, columns, amounts, word, stream, keys} = list;
   const cells = cellsOf(list);
@@ -189,8 +189,8 @@ function renderSentences(sentences: readonly string[], none: string): string {
 }
 
 /**
- * @param numbers - columns that are set to the right
- * @param links - where the first cell of each row leads
+ * @param numbers - columns that are aligned to the right
+ * @param links - the target of the first cell of each row
  */
 function renderMailTable(
   columns: readonly string[],
@@ -203,7 +203,7 @@ function renderMailTable(
   const cells = (tag: 'th' | 'td', row: readonly string[], link: string | null = null) =>
     row
       .map((cell, at) => {
-        // A head that says nothing is none.
+        // A head without text is a plain cell.
         if (tag === 'th' && cell === '') return '<td></td>';
         const style = numbers.includes(at) ? numberStyle : textStyle;
         return `<${tag} style="${style}">${renderLink(cell, at === 0 ? link : null)}</${tag}>`;

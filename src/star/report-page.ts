@@ -1,4 +1,4 @@
-// The weekly report as one file of HTML: no script, nothing from elsewhere.
+// The weekly report as one file of HTML: no script, no external resources.
 
 import {escapeXml} from '../core/text.ts';
 import {type Chart, chartStyle, renderChart} from './chart.ts';
@@ -34,8 +34,8 @@ const style = `
   @media print { details { display: none; } body { margin: 0; max-width: none; } }`;
 
 /**
- * @param warning - stands on top, where the data is too old for a report and somebody asked for it
- * all the same
+ * @param warning - shown on top, if the data is too old for a report and a person requested it
+ *   anyway
  */
 export function renderPage(report: Report, warning: string | null): string {
   const {account, from, to, moves, pictures, lists, unseen} = report;
@@ -68,7 +68,7 @@ function renderFigures(report: Report): string {
   return renderTable(columns, rows);
 }
 
-/** A picture, the sentence that says what it shows, and its table. */
+/** A chart, the sentence that describes it, and its table. */
 function renderPicture(chart: Chart): string {
   const {title, sentence, names, series} = chart;
   const rows = names.map((name, at) => [
@@ -106,7 +106,7 @@ function renderTable(columns: readonly string[], rows: readonly (readonly string
   const body = rows.map((row) => `<tr>${cells(row)}</tr>`).join('');
   const titles = columns
     .map((title, at) =>
-      // A head that says nothing is none.
+      // A head without text is a plain cell.
       title === '' ? '<td></td>' : `<th${side(at)}>${escapeXml(title)}</th>`,
     )
     .join('');

@@ -1,6 +1,6 @@
 // The weekly report of an owner, as data, and the sentences that its page and its text share. Each
-// report that is delivered keeps its figures in mart.reported; the next one that goes the same way
-// says what of them is restated, with the jobs behind it. To look at a report keeps nothing.
+// delivered report stores its figures in mart.reported. The next report to the same receivers lists
+// the restated figures, with the jobs behind them. Viewing a report stores nothing.
 
 import type pg from 'pg';
 import {formatDuration, showSecond} from '../core/format.ts';
@@ -25,9 +25,9 @@ export interface ReportList {
   /** Which of them are amounts, by their places. */
   readonly amounts: readonly number[];
   readonly rows: readonly (readonly (string | null)[])[];
-  /** The question that tells all of it. */
+  /** The question that gives the whole list. */
   readonly word: string;
-  /** What the first cell of a row names; null if it names no record. */
+  /** The kind of record that the first cell of a row names; null if it names none. */
   readonly stream: 'customers' | 'jobs' | null;
   /** The `row_id` of that record, for each row; null for a total. */
   readonly keys: readonly (string | null)[];
@@ -45,12 +45,12 @@ export interface Report {
   readonly ageMs: number | null;
   readonly knownSince: string | null;
   readonly figures: readonly (Figure & ReturnType<typeof compare>)[];
-  /** What is unlike the weeks before, in words. */
+  /** The changes that are unusual beside the weeks before, in words. */
   readonly moves: readonly string[];
   readonly pictures: readonly Chart[];
   readonly lists: readonly ReportList[];
   readonly restated: readonly Restated[];
-  /** What the service does not tell, in words. */
+  /** The facts that the service does not send, in words. */
   readonly unseen: readonly string[];
   readonly findings: readonly {
     readonly name: string;
@@ -79,7 +79,7 @@ const unseenWithoutHours =
 const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
   /** The last column is the key of the record. */
   readonly text: string;
-  /** Gives the last row: what the rows are together with those that are not shown. */
+  /** Gives the last row: the total of all rows, also of those that are not shown. */
   readonly total?: string;
 })[] = [
   {
@@ -112,8 +112,8 @@ const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
 ];
 
 /**
- * @param given.list - the list of addresses whose earlier reports it is compared with; left out:
- *   those that went into files
+ * @param given.list - the list of addresses with whose earlier reports it is compared; left out:
+ *   the reports that were written to files
  * @param given.week - the Monday of its week; left out: of the last whole week
  * @returns the report of a week of an account, by what is known now
  */
@@ -139,7 +139,7 @@ export async function readReport(
   };
 }
 
-/** In place of a list of addresses. */
+/** The value in place of a list of addresses. */
 const toFiles = '';
 
 async function readHead(
@@ -239,7 +239,7 @@ const meanOf = 4;
 const ages = ['up to 7 days', '8 to 30', '31 to 60', 'more than 60'];
 const owedAges = ['up to 30 days', '31 to 60', '61 to 90', 'more than 90'];
 
-/** @returns the charts for which there is anything to draw */
+/** @returns the charts that have any data */
 async function readPictures(
   client: pg.ClientBase,
   {accountKey, currency}: {readonly accountKey: string; readonly currency: string | null},
@@ -353,7 +353,7 @@ async function readUtilisation(client: pg.ClientBase, accountKey: string): Promi
 interface Restated {
   readonly metric: ReportMetric;
   readonly week: string;
-  /** As it was told last. */
+  /** As it was last reported. */
   readonly reported: string;
   readonly knownAsOf: string;
   readonly now: string;
@@ -363,12 +363,12 @@ interface Restated {
 
 interface RestatedJob {
   readonly jobNumber: string;
-  /** What it counted with then and now; null if it did not count. */
+  /** The amount that it contributed then and now; null if it did not count. */
   readonly reported: string | null;
   readonly now: string | null;
 }
 
-/** What a job counts with in a figure, and in the week of which of its dates. */
+/** The amount that a job contributes to a figure, and the date that determines its week. */
 const sums: Readonly<
   Partial<Record<ReportMetric, {readonly amount: string; readonly date: string}>>
 > = {
@@ -377,7 +377,10 @@ const sums: Readonly<
   booked: {amount: 'booked_amount', date: 'booked_date'},
 };
 
-/** @returns what earlier reports told otherwise than it is known now, the latest week first */
+/**
+ * @returns the figures that earlier reports gave otherwise than they are known now, the latest week
+ *   first
+ */
 async function readRestated(
   client: pg.ClientBase,
   {accountKey, list}: {readonly accountKey: string; readonly list: string},
@@ -424,9 +427,9 @@ async function readJobs(
 }
 
 /**
- * Keeps every figure of a report that is delivered. An edit under way at that moment counts as of
- * when it began.
- * @param more.list - the list of addresses that gets it; left out: it went into a file
+ * Stores every figure of a delivered report. An edit that is in progress at that moment counts as
+ * of when it began.
+ * @param more.list - the list of addresses that gets the report; left out: it was written to a file
  */
 export async function saveReported(
   client: pg.ClientBase,
@@ -473,7 +476,7 @@ export function describeReportFreshness({
   return `Proven complete as of ${showSecond(freshAsOf)}, ${age} before this report.`;
 }
 
-/** What earlier reports told otherwise, with the jobs behind it. */
+/** The figures that earlier reports gave otherwise, with the jobs behind them. */
 export function describeRestated(report: Pick<Report, 'restated' | 'figures'>): readonly string[] {
   return report.restated.map((one) => {
     const label = report.figures.find(({metric}) => metric === one.metric)?.label ?? one.metric;

@@ -18,7 +18,7 @@ const revenueBetween = (first: string, last: string) =>
   `coalesce(sum(job.completed_amount)
      FILTER (WHERE job.completed_date BETWEEN ${first} AND ${last}), 0)`;
 
-/** The Mondays of the weeks of each account that lie in the period as a whole. */
+/** The Mondays of the weeks of each account that are whole in the period. */
 const weeksOfPeriod = `(
         SELECT account.account_key, day.date AS week
           FROM ${accountsSource}
@@ -26,8 +26,8 @@ const weeksOfPeriod = `(
            AND day.date BETWEEN {first} AND {last} - 6)`;
 
 /**
- * By how much what is owed for more than 60 days rose and fell, each by the week; what came before
- * the first week stands in it.
+ * The amounts by which the sum owed for more than 60 days rose and fell, by week. Amounts from
+ * before the first week are in the first week.
  */
 const owedSteps = `(
         SELECT job.account_key,
@@ -53,7 +53,10 @@ const ticketSums = {
   totals: ['jobs', 'revenue', 'new_customers'],
 };
 
-/** Completed jobs and their subtotals by some columns; without their names, those that group. */
+/**
+ * Completed jobs and their subtotals, grouped by some columns. The GROUP BY has them without their
+ * aliases.
+ */
 function ticketsBy({columns, from}: {readonly columns: string; readonly from: string}): string {
   return `FROM (
       SELECT tickets.*,

@@ -1,4 +1,5 @@
-// All that the star consists of, and which of its columns are keys of another member's rows.
+// All members and questions of the star, and which of its columns are keys of another member's
+// rows.
 
 import {backlogDay, employeeDay, openJobDay, repeatVisit} from './day-facts.ts';
 import {
@@ -21,7 +22,7 @@ import {planning} from './planning-questions.ts';
 import {revenue} from './revenue-questions.ts';
 import {backlog} from './work-questions.ts';
 
-/** Every member, each after those that it stands on. */
+/** Every member, each after those that it depends on. */
 export const members: readonly Member[] = [
   account,
   ...[customer, customerVersion, employee, employeeVersion, jobType, jobStatus, taxEntity, item],
@@ -33,7 +34,7 @@ export const members: readonly Member[] = [
 /** A table that an export may hold. */
 export interface ExportedTable {
   readonly name: string;
-  /** The columns that tell one row from another. */
+  /** The columns that identify a row. */
   readonly key: readonly string[];
 }
 
@@ -66,11 +67,11 @@ interface Relation {
   readonly target: string;
   /** The key of the target. */
   readonly key: string;
-  /** Whether -1 stands for no row, and is none of the target. */
+  /** Whether -1 means no row, and is not a key of the target. */
   readonly mayBeNone: boolean;
 }
 
-/** The dimensions, and the fact that others point at, by the name of their key. */
+/** The dimensions, and the fact that others refer to, by the name of their key. */
 const targets = new Map(
   members
     .filter(({name}) => /^dim_(?!.*_version$)|^fct_job$/.test(name))
@@ -83,7 +84,7 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * The relations of a member. Facts of versions tell of jobs that are gone, which have no row in
+ * The relations of a member. Facts made from versions include deleted jobs, which have no row in
  * `fct_job`.
  */
 export function relationsOf({

@@ -1,6 +1,6 @@
-// The tables of the star that are no view of something else: the calendar, and what people are
-// asked once because the service does not know it (every figure works without). Then those of
-// `sync`: fields that were seen, jobs that the star is to look at again, reports that were made.
+// The tables of the star that are not views: the calendar, and the settings that people enter once
+// because the service does not know them (every figure works without). Then the tables of `sync`:
+// fields that were seen, jobs that the star is to read again, reports that were made.
 
 import {type SQL, sql} from 'drizzle-orm';
 import {

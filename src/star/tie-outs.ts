@@ -1,5 +1,5 @@
-// What is checked of the star: claims that must hold, and findings about the business; the check of
-// one state of the warehouse, and how a reader gets one in which the star has all.
+// The checks of the star: claims that must hold, and findings about the business; the check of one
+// state of the warehouse, and how a reader gets a state in which the star has all changes.
 
 import type pg from 'pg';
 import {rowKeyOf} from './member.ts';
@@ -26,8 +26,8 @@ function sameSums(warehouse: string, sums: string, fact: string, factSums: strin
 }
 
 /**
- * Both queries give the same rows, as often; each is run once. Rows are compared as they are: as
- * JSON it takes three to four times as long.
+ * Both queries give the same rows, equally often; each is run once. Rows are compared as they are,
+ * because a comparison as JSON takes three to four times as long.
  */
 function sameRows(one: string, other: string): string {
   return `SELECT to_jsonb(told) AS told
@@ -342,17 +342,17 @@ export interface Tie {
   readonly broken: number;
 }
 
-/** A star that is behind is refreshed so often before it is checked as it is. */
+/** A star that is behind is refreshed at most this often before it is checked as it is. */
 const mostRefreshes = 3;
 
 /**
- * Begins to read at a moment at which the star has all that the warehouse has, where there is one.
- * @returns how many changes it lacks
+ * Begins to read at a moment at which the star has all changes of the warehouse, if there is one.
+ * @returns how many changes the star lacks
  */
 export async function beginUpToDate(pool: pg.Pool, client: pg.ClientBase): Promise<number> {
   let mayRefresh = true;
   for (let refreshes = 0; ; refreshes++) {
-    // One moment for all: a sweep that ends between two claims breaks none.
+    // All claims read one snapshot: a sweep that ends between two claims breaks none.
     await client.query(
       'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL jit = off; ' +
         'SET LOCAL statement_timeout = 0',
@@ -367,7 +367,7 @@ export async function beginUpToDate(pool: pg.Pool, client: pg.ClientBase): Promi
   }
 }
 
-/** @returns false where the login may only read */
+/** @returns false if the login may only read */
 async function refreshIfAllowed(pool: pg.Pool): Promise<boolean> {
   try {
     await refreshStar(pool);

@@ -31,9 +31,9 @@ const ages = {
 const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
 
 /**
- * The plans: jobs with an interval, of those that were repeated from one another the latest. Two
- * ways in which a repeated job may name another, the first one or the one before, give the same.
- * How often a year is known of words that can mean one thing alone.
+ * The plans: jobs with an interval; of jobs that were repeated from one another, the latest. A
+ * repeated job may name the first job or the one before it: both give the same plan. The visits per
+ * year are known only for words that have one meaning.
  */
 const plans = `(
         WITH repeated AS (

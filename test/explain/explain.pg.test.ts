@@ -17,7 +17,7 @@ beforeAll(async () => {
   database = await createDatabase(inject('warehouseTemplate'));
   // Edits here repair rows of this warehouse only: changes on their way have their own tests.
   pool = openPool(asRepair(database.url), {max: 2, applicationName: 'erp'});
-  await tellStory();
+  await writeHistory();
 });
 afterAll(async () => {
   await pool?.end();
@@ -63,7 +63,7 @@ async function sweep(step: string, statement: string, values: unknown[]): Promis
   client.release();
 }
 
-async function tellStory(): Promise<void> {
+async function writeHistory(): Promise<void> {
   const account = await pool.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone)
       VALUES ('acme', 'https://example.com/acme', 'UTC') RETURNING account_id`,

@@ -3,7 +3,7 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
-import {drawLicences} from './draw-licences.ts';
+import {formatLicences} from './format-licences.ts';
 import {listShippedPackages} from './shipped-packages.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -22,7 +22,7 @@ const permissive = [
 const shipped = await listShippedPackages();
 
 test('licences/README.md lists what is shipped; otherwise: npm run licences', () => {
-  expect(read('licences/README.md')).toBe(drawLicences(shipped));
+  expect(read('licences/README.md')).toBe(formatLicences(shipped));
 });
 
 test('each licence is one of the written list', () => {

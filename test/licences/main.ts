@@ -2,8 +2,8 @@
 
 import {writeFileSync} from 'node:fs';
 import {join} from 'node:path';
-import {drawLicences} from './draw-licences.ts';
+import {formatLicences} from './format-licences.ts';
 import {listShippedPackages} from './shipped-packages.ts';
 
 const path = join(import.meta.dirname, '..', '..', 'licences', 'README.md');
-writeFileSync(path, drawLicences(await listShippedPackages()));
+writeFileSync(path, formatLicences(await listShippedPackages()));

@@ -54,7 +54,7 @@ the database, so \`\\d+ warehouse.jobs\` in psql prints them, too.
 `;
 
 /** Reads the catalogue of a warehouse, and draws the page. */
-export async function drawDictionary(client: pg.Client): Promise<string> {
+export async function formatDictionary(client: pg.Client): Promise<string> {
   const {rows} = await client.query<CatalogueTable>(catalogue);
   const find = (schema: string, name: string) => {
     const table = rows.find((each) => each.schema === schema && each.name === name);
@@ -72,14 +72,14 @@ export async function drawDictionary(client: pg.Client): Promise<string> {
     opening,
     '## Diagram of the warehouse\n',
     'Keys and references. `created_by` and `updated_by` refer to `employees`, and are left out.\n',
-    drawDiagram(),
+    formatDiagram(),
     '## Schema warehouse\n',
     'Each table has the columns below, and those of the service.\n',
     '### Columns of every table\n',
-    drawColumns(pickOwn(find('warehouse', 'jobs')), ['row_id']),
+    formatColumns(pickOwn(find('warehouse', 'jobs')), ['row_id']),
     ...warehouse.map((table) => formatTable(dropOwn(table))),
     '## Schema mart\n',
-    drawLive(live, warehouse),
+    formatLive(live, warehouse),
     ...[...star, ...others, ...answers].map(formatTable),
   ].join('\n');
 }
@@ -110,11 +110,11 @@ function formatTable(table: CatalogueTable): string {
     ? `Primary key: \`row_id\`. Unique: ${unique.join(', ')}.`
     : `Key: ${unique.join(', ')}.`;
   const note = key.length === 0 ? '' : ` ${text}`;
-  return `### ${name}\n\n${comment}${note}\n\n${drawColumns(columns, key, name)}`;
+  return `### ${name}\n\n${comment}${note}\n\n${formatColumns(columns, key, name)}`;
 }
 
 /** @param own - the table itself, to which only a warehouse's rows refer */
-function drawColumns(
+function formatColumns(
   columns: readonly CatalogueColumn[],
   key: readonly string[],
   own = '',
@@ -161,7 +161,7 @@ function alignTable(rows: readonly (readonly string[])[]): string {
 }
 
 /** The views of mart that show the live records of a table. */
-function drawLive(views: readonly CatalogueTable[], tables: readonly CatalogueTable[]): string {
+function formatLive(views: readonly CatalogueTable[], tables: readonly CatalogueTable[]): string {
   const taken = views.map((view) => {
     const table = tables.find(({name}) => name === view.name);
     const meanings = new Map(table?.columns.map(({name, comment}) => [name, comment]));
@@ -182,7 +182,7 @@ A view shows records that exist at the service. The other tables and views follo
 }
 
 /** The tables of the warehouse with their keys and references, for mermaid. */
-function drawDiagram(): string {
+function formatDiagram(): string {
   const entities = allTables.map(({name, key, columns}) => {
     const shown = columns.flatMap((column) => {
       const isKey = key.includes(column.name);

@@ -3,12 +3,12 @@
 import {expect, inject, test} from 'vitest';
 import {createDatabase} from '../support/postgres.ts';
 import {withClient} from '../support/with-client.ts';
-import {drawDictionary} from './dictionary-page.ts';
+import {formatDictionary} from './dictionary-page.ts';
 
 test('docs/data-dictionary.md is what the database says', async () => {
   const database = await createDatabase(inject('warehouseTemplate'));
   try {
-    const page = await withClient(database.url, drawDictionary);
+    const page = await withClient(database.url, formatDictionary);
     await expect(page).toMatchFileSnapshot('../../docs/data-dictionary.md');
   } finally {
     await database.drop();

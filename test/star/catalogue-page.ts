@@ -101,9 +101,9 @@ export function formatPage(): string {
     opening,
     jobStates,
     '## Questions\n',
-    ...questions.map(drawQuestion),
+    ...questions.map(formatQuestion),
     '## The star\n',
-    ...members.map(drawMember),
+    ...members.map(formatMember),
     '## Tie-outs\n',
     'Each tie-out is a query that returns no row, over all accounts. ' +
       '`fieldmirror check` runs all of them.\n',
@@ -116,7 +116,7 @@ export function formatPage(): string {
 }
 
 /** The question as usual, and by each of its other groupings. */
-function drawQuestion(question: Question): string {
+function formatQuestion(question: Question): string {
   const words = Object.keys(question.by ?? {});
   return [formatOne(question), ...words.map((by) => formatOne(groupQuestion(question, by)))].join(
     '\n',
@@ -145,15 +145,15 @@ function formatOne({
   return [
     `### ${question}\n`,
     `${call}. ${definition} ${caveats}${days}${needed}${tied}\n`,
-    drawColumns(columns.filter(([column]) => column !== 'account_key')),
+    formatColumns(columns.filter(([column]) => column !== 'account_key')),
   ].join('\n');
 }
 
-function drawMember({name, comment, columns}: Member): string {
-  return [`### ${name}\n`, `${comment}\n`, drawColumns(columns)].join('\n');
+function formatMember({name, comment, columns}: Member): string {
+  return [`### ${name}\n`, `${comment}\n`, formatColumns(columns)].join('\n');
 }
 
-function drawColumns(columns: Member['columns']): string {
+function formatColumns(columns: Member['columns']): string {
   return formatTable([
     ['column', ''],
     ...columns.map(([name, , comment]) => [`\`${name}\``, comment]),

@@ -1,12 +1,12 @@
--- Authors are bound to accounts. Row-level security lets an author see and write the rows of those
--- accounts alone. The owner is not bound by it; readers and workers have policies of their own.
+-- Authors are bound to accounts. Row-level security lets an author see and write only the rows of
+-- those accounts. It does not bind the owner; readers and workers have separate policies.
 
 -- The accounts that a role may write. A role that may write as a worker has all of them. Any other
--- role has those granted to it, or to a role that it is a member of. A role to which nothing was
--- granted has the only account there is.
--- The accounts of a role are told to that role, to its members and to those who may write as a
--- worker. A function that somebody made as SECURITY DEFINER writes as its owner: whoever calls it
--- must be a member of that role.
+-- role has those granted to it, or to a role that it is a member of. A role without any grant has
+-- the only account, if there is exactly one.
+-- The accounts of a role are shown to that role, to its members and to those who may write as a
+-- worker. A function made as SECURITY DEFINER writes as its owner, so its caller must be a member
+-- of that role.
 CREATE OR REPLACE FUNCTION sync.accounts_of(author name DEFAULT current_user) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -48,8 +48,8 @@ CREATE OR REPLACE FUNCTION sync.caller() RETURNS name
 $$;
 COMMENT ON FUNCTION sync.caller IS 'The role that calls a function which runs as its owner.';
 
--- The person who decides, for the record. A worker decides for somebody who is signed in to the
--- console, and says who that is; any other role decides in its own name, whatever it sets.
+-- The person who decides, for the record. A worker decides for a person who is signed in to the
+-- console, and sets that person's name. Any other role decides in its own name, whatever it sets.
 CREATE OR REPLACE FUNCTION sync.decider() RETURNS text
   LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN has_function_privilege(sync.caller(), 'sync.write_as_worker()', 'EXECUTE')
@@ -59,9 +59,9 @@ $$;
 COMMENT ON FUNCTION sync.decider IS
   'Who decides: the role of the session, or the person of the console for whom a worker decides.';
 
--- What the connection calls itself, for the record. Of a worker `http: NAME` and `console: NAME`
--- say for whom it writes: a key, a person. Any other role may call itself so as well; its words are
--- then kept in quotes, and are nobody's name.
+-- The application name of the connection, for the record. A worker sets `http: NAME` or `console:
+-- NAME` to name the key or the person for whom it writes. If any other role sets such a name, the
+-- name is put in quotes and does not count as that key or person.
 CREATE OR REPLACE FUNCTION sync.application() RETURNS text
   LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN name ~* '^[^a-z0-9]*(http|console)[^a-z0-9]*:'
@@ -73,7 +73,7 @@ COMMENT ON FUNCTION sync.application
   IS 'What the connection calls itself; where it takes a name that only a worker may give, in '
   'quotes.';
 
--- An earlier form held no deletes.
+-- An earlier form could not hold deletes.
 DROP FUNCTION IF EXISTS sync.grant_account(name, text, text);
 
 -- @param system - the outside system for which the role writes the account; null: as it was granted

@@ -45,15 +45,15 @@ $$;
 COMMENT ON FUNCTION sync.assistant_names
   IS 'Whether the views of masked show the names of people in this transaction.';
 
--- It is owned by the role and runs as it. Inside, Postgres lets a statement change neither its role
--- nor its session, whatever it asks for; and because the function is STABLE, it refuses every
+-- The function is owned by the role and runs as it. Inside, Postgres lets a statement change
+-- neither its role nor its session. Because the function is STABLE, Postgres refuses every
 -- statement that writes.
 CREATE OR REPLACE FUNCTION sync.read_as_assistant(statement text, row_limit integer,
   byte_limit integer) RETURNS SETOF json
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = masked, mart, pg_catalog, pg_temp
   SET cursor_tuple_fraction = 1 AS $$
 DECLARE
-  -- Row by row: a loop would hold fifty at once.
+  -- Rows are fetched one by one: a loop would hold fifty at once.
   asked refcursor;
   answered record;
   told json;
@@ -91,7 +91,7 @@ COMMENT ON FUNCTION sync.read_as_assistant
   'more than the limits.';
 REVOKE ALL ON FUNCTION sync.read_as_assistant FROM PUBLIC;
 
--- An earlier version read the names of people as another role, of every account.
+-- An earlier version read the names of people of every account, as another role.
 DROP FUNCTION IF EXISTS sync.read_as_reader(text, integer, integer);
 
 CREATE OR REPLACE FUNCTION sync.grant_assistant() RETURNS void
@@ -99,7 +99,7 @@ CREATE OR REPLACE FUNCTION sync.grant_assistant() RETURNS void
 BEGIN
   GRANT USAGE ON SCHEMA masked, mart TO fieldmirror_assistant;
   GRANT SELECT ON ALL TABLES IN SCHEMA masked TO fieldmirror_assistant;
-  -- These are the same for every account, and name nobody.
+  -- These are the same for every account, and hold no name of a person.
   GRANT SELECT ON mart.dim_date, mart.dim_job_state TO fieldmirror_assistant;
   -- The views call them as the role that reads.
   GRANT EXECUTE ON FUNCTION sync.assistant_account(),
@@ -111,8 +111,8 @@ COMMENT ON FUNCTION sync.grant_assistant
   IS 'What fieldmirror_assistant may do: read the star of the account that its transaction is '
   'bound to.';
 
--- The function above is given to the role that it runs as. That takes a superuser, or a member of
--- the role.
+-- The function above is given to the role that it runs as. This requires a superuser, or a member
+-- of the role.
 DROP FUNCTION IF EXISTS sync.hand_over(text);
 CREATE OR REPLACE FUNCTION sync.hand_over_assistant() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -120,7 +120,7 @@ BEGIN
   IF NOT pg_has_role('fieldmirror_assistant', 'USAGE') THEN
     EXECUTE format('GRANT fieldmirror_assistant TO %I', current_user);
   END IF;
-  -- To own a function takes the right to make one in its schema.
+  -- To own a function, a role needs the right to make one in its schema.
   GRANT CREATE ON SCHEMA sync TO fieldmirror_assistant;
   ALTER FUNCTION sync.read_as_assistant OWNER TO fieldmirror_assistant;
   REVOKE CREATE ON SCHEMA sync FROM fieldmirror_assistant;

@@ -1,6 +1,6 @@
--- A copy must never write to a real business, so that the claims of sweeps and changes ask this
--- function. It knows a database that was restored, cloned or upgraded; a copied data directory is
--- recognised by the workers, who know how they reach it.
+-- A copy must never write to a real business, so the claims of sweeps and changes call this
+-- function. It recognises a database that was restored, cloned or upgraded. A copied data directory
+-- is recognised by the workers, who know how they reach it.
 CREATE OR REPLACE FUNCTION sync.is_copy() RETURNS boolean
   LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT EXISTS (

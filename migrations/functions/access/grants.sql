@@ -1,13 +1,12 @@
--- Gives the four roles their rights and nothing beside them: rights given before are revoked first.
--- The migrator calls it after every migration; an operator calls it again where a role was made
--- later.
+-- Gives the four roles exactly their rights: rights given before are revoked first. The migrator
+-- calls the function after every migration. If a role was made later, an operator calls it again.
 CREATE OR REPLACE FUNCTION sync.grant_roles() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   role_name text;
   held record;
   schemas text[] := ARRAY['warehouse', 'history', 'mart', 'masked', 'sync'];
-  -- An extension's functions are left out: the extension may be somebody else's.
+  -- An extension's functions are left out: the extension may belong to another program.
   functions oid[] := (
     SELECT array_agg(oid) FROM pg_proc
      WHERE (pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
@@ -28,8 +27,8 @@ BEGIN
   -- Policies and defaults call these functions, for every role.
   GRANT EXECUTE ON FUNCTION sync.accounts_of(name), sync.only_account(),
     sync.systems_of(name) TO PUBLIC;
-  -- A view runs its functions as the role that reads the view: every role that was granted a view
-  -- of mart needs these. The functions look at nothing but the text they are given.
+  -- A view runs its functions as the role that reads the view, so every role that was granted a
+  -- view of mart needs these. The functions read nothing but the text they are given.
   GRANT EXECUTE ON FUNCTION sync.read_integer(text), sync.read_decimal(text), sync.read_float(text),
     sync.read_boolean(text), sync.read_instant(text),
     mart.job_state(text, timestamptz, timestamptz, timestamptz, timestamptz, timestamptz,
@@ -37,8 +36,8 @@ BEGIN
   FOREACH role_name IN ARRAY ARRAY['fieldmirror_reader', 'fieldmirror_author', 'fieldmirror_worker',
     'fieldmirror_assistant'] LOOP
     CONTINUE WHEN to_regrole(role_name) IS NULL;
-    -- Postgres knows where a role holds a right. To revoke at each column of each table costs more
-    -- than all else here.
+    -- The catalogue shows on which objects a role holds a right. To revoke at each column of each
+    -- table would cost more than all else here.
     FOR held IN
       SELECT replace(place.type, 'view', 'table') AS kind,
         string_agg(DISTINCT place.identity, ', ') AS places
@@ -81,10 +80,11 @@ $$;
 COMMENT ON FUNCTION sync.grant_reader
   IS 'What fieldmirror_reader may do: read the warehouse, its history and mart, of every account.';
 
--- An author may name every column in a statement, as an ORM does: the triggers of
+-- An author may name every column in a statement, as an ORM does. The triggers of
 -- migrations/functions/capture refuse a value that the author may not give, by the name of its
--- column. row_id alone is withheld from INSERT, for no trigger could tell a number that was given
--- from one that was counted. The tables come from sync.captured_tables, so that a new one follows.
+-- column. Only row_id is withheld from INSERT, because no trigger could distinguish a given number
+-- from a counted one. The tables come from sync.captured_tables, so a new table needs no change
+-- here.
 CREATE OR REPLACE FUNCTION sync.grant_author() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -125,14 +125,14 @@ COMMENT ON FUNCTION sync.grant_author
   IS 'What fieldmirror_author may do: write what the service takes, and decide about changes, of '
   'the accounts that it is bound to.';
 
--- The rights that sweeps, pushes, the HTTP API and the console need. Triggers alone write history,
--- as the owner; nothing changes or deletes it.
+-- The rights that sweeps, pushes, the HTTP API and the console need. Only triggers write history,
+-- as the owner; no role may change or delete it.
 CREATE OR REPLACE FUNCTION sync.grant_worker() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   name text;
 BEGIN
-  -- Of masked the names alone: statements of an assistant are read before they run.
+  -- In masked only the names are readable: statements of an assistant are parsed before they run.
   GRANT USAGE ON SCHEMA warehouse, history, mart, masked, sync TO fieldmirror_worker;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_worker;
   GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA warehouse TO fieldmirror_worker;
@@ -164,7 +164,7 @@ BEGIN
       sync.feed_state, sync.feed_starts, sync.forgotten, sync.links TO fieldmirror_worker;
   -- A schedule may be removed.
   GRANT DELETE ON sync.schedules TO fieldmirror_worker;
-  -- To lock the notes of the star for a refresh takes the right to delete them.
+  -- To lock the notes of the star for a refresh, a worker needs the right to delete them.
   GRANT SELECT, DELETE ON sync.stale_jobs TO fieldmirror_worker;
   -- A worker checks that each sequence is ahead of its table.
   GRANT SELECT ON ALL SEQUENCES IN SCHEMA warehouse, sync TO fieldmirror_worker;
@@ -194,7 +194,7 @@ $$;
 COMMENT ON FUNCTION sync.grant_worker
   IS 'What fieldmirror_worker may do: all that sweeps, pushes, the HTTP API and the console need.';
 
--- The queue's own schema, where the queue is in this database.
+-- The queue's separate schema, if the queue is in this database.
 CREATE OR REPLACE FUNCTION sync.grant_queue() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,6 +1,6 @@
--- Postgres gives every login of a database temporary tables and large objects, with which any of
--- them can fill the disk. Nothing of ours needs these rights of PUBLIC. The owner of the database
--- revokes the first, a superuser the second; `doctor` names what is left.
+-- By default, Postgres lets every login of a database use temporary tables and large objects. Any
+-- login can fill the disk with these. Fieldmirror does not need these rights of PUBLIC. The owner
+-- of the database revokes the first, a superuser the second; `doctor` names those that are left.
 CREATE OR REPLACE FUNCTION sync.bar_public() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -26,7 +26,7 @@ BEGIN
       EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', place.datname);
     END IF;
   END IF;
-  -- Where there are large objects, somebody else uses them.
+  -- If there are large objects, another program uses them.
   IF NOT EXISTS (SELECT FROM pg_largeobject_metadata) THEN
     FOR name IN
       SELECT oid::regprocedure::text FROM pg_proc

@@ -45,7 +45,8 @@ $$;
 COMMENT ON FUNCTION sync.capture_assign
   IS 'Trigger: makes a change of the job of a new row of job_employees.';
 
--- An assignment that was taken off stays as a tombstone until the service has been told.
+-- An assignment that was removed stays as a tombstone until the removal has been sent to the
+-- service.
 CREATE OR REPLACE FUNCTION sync.bury_assignment(link warehouse.job_employees) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -61,8 +62,8 @@ $$;
 COMMENT ON FUNCTION sync.bury_assignment
   IS 'Brings back an assignment that was taken off, as a tombstone.';
 
--- The deleted row comes back as a tombstone, as with any DELETE. An assignment that was wanted here
--- alone goes for good, and so does an assignment of a job that is gone.
+-- The deleted row comes back as a tombstone, as with any DELETE. An assignment that only existed
+-- here is removed for good, and so is an assignment of a job that is deleted.
 CREATE OR REPLACE FUNCTION sync.capture_unassign() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -80,8 +81,8 @@ BEGIN
     PERFORM sync.bury_assignment(OLD);
   END IF;
   PERFORM sync.record_assignment(job, OLD.row_id, NULL, OLD.employee_id);
-  -- A change on its way assigns the employee all the same. Without a tombstone the end of that
-  -- change would bring a new row, which lives.
+  -- A change on its way still assigns the employee. Without a tombstone, the end of that change
+  -- would insert a new live row.
   IF NOT is_known AND EXISTS (
        SELECT FROM sync.changes WHERE table_name = 'jobs' AND row_id = job.row_id AND is_open
           AND fields->'employee_ids' ? OLD.employee_id::text) THEN

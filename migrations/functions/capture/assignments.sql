@@ -10,7 +10,7 @@ $$;
 COMMENT ON FUNCTION sync.assigned IS
   'The employees that the rows of job_employees assign to a job.';
 
--- The job of an assignment, locked; all nulls where there is none.
+-- The job of an assignment, locked; all nulls if there is none.
 CREATE OR REPLACE FUNCTION sync.lock_job(link warehouse.job_employees) RETURNS warehouse.jobs
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT job.* FROM warehouse.jobs AS job
@@ -21,12 +21,12 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.lock_job IS 'The job of an assignment, locked.';
 
--- An earlier form did not say which row it was.
+-- An earlier form did not name the row.
 DROP FUNCTION IF EXISTS sync.record_assignment(warehouse.jobs, bigint, bigint);
 
--- Records that an employee was assigned to a job, or taken off. The list that an open change wants
--- counts before the rows: a sweep may have brought rows that are to go. The caller holds the lock
--- of the job.
+-- Records that an employee was assigned to a job, or removed from it. The list that an open change
+-- wants takes precedence over the rows, because a sweep may have inserted rows that are to be
+-- removed. The caller holds the lock of the job.
 -- @param of_link - the row of job_employees
 CREATE OR REPLACE FUNCTION sync.record_assignment(job warehouse.jobs, of_link bigint, added bigint,
   removed bigint) RETURNS void
@@ -50,8 +50,8 @@ BEGIN
     PERFORM sync.record_create('jobs', to_jsonb(job), sync.parent_of('jobs', job.row_id));
   ELSE
     IF job.job_number IS NOT NULL THEN
-      -- The base holds the employees whose live row is not wanted here alone, and those deleted
-      -- here but not yet at the service.
+      -- The base holds the employees whose live row is known at the service, and those deleted here
+      -- but not yet at the service.
       SELECT coalesce(jsonb_agg(DISTINCT employee_id::text ORDER BY employee_id::text), '[]')
       INTO was
         FROM warehouse.job_employees
@@ -60,8 +60,8 @@ BEGIN
          AND CASE WHEN _deleted_at IS NULL THEN _pending IS NULL
            OR num_nonnulls(_sweep_id, _change_id) > 0 ELSE _pending END;
     END IF;
-    -- Somebody else assigned the employee, or took it off, unseen by the author: the list that is
-    -- wanted now is what the author had seen.
+    -- Another writer assigned the employee, or removed it, unseen by the author. The list that is
+    -- wanted now is then what the author had seen.
     IF sync.seen_assigned(job, of_link, coalesce(added, removed), is_there) <> is_there THEN
       unseen := jsonb_build_object('employee_ids', ids);
     END IF;
@@ -75,7 +75,7 @@ BEGIN
     THEN true END
    WHERE row_id = job.row_id AND _pending
      IS DISTINCT FROM CASE WHEN sync.wanted_columns('jobs', job.row_id) IS NOT NULL THEN true END;
-  -- All rows of the job are marked alike, also those that stay: employee_ids is one field.
+  -- All rows of the job get the same mark, even those that stay, because employee_ids is one field.
   IF sync.wanted_assignment(job.account_id, job.job_number, job.row_id, 0, NULL) IS NULL THEN
     UPDATE warehouse.job_employees SET _pending = NULL
      WHERE account_id = job.account_id AND (parent_row_id = job.row_id

@@ -1,7 +1,7 @@
 -- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until
--- the service has deleted the record. A row that the service never knew goes for good, and its
--- create with it. A tombstone that had a wish stays without it. A person decides a delete of what
--- somebody else had changed unseen by its author.
+-- the service has deleted the record. A row that the service never knew is removed for good,
+-- together with its create. A tombstone that still had unsent changes stays without them. If
+-- another writer changed the row unseen by the author, a person decides the delete.
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -22,8 +22,8 @@ BEGIN
     SELECT * FROM sync.changes WHERE table_name = TG_TABLE_NAME AND row_id = OLD.row_id AND is_open
     ORDER BY change_id DESC
   LOOP
-    -- The record of a create that a person must settle may or may not be at the service. What
-    -- somebody else wants, and the author had not seen, is not given up for the delete.
+    -- The record of a create that a person must settle may or may not be at the service. Unseen
+    -- values that another writer wants are not given up for the delete.
     IF unseen ?| ARRAY(SELECT jsonb_object_keys(change.fields))
       OR change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp()
       OR change.state = 'conflict' AND change.operation = 'create' THEN

@@ -15,7 +15,8 @@ BEGIN
     PERFORM sync.refuse_column(of_table, '_pending', 'the column is Fieldmirror''s own');
   ELSIF (row_json->>'row_id')::bigint > pg_sequence_last_value(pg_get_serial_sequence('warehouse.'
     || of_table, 'row_id')::regclass) THEN
-    -- A row_id of the future would stop the INSERT that is given the number later, in any account.
+    -- A row_id that the sequence has not given yet would make a later INSERT with that number fail,
+    -- in any account.
     PERFORM sync.refuse_column(of_table, 'row_id',
       'expected it to be left out, for the warehouse counts its rows');
   END IF;
@@ -53,8 +54,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_new_row IS 'Refuses what an author may not give to a new row.';
 
--- Records a create of all that a row holds. A create that replaces a refused one takes in the
--- fields of the changes that waited behind that one.
+-- Records a create with all values that a row holds. A create that replaces a refused one also
+-- takes the fields of the changes that waited for the refused one.
 CREATE OR REPLACE FUNCTION sync.record_create(of_table text, row_json jsonb, of_parent bigint)
   RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -88,7 +89,7 @@ COMMENT ON FUNCTION sync.record_create
   IS 'Brings a row into sync.changes as a record to be created.';
 
 -- Captures an INSERT by an author. The trigger runs after the statement, so that a row and its
--- parent may come in one.
+-- parent may be inserted together.
 CREATE OR REPLACE FUNCTION sync.capture_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -108,8 +109,8 @@ BEGIN
   PERFORM sync.check_new_row(TG_TABLE_NAME, row_json, captured.key_column,
     captured.parent_number_column);
   IF captured.parent_table IS NOT NULL THEN
-    -- The lock lasts until the end: the parent is not deleted meanwhile, and its create is not
-    -- settled unseen.
+    -- The lock lasts until the end of the transaction: the parent cannot be deleted, and its create
+    -- cannot be settled, before then.
     EXECUTE format('SELECT row_id, %1$I AS number, _deleted_at FROM warehouse.%2$I
                      WHERE account_id = $1 AND (row_id = $2 OR $2 IS NULL AND %1$I = $3) FOR KEY '
                        'SHARE', captured.parent_number_column, captured.parent_table)
@@ -132,7 +133,7 @@ BEGIN
     PERFORM sync.check_rule(needed, row_json->>needed.field);
   END LOOP;
   IF NEW._pending IS NULL THEN
-    -- The statement gave NULL to every column that it does not know, and so left out the default.
+    -- The statement gave NULL to every column that it does not know, so the default was not used.
     PERFORM set_config('fieldmirror.writer', 'sweep', true);
     EXECUTE format('UPDATE warehouse.%I SET _pending = true WHERE row_id = $1', TG_TABLE_NAME)
       USING NEW.row_id;
@@ -144,9 +145,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.capture_insert IS 'Trigger: makes a change of an INSERT, or refuses it.';
 
--- Writes the tidy values of a new row into it: keep_wanted takes them from the change that was
--- recorded. This runs after the feed has its entry of the new row, and is a later version with an
--- entry of its own: the author reads what became of a value.
+-- Writes the tidy values of a new row into it: keep_wanted reads them from the recorded change.
+-- This runs after the feed has its entry of the new row. It makes a later version with a separate
+-- entry, so the author can read the value as it was stored.
 CREATE OR REPLACE FUNCTION sync.tidy_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 BEGIN

@@ -1,10 +1,11 @@
--- What the author of a write had seen. `SET fieldmirror.seen = 'CURSOR'` says up to where the
--- session has read the feed. The HTTP API may name values instead: it sets fieldmirror.was, JSON by
--- field, or by row_id and field. Any session may set both: they give no right, and a false claim
--- can only turn the author's own writes into conflicts, or leave them as they are without a claim.
+-- The values that the author of a write had seen. `SET fieldmirror.seen = 'CURSOR'` gives the point
+-- up to which the session has read the feed. The HTTP API may give values instead: it sets
+-- fieldmirror.was, JSON by field, or by row_id and field. Any session may set both, because they
+-- give no right. A false claim can only turn the author's own writes into conflicts, or leave them
+-- as they are without a claim.
 
--- The position up to which the session has read the feed; null where it does not say. Refuses what
--- is no cursor, or one that is no longer kept.
+-- The position up to which the session has read the feed; null if the session sets none. Refuses a
+-- text that is no cursor, and a cursor that is no longer kept.
 CREATE OR REPLACE FUNCTION sync.seen_position() RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -17,12 +18,12 @@ COMMENT ON FUNCTION sync.seen_position
   IS 'The position of the feed up to which the session has read, as fieldmirror.seen says; null '
   'where it does not say.';
 
--- A row as its author had seen it: as it was at the cursor, with what the author itself has written
--- since. An own write that came to nothing counts for nothing, unless it is the author who took it
--- back: then that counts. What the service tidied of an own write is no news. A row that came after
--- the cursor was not seen: its fields were empty.
+-- A row as its author had seen it: as it was at the cursor, with the author's own later writes. An
+-- own write that came to nothing does not count, unless the author took it back: then the taking
+-- back counts. If the service tidied an own write, the tidied value counts as seen. A row that came
+-- after the cursor was not seen: its fields were empty.
 -- @param held - the row as it is now
--- @returns null where the author says nothing, or has seen the row as it is
+-- @returns null if the author gives no cursor and no values, or has seen the row as it is
 CREATE OR REPLACE FUNCTION sync.seen_row(of_table text, held jsonb) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET timezone = 'UTC' AS $$
@@ -66,7 +67,7 @@ BEGIN
       END IF;
     END LOOP;
   END IF;
-  -- Of several rows each has an object of its own, by its row_id.
+  -- If several rows are written, each has its own object, by its row_id.
   IF jsonb_typeof(said->(held->>'row_id')) = 'object' THEN
     said := said->(held->>'row_id');
   END IF;
@@ -77,7 +78,7 @@ COMMENT ON FUNCTION sync.seen_row
   IS 'A row as the author of a write had seen it; null where the author says nothing, or has seen '
   'it as it is.';
 
--- Whether an entry is a write of the session itself that has not come to nothing.
+-- Whether an entry is a write of this session's author that has not come to nothing.
 -- @param state - of the change that the entry names
 CREATE OR REPLACE FUNCTION sync.is_written_by_me(told sync.feed_entries, state text)
   RETURNS boolean
@@ -99,8 +100,8 @@ $$;
 COMMENT ON FUNCTION sync.puts_back
   IS 'Whether a version of a row puts back all that an unsent change had written, which ended it.';
 
--- Of some fields of a row those that its author had not seen as they are, with the values that the
--- author had seen, as texts; null where there are none.
+-- The given fields of a row that its author had not seen as they are. Each has the value that the
+-- author had seen, as text. Null if there are none.
 CREATE OR REPLACE FUNCTION sync.unseen(of_table text, seen jsonb, held jsonb, names text[])
   RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -112,7 +113,7 @@ COMMENT ON FUNCTION sync.unseen
   IS 'The fields of a row that its author had not seen as they are, with what the author had seen.';
 
 -- Whether the author of an assignment had seen the employee assigned to the job.
--- @param of_link - the row that was written; rows of before may have been others
+-- @param of_link - the row that was written; earlier rows of the same assignment are found as well
 -- @param is_there - whether the employee was assigned right before this write
 CREATE OR REPLACE FUNCTION sync.seen_assigned(job warehouse.jobs, of_link bigint,
   of_employee bigint, is_there boolean) RETURNS boolean

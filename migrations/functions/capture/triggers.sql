@@ -14,11 +14,11 @@ END
 $$;
 COMMENT ON FUNCTION sync.refuse_truncate IS 'Trigger: refuses TRUNCATE.';
 
--- Makes the triggers of one warehouse table. Every trigger checks anew for each row who is writing.
--- The setting alone decides nothing: an expression inside a statement can set it after any check
--- that comes before the rows. A BEFORE trigger for each inserted row would stop COPY from writing
--- many rows at once. A new row is therefore pending by the column's default; only assignments
--- cannot do without such a trigger.
+-- Makes the triggers of one warehouse table. Every trigger checks for each row who is writing. The
+-- setting alone decides nothing: an expression inside a statement can set it after any check that
+-- comes before the rows. A BEFORE trigger for each inserted row would stop COPY from writing many
+-- rows at once. A new row is therefore pending by the column's default; only assignments cannot do
+-- without such a trigger.
 CREATE OR REPLACE FUNCTION sync.capture(of_table text) RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -52,8 +52,8 @@ BEGIN
     FROM pg_attribute WHERE attrelid = target::regclass AND atttypid = 'timestamptz'::regtype
     AND NOT attisdropped AND left(attname, 1) <> '_';
   IF is_timed IS NOT NULL THEN
-    -- check_zone sorts after capture_update by its name: values that are no change are the former
-    -- ones by then.
+    -- check_zone sorts after capture_update by its name: by then, values that are no change have
+    -- been replaced by the former ones.
     EXECUTE format('CREATE OR REPLACE TRIGGER check_zone_insert AFTER INSERT ON %s FOR EACH ROW
       WHEN (%s AND (%s)) EXECUTE FUNCTION sync.check_zone()', target, is_author, is_timed);
     EXECUTE format('CREATE OR REPLACE TRIGGER check_zone_update BEFORE UPDATE ON %s FOR EACH ROW

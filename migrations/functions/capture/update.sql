@@ -1,4 +1,4 @@
--- Captures an UPDATE by an author; the row is locked by then.
+-- Captures an UPDATE by an author; Postgres has locked the row before.
 CREATE OR REPLACE FUNCTION sync.capture_update() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
@@ -14,8 +14,8 @@ DECLARE
   tidied jsonb := '{}';
   seen jsonb := sync.seen_row(TG_TABLE_NAME, was);
   based text[];
-  -- NULL in a column of ours is no wish: an ORM that saves a whole row writes it into each column
-  -- that it does not know.
+  -- NULL in one of Fieldmirror's own columns is no edit: an ORM that saves a whole row writes NULL
+  -- into each column that it does not know.
   kept jsonb := (
     SELECT jsonb_object_agg(held.key, was->held.key) FROM jsonb_each(now_json) AS held
      WHERE held.value = 'null' AND was->held.key <> 'null'
@@ -42,7 +42,7 @@ BEGIN
     IF cell.on_update OR cell.on_create AND number IS NULL THEN
       tidy := sync.tidy_value(cell.kind, now_json->cell.name);
       IF tidy <> now_json->cell.name THEN
-        -- What is there already stays to the last digit: 0.3 and 0.30 are equal.
+        -- An equal value that is already in the row keeps its digits: 0.3 and 0.30 are equal.
         tidied := tidied || jsonb_build_object(cell.name,
           CASE tidy WHEN was->cell.name THEN was->cell.name ELSE tidy END);
         now_json := now_json || tidied;
@@ -50,7 +50,8 @@ BEGIN
       END IF;
       IF seen IS NOT NULL AND sync.is_equal(cell.kind, now_json->cell.name, seen->cell.name)
         AND NOT sync.is_equal(cell.kind, was->cell.name, seen->cell.name) THEN
-        -- The author wants no more than what it had seen: what somebody else wrote since stays.
+        -- The author wants only the value that it had seen, so the newer value of another writer
+        -- stays.
         tidied := tidied || jsonb_build_object(cell.name, was->cell.name);
         now_json := now_json || tidied;
         CONTINUE;
@@ -91,8 +92,8 @@ BEGIN
         'sync.remove_link.';
   END IF;
   IF number IS NULL AND sync.lacks_create(TG_TABLE_NAME, OLD.row_id) THEN
-    -- The row's create was refused: the mended row is a new create, under the parent of the refused
-    -- one.
+    -- The row's create was refused: the corrected row is a new create, under the parent of the
+    -- refused one.
     PERFORM sync.record_create(TG_TABLE_NAME, now_json,
       coalesce(sync.parent_of(TG_TABLE_NAME, OLD.row_id), OLD.parent_row_id));
   ELSE

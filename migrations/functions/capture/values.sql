@@ -46,10 +46,10 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_value IS 'Refuses a value that the service cannot take.';
 
--- A wanted value without what the program of its author added and nobody meant. The service knows
--- minutes: seconds are cut off. A decimal number that is the shortest text of a float, and ends
--- four decimals earlier or more when it is rounded to the 15 digits that a float holds for certain,
--- is that rounded number: 0.1 + 0.2 is 0.3, and 1/3 stays as it is.
+-- Returns a wanted value without the parts that the author's program added by accident. The service
+-- stores minutes, so seconds are removed. A decimal number may be the shortest text of a float. If
+-- such a number ends at least four decimals earlier after rounding to the 15 digits that a float
+-- holds for certain, it is rounded. So 0.1 + 0.2 is 0.3, and 1/3 stays as it is.
 CREATE OR REPLACE FUNCTION sync.tidy_value(of_kind text, given jsonb) RETURNS jsonb
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp SET timezone = 'UTC'
   SET extra_float_digits = 1 AS $$
@@ -73,7 +73,7 @@ $$;
 COMMENT ON FUNCTION sync.tidy_value
   IS 'A wanted value without seconds, or without the noise of a float.';
 
--- The same for each field of a row that its table lets be written. Null stays null.
+-- The same for each field of a row that can be written. Null stays null.
 CREATE OR REPLACE FUNCTION sync.tidy_row(of_table text, row_json jsonb) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT row_json || coalesce(jsonb_object_agg(field, sync.tidy_value(kind, row_json->field)), '{}')
@@ -82,8 +82,8 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.tidy_row IS 'A row with tidy values in the fields that can be written.';
 
--- Refuses a value with which the service takes no record: null or white space where the service
--- needs a value, and a number that is too small.
+-- Refuses a value with which the service accepts no record: null or white space in a required
+-- field, and a number that is too small.
 CREATE OR REPLACE FUNCTION sync.check_rule(rule sync.write_rules, given text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -104,8 +104,8 @@ $$;
 COMMENT ON FUNCTION sync.check_rule
   IS 'Refuses a value that is missing, blank or too small for the service.';
 
--- Some columns of a row as the texts in which changes are kept. Instants are in UTC where the
--- session is.
+-- Some columns of a row as the texts in which changes are kept. If the session is in UTC, instants
+-- are in UTC.
 CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb
   LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name

@@ -1,5 +1,5 @@
--- The values that the open changes of a row want for its columns, the latest change last; null
--- where none is open.
+-- The values that the open changes of a row want for its columns. A later change replaces the
+-- values of an earlier one. Null if no change is open.
 CREATE OR REPLACE FUNCTION sync.wanted_columns(of_table text, of_row bigint) RETURNS jsonb
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -37,7 +37,7 @@ $$;
 COMMENT ON FUNCTION sync.wanted_assignment
   IS 'Whether the open changes of a job want an assignment to live; null when they say nothing.';
 
--- The values that open changes want for a row as it stands; null where none is open.
+-- The values that open changes want for the given row; null if no change is open.
 CREATE OR REPLACE FUNCTION sync.wanted(of_table text, held jsonb) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE of_table
@@ -56,8 +56,8 @@ CREATE OR REPLACE FUNCTION sync.keep_wanted() RETURNS trigger
 DECLARE
   wanted jsonb := sync.wanted(TG_TABLE_NAME, to_jsonb(OLD));
 BEGIN
-  -- An assignment that the service has not been told of is missing from its list: that proves
-  -- nothing.
+  -- An assignment that has not been sent to the service is missing from the service's list. That
+  -- proves nothing.
   IF TG_TABLE_NAME = 'job_employees' AND NEW._deleted_at IS NOT NULL
     AND wanted->'_deleted_at' = 'null' AND OLD._deleted_at IS NULL THEN
     RETURN NULL;
@@ -71,8 +71,8 @@ COMMENT ON FUNCTION sync.keep_wanted
   IS 'Trigger: keeps what open changes want of a row that a sweep writes.';
 
 -- A DELETE of a row that is marked deleted is ignored: the delete is sent once, and the row stays
--- as what is known of a record that is gone. A wish that was still to be sent is given up by it
--- (capture_delete).
+-- as a record of the deleted one. If changes of the row are still to be sent, the DELETE gives them
+-- up (capture_delete).
 CREATE OR REPLACE FUNCTION sync.keep_tombstone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -1,14 +1,14 @@
--- The right to execute this function is the right to write as a worker; there is nothing to call.
--- The owner has the right, and fieldmirror_worker. A grant follows the owner and survives a dump;
--- the name of a role in a trigger would not. A check of the right costs 0.2 µs a row.
+-- The right to execute this function is the right to write as a worker; its body is empty. The
+-- owner has the right, and fieldmirror_worker. A grant follows the owner and survives a dump; the
+-- name of a role in a trigger would not. A check of the right costs 0.2 µs a row.
 CREATE OR REPLACE FUNCTION sync.write_as_worker() RETURNS void LANGUAGE sql IMMUTABLE AS $$ $$;
 COMMENT ON FUNCTION sync.write_as_worker
   IS 'Nothing to call: the right to execute it is the right to write what the service sent.';
 
--- Refuses fieldmirror.writer to any role but a worker, once a statement, with a message that says
--- what to do. With `sweep` a worker writes records of the service. With `repair` a worker mends a
--- row here, for as long as the service does not say otherwise. Any other role that sets it later,
--- inside the statement, is an author to the triggers of each row.
+-- Refuses fieldmirror.writer to any role but a worker, once per statement; the message explains
+-- what to do. With `sweep` a worker writes records of the service. With `repair` a worker corrects
+-- a row here, until the service sends another value. If any other role sets it later, inside the
+-- statement, the triggers of each row treat that role as an author.
 CREATE OR REPLACE FUNCTION sync.check_writer() RETURNS trigger
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

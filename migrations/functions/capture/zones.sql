@@ -1,12 +1,12 @@
--- A time without a zone is read in the zone of the session, and what reaches a trigger no longer
--- shows whether it had one. Where nobody chose that zone (it is the server's own, mostly UTC), 9:00
--- in the account's zone would become 9:00 in another without a word. Such a session may write a
--- time only if its clock and the account's show the same then, or if the statement itself shows
--- that no time in it lacks its zone.
+-- Postgres reads a time without a zone in the zone of the session, and a trigger cannot see whether
+-- a value had a zone. If the session's zone is only the server's default, mostly UTC, 9:00 in the
+-- account's zone would become 9:00 in another zone, without an error. Such a session may write a
+-- time in two cases only. Either its clock and the account's show the same at that time, or the
+-- statement itself shows that no time in it lacks its zone.
 
 -- Whether a statement may hold a time without a zone: a parameter, or a quoted day, with or without
--- an hour, and nothing behind it. AT TIME ZONE says the zone. Parameters of a text inside quotes
--- are none.
+-- an hour, and nothing after it. AT TIME ZONE gives the zone. `$1` inside a quoted text is no
+-- parameter.
 CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT statement !~* '\mat\s+time\s+zone\M'
@@ -16,9 +16,9 @@ CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean
 $$;
 COMMENT ON FUNCTION sync.may_lack_zone IS 'Whether a time of a statement may lack its zone.';
 
--- Refuses such a time. The answer for a statement is kept for its other rows; a session that forges
--- it deceives only itself. This function sets no TimeZone of its own: it reads that of the session.
--- A function that does, such as undo, chose it.
+-- Refuses such a time. The result for a statement is kept for its other rows; a session that forges
+-- it harms only itself. This function sets no TimeZone: it reads that of the session. In a function
+-- that sets one, such as undo, the zone was chosen.
 CREATE OR REPLACE FUNCTION sync.check_zone() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- Notes that a person has looked at the values that the service made of a change; the changes held
--- for them go on. The first statement waits for a worker that holds a change for the same kind just
--- now; the last statement then sees that change.
+-- Records that a person has accepted the values that the service made of a change; the changes held
+-- for them continue. The first statement waits for a worker that is just holding a change for the
+-- same kind. The last statement then sees that change.
 CREATE OR REPLACE FUNCTION sync.accept_change(wanted bigint) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

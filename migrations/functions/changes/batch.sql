@@ -1,5 +1,6 @@
 -- The name that an author gave to its transaction, by SET LOCAL fieldmirror.batch = 'import 4711'.
--- It is text for people and filters: no right rests on it. The bound is that of the column.
+-- It is text for people and filters: no right depends on it. The length limit is that of the
+-- column.
 CREATE OR REPLACE FUNCTION sync.batch() RETURNS text
   LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -34,14 +35,14 @@ $$;
 COMMENT ON FUNCTION sync.is_equal IS
   'Whether two values of a field are equal, however they are written.';
 
--- An earlier form believed the setting alone.
+-- An earlier form trusted the setting alone.
 DROP FUNCTION IF EXISTS sync.undoing();
 
 -- The change that an edit takes back. sync.undo_changes names it by a setting, which any author can
--- make as well. So it counts only if the edit does what it says: it deletes the record that the
--- change created, or writes nothing but what the fields of the change held before it. Of
--- assignments, which are written one by one, it is enough that they are on the way between the two
--- lists.
+-- set as well. So the setting counts only if the edit really takes the change back. The edit must
+-- delete the record that the change created, or write only what the fields of the change held
+-- before it. Assignments are written one by one. For them it is enough that the list is between the
+-- two lists.
 CREATE OR REPLACE FUNCTION sync.undoing(of_table text, of_row bigint, of_operation text,
   edited jsonb) RETURNS bigint[] LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$

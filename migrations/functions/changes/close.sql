@@ -1,6 +1,6 @@
--- Ends a change that will not be sent, or that the service refused. The row gets back its values
--- from before, under the values that other open changes want. The record is read again, because its
--- values at the service are unknown by now. The row of a refused create stays, to be mended or
+-- Ends a change that will not be sent, or that the service refused. The row gets its former values
+-- back, but keeps the values that other open changes want. The record is read again, because its
+-- values at the service are now unknown. The row of a refused create stays, to be corrected or
 -- deleted.
 CREATE OR REPLACE FUNCTION sync.close_change(closing bigint, closed_as text, why text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -35,7 +35,7 @@ $$;
 COMMENT ON FUNCTION sync.close_change
   IS 'Ends a change as cancelled or rejected; the row gets back what it held.';
 
--- Removes a row that was never created at the service, and the rows that were to hang on it.
+-- Removes a row that was never created at the service, and the rows that were to belong to it.
 CREATE OR REPLACE FUNCTION sync.forget_row(of_table text, of_row bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -55,7 +55,7 @@ BEGIN
     PERFORM sync.close_change(waiting.change_id, 'cancelled',
       format('it waited for change %s, which came to nothing', waiting.waits_for));
   END LOOP;
-  -- The writer is not `sweep`, so that history says who removed the row.
+  -- The writer is not `sweep`, so history records who removed the row.
   PERFORM set_config('fieldmirror.writer', 'repair', true);
   IF of_table = 'jobs' THEN
     DELETE FROM warehouse.job_employees WHERE parent_row_id = of_row AND job_number IS NULL;
@@ -67,8 +67,8 @@ $$;
 COMMENT ON FUNCTION sync.forget_row
   IS 'Removes a row that was never created, and what was to hang on it.';
 
--- Later changes of a record were made from a value that never was. Their base is corrected, up to
--- the next wish for the same field.
+-- Later changes of a record have a base that never became real. Their base is corrected, up to the
+-- next change that wants the same field.
 CREATE OR REPLACE FUNCTION sync.rebase_later(change sync.changes, given jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- Decides those of many changes for which one statement is enough: what it passes over is decided
--- one by one. It takes no lock that it would have to wait for. A decision that leaves the rows as
--- they are needs the lock of the change alone, for an author's edit takes that lock as well.
+-- Decides all given changes for which one statement is enough; the others are decided one by one.
+-- The function skips locked rows, so it waits for no lock. A decision that leaves the rows as they
+-- are needs only the lock of the change, because an author's edit takes that lock as well.
 CREATE OR REPLACE FUNCTION sync.decide_free(wanted bigint[], verb text, given text)
   RETURNS TABLE (change_id bigint, state text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -36,9 +36,9 @@ $$;
 COMMENT ON FUNCTION sync.decide_free
   IS 'Decides those of many changes that nothing stands in the way of, in one statement.';
 
--- Gives up plain updates: no other change of the row is open and none waits, so that the row gets
--- back the base and nothing else follows. Rows are locked before changes, as everywhere; a row that
--- somebody has is passed over.
+-- Gives up plain updates: no other change of the row is open and none waits, so the row gets back
+-- the base and nothing else follows. Rows are locked before changes, as everywhere. A row that
+-- another session has locked is skipped.
 CREATE OR REPLACE FUNCTION sync.cancel_free(wanted bigint[], own bigint[], why text)
   RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,8 +1,8 @@
--- Decides many changes alike, each by itself: a change that cannot be decided so holds up none of
--- the others. Where nothing stands in the way, one statement decides them all. The rest are decided
--- one by one, which waits for locks and words refusals. What is given up is given up from its end:
--- else the end of a create would take with it the changes that wait for it, before their turn
--- comes.
+-- Decides many changes alike, each separately: a change that cannot be decided does not block the
+-- others. One statement decides all changes that need no further check. The rest are decided one by
+-- one, which waits for locks and returns refusals in words. Changes are given up from the last to
+-- the first. Otherwise the end of a create would end the changes that wait for it, before their
+-- turn comes.
 CREATE OR REPLACE FUNCTION sync.decide_changes(wanted bigint[], verb text, given text DEFAULT NULL)
 RETURNS TABLE (change_id bigint, state text, refusal text)
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$

@@ -1,11 +1,11 @@
--- Holds what one transaction wants to update or delete, if that is more of a table than may go
--- unseen: an UPDATE that lost its WHERE sends nothing before a person agrees. The trigger is
--- deferred, so a program that writes row by row is judged by its transaction as well. It judges
--- once, for the first change of the transaction. Each other one finds the first by the index, which
--- the planner would not take: it cannot know how many the transaction has made.
--- A session that makes the trigger immediate, or commits each row, goes past it: it protects
--- authors from their own mistakes, and nobody from an author. What takes other changes back is
--- released by a person anyhow.
+-- Holds the updates and deletes of one transaction if they exceed the limit of a table. So an
+-- UPDATE that lost its WHERE sends nothing before a person agrees. The trigger is deferred, so a
+-- program that writes row by row is also judged by its transaction. The trigger judges once, for
+-- the first change of the transaction. Every other change finds the first one by the index. The
+-- planner would not choose it, because it cannot know how many changes the transaction has made.
+-- A session that makes the trigger immediate, or commits each row, is not held. The trigger
+-- protects authors from their own mistakes; it does not protect against an author. Changes that
+-- take other changes back are not judged, because a person releases them anyway.
 CREATE OR REPLACE FUNCTION sync.hold_large() RETURNS trigger
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off AS $$
@@ -34,7 +34,7 @@ BEGIN
     RETURN NULL;
   END IF;
   share := CASE WHEN most.most_rows IS NULL THEN coalesce(most.most_percent, 25) END;
-  -- A row that this transaction deletes counts. Never more rows are read than decide the matter.
+  -- A row that this transaction deletes counts. No more rows are read than the decision needs.
   EXECUTE format('SELECT count(*) FROM (SELECT FROM warehouse.%I
                     WHERE account_id = $1 AND (_deleted_at IS NULL OR _pending)
                     LIMIT $2) AS live', NEW.table_name)

@@ -1,5 +1,5 @@
--- Locks a change and its row. Refuses a change of another account than the caller's, in a state
--- that is not allowed, or that a worker has.
+-- Locks a change and its row. Refuses a change of another account than the caller's, one in a state
+-- that is not allowed, and one that a worker holds.
 CREATE OR REPLACE FUNCTION sync.lock_change(wanted bigint, allowed text[], verb text)
   RETURNS sync.changes
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -40,7 +40,7 @@ COMMENT ON FUNCTION sync.hold_change
   IS 'Holds a pending change until it is released; gives its state.';
 
 -- Releases a held change. A change held for a kind of value is refused, because it would be held
--- again: a person looks first at the values that the service makes of that kind.
+-- again: a person first has to accept the values that the service makes of that kind.
 CREATE OR REPLACE FUNCTION sync.release_change(wanted bigint) RETURNS text
   LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -79,7 +79,8 @@ BEGIN
   UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now(), settled_at = NULL,
     sends = 0, failures = 0 WHERE change_id = wanted;
   PERFORM set_config('fieldmirror.writer', 'sweep', true);
-  -- The first update marks the row as under change. The second brings it in line with the change.
+  -- The first update marks the row as under change. The second writes the values of the change into
+  -- it.
   EXECUTE format('UPDATE warehouse.%I SET _pending = true WHERE row_id = $1', change.table_name)
     USING change.row_id;
   GET DIAGNOSTICS found = ROW_COUNT;
@@ -106,9 +107,9 @@ COMMENT ON FUNCTION sync.retry_change
   IS 'Makes a pending change due now, and sends once more what the service refused; gives its '
   'state.';
 
--- A refused change can be given up, too. The row of an update or a delete shows the values of the
--- service again. The row of a create that was not mended goes, and with it the changes that wait
--- for that create.
+-- A refused change can also be given up. The row of an update or a delete shows the values of the
+-- service again. The row of a create that was not corrected is removed, together with the changes
+-- that wait for that create.
 CREATE OR REPLACE FUNCTION sync.cancel_change(wanted bigint, why text DEFAULT NULL) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

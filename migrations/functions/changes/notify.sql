@@ -27,8 +27,8 @@ CREATE OR REPLACE TRIGGER tell_update AFTER UPDATE ON sync.changes FOR EACH ROW
   WHEN (NEW.state <> OLD.state OR NEW.waits_for IS DISTINCT FROM OLD.waits_for
     OR NEW.due_at < OLD.due_at) EXECUTE FUNCTION sync.tell_change();
 
--- Tells open pages of the console that something moved: one notice for each transaction, whatever
--- it wrote. A page that misses one is only older than it could be.
+-- Notifies open pages of the console that data changed: one notice for each transaction, whatever
+-- it wrote. A page that misses a notice only shows older data.
 CREATE OR REPLACE FUNCTION sync.tell_pages() RETURNS trigger
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -41,7 +41,7 @@ COMMENT ON FUNCTION sync.tell_pages
 
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE ON sync.changes FOR EACH STATEMENT
   EXECUTE FUNCTION sync.tell_pages();
--- A lease that is renewed moves nothing.
+-- Renewing a lease sends no notice.
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OF state, stage, next_page, records
   ON sync.sweeps
   FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
@@ -51,13 +51,13 @@ CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE ON sync.alerts FOR E
   EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR UPDATE OR DELETE ON sync.alert_rules
   FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
--- A claim alone tells a person nothing: workers make one every ten seconds, mostly of no delivery.
+-- A claim alone sends no notice: workers make one every ten seconds, mostly without a delivery.
 CREATE OR REPLACE TRIGGER tell_pages AFTER UPDATE OF sent_at, last_error ON sync.alert_deliveries
   FOR EACH STATEMENT EXECUTE FUNCTION sync.tell_pages();
 CREATE OR REPLACE TRIGGER tell_pages AFTER INSERT OR DELETE ON sync.feed_hooks FOR EACH STATEMENT
   EXECUTE FUNCTION sync.tell_pages();
--- A subscriber that takes one batch after the other moves nothing: only that it fails, stops, is
--- mended, or is set anew.
+-- A subscriber that receives one batch after another sends no notice. A notice is sent only when it
+-- fails, stops, works again, or is set up again.
 CREATE OR REPLACE TRIGGER tell_pages_of_state AFTER UPDATE ON sync.feed_hooks FOR EACH ROW
   WHEN (NEW.attempts <> OLD.attempts OR NEW.stopped_at IS DISTINCT FROM OLD.stopped_at
     OR NEW.failing_since IS DISTINCT FROM OLD.failing_since

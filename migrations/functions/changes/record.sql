@@ -1,6 +1,6 @@
--- Whether a grant has the deletes of the caller held: one of its own, or of a role that it is a
--- member of. The login counts beside the role that it has set. Whoever may write as a worker is
--- held by no grant: a worker says for a key of the HTTP API what that has.
+-- Whether a grant holds the deletes of the caller: a grant of the caller, or of a role that it is a
+-- member of. The login counts as well as the role that it has set. No grant holds a role that may
+-- write as a worker: for a key of the HTTP API, the worker sets the key's own rule.
 CREATE OR REPLACE FUNCTION sync.holds_deletes(of_account bigint) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT EXISTS (
@@ -12,9 +12,9 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.holds_deletes IS 'Whether the deletes of the caller are held.';
 
--- The state in which a new change begins, and why where that is not said by its author. Any login
--- can set fieldmirror.mode: it only adds to what is held, so that whoever sets it delays their own
--- changes and nobody else's.
+-- The state in which a new change begins, and the reason, unless its author gave one. Any login can
+-- set fieldmirror.mode. The setting can only hold more changes, so a login can delay only its own
+-- changes.
 CREATE OR REPLACE FUNCTION sync.first_state(of_account bigint, of_operation text,
   OUT state text, OUT why text)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -41,13 +41,14 @@ COMMENT ON FUNCTION sync.first_state IS 'The state in which a new change begins,
 DROP FUNCTION IF EXISTS sync.record_change(bigint, text, bigint, text, bigint, jsonb, jsonb, bigint,
   text);
 
--- Records a change, or brings it into one that is not sent yet. The base of employee_ids is the
--- list that an earlier change on its way wants, also where this edit joins a later change of other
--- fields. Taking an employee off again is then no edit that was taken back. An edit never joins a
--- change of another batch, so that a batch can be held, released and undone by itself; only a
--- create takes in whatever its row gets before it is sent. Nor does it join a change that wants
--- something of a field which its author had not seen: it would replace that unsent wish.
--- @param unseen - what its author had seen of fields that somebody else changed since
+-- Records a change, or merges it into one that is not sent yet. The base of employee_ids is the
+-- list that an earlier change on its way wants. This holds even if the edit joins a later change of
+-- other fields. Removing an employee again then does not count as an edit that was taken back. An
+-- edit never joins a change of another batch, so a batch can be held, released and undone
+-- separately. Only a create takes in all edits of its row until it is sent. An edit also does not
+-- join a change that wants a value for a field which the edit's author had not seen: it would
+-- replace that unsent value.
+-- @param unseen - the values that the author had seen, for fields that another writer changed since
 CREATE OR REPLACE FUNCTION sync.record_change(
   of_account bigint, of_table text, of_row bigint, of_operation text, of_number bigint,
   edited jsonb, was jsonb, of_parent bigint DEFAULT NULL, of_key text DEFAULT NULL,
@@ -62,7 +63,7 @@ DECLARE
   is_merged boolean;
   fixed text;
   made bigint;
-  -- Most edits take nothing back, and the question costs a tenth of a new row.
+  -- Most edits take nothing back, and this check costs a tenth of a new row.
   undone bigint[] := CASE WHEN current_setting('fieldmirror.undoes', true) <> ''
     THEN sync.undoing(of_table, of_row, of_operation, edited) END;
 BEGIN
@@ -124,7 +125,7 @@ BEGIN
           coalesce('takes back change ' || array_to_string(undone, ', '), why))
   RETURNING change_id INTO made;
   IF of_operation = 'create' THEN
-    -- Changes that waited for a failed create wait for the create that mends it.
+    -- Changes that waited for a failed create now wait for the create that replaces it.
     UPDATE sync.changes AS waiting SET waits_for = made FROM sync.changes AS failed
      WHERE failed.table_name = of_table AND failed.row_id = of_row AND failed.operation = 'create'
      AND failed.state = 'rejected'
@@ -139,8 +140,8 @@ COMMENT ON FUNCTION sync.record_change IS 'Brings an edit into sync.changes.';
 DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb);
 DROP FUNCTION IF EXISTS sync.merge_change(sync.changes, jsonb, jsonb, bigint[]);
 
--- Brings an edit into an unsent change: the latest wish over the oldest base. A worker whose lease
--- has run out must take the change up anew, or it would send the earlier wish.
+-- Merges an edit into an unsent change: the newest wanted values over the oldest base. A worker
+-- whose lease has run out must claim the change again, or it would send the earlier values.
 CREATE OR REPLACE FUNCTION sync.merge_change(held sync.changes, edited jsonb, was jsonb,
   undone bigint[], unseen jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

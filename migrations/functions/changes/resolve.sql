@@ -1,6 +1,6 @@
--- Decides a conflict field by field. For each fought field `service` gives up the wish, and
--- `warehouse` sends it all the same. Fields that move with a wish are sent with it, and are decided
--- alike: an address is never half the author's and half the service's.
+-- Decides a conflict field by field. For each disputed field, `service` gives up the wanted value,
+-- and `warehouse` sends it anyway. Fields that move together with a wanted field are sent with it
+-- and decided alike: an address is never half the author's and half the service's.
 CREATE OR REPLACE FUNCTION sync.resolve_fields(wanted bigint, decisions jsonb) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -58,9 +58,9 @@ COMMENT ON FUNCTION sync.resolve_fields
   IS 'Decides a conflict field by field: {"phone_number": "service", "name": "warehouse"}, each '
   'fought field once. Gives its state.';
 
--- Decides a conflict. `service` gives up the wish where the service holds another value.
--- `warehouse` sends the wish all the same. For a create of unknown fate, a number adopts the record
--- of that number, and `resend` sends the create once more.
+-- Decides a conflict. `service` gives up the wanted values for which the service holds another
+-- value. `warehouse` sends them anyway. For a create of unknown fate, a number adopts the record of
+-- that number, and `resend` sends the create once more.
 CREATE OR REPLACE FUNCTION sync.resolve_change(wanted bigint, decision text) RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

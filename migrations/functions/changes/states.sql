@@ -11,8 +11,8 @@ CREATE OR REPLACE FUNCTION sync.fingerprint(of_account bigint, of_table text, of
 $$;
 COMMENT ON FUNCTION sync.fingerprint IS 'Hash of the content of a create and of what it hangs on.';
 
--- Frees the changes that waited for a change: they wait for the change that it waited for itself,
--- if any.
+-- Frees the changes that waited for a change. They then wait for the change that the freed one
+-- waited for, if any.
 CREATE OR REPLACE FUNCTION sync.free_waiting(settled bigint) RETURNS void
   LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   UPDATE sync.changes SET waits_for = (SELECT earlier.waits_for FROM sync.changes AS earlier
@@ -31,7 +31,7 @@ $$;
 COMMENT ON FUNCTION sync.lacks_create
   IS 'Whether nothing is under way that would create the record of a row without a number.';
 
--- The parent row on which the refused creates of a row hung.
+-- The parent row of a row whose creates were refused.
 CREATE OR REPLACE FUNCTION sync.parent_of(of_table text, of_row bigint) RETURNS bigint
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT parent_row_id FROM sync.changes WHERE table_name = of_table AND row_id = of_row

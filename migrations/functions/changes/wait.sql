@@ -1,5 +1,5 @@
--- Waits until a change is settled, or needs a person. @returns its state; the state it is in when
--- the time is up
+-- Waits until a change is settled, or needs a person. @returns its state; after the timeout, the
+-- state at that time
 CREATE OR REPLACE FUNCTION sync.wait(wanted bigint, timeout interval DEFAULT '30 seconds')
   RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -16,8 +16,8 @@ BEGIN
     IF found IS NULL THEN
       RAISE EXCEPTION 'change %: there is none of that number', wanted
         USING ERRCODE = 'no_data_found';
-    -- A change that is seen though its transaction is in progress is our own: of this transaction,
-    -- or of a savepoint in it, whose number is higher.
+    -- If a change is visible although its transaction is in progress, it is our own. It is of this
+    -- transaction, or of a savepoint in it, whose number is higher.
     ELSIF made_by >= own % 4294967296 AND
       pg_xact_status((own - own % 4294967296 + made_by)::text::xid8) = 'in progress' THEN
       RAISE EXCEPTION 'change %: it was made in this transaction, and nobody sees it before you '

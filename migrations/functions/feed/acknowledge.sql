@@ -1,9 +1,9 @@
--- The place of an author in the feed, with a small state of its own: stored in the transaction of
--- its writes, so that a rollback takes both back, and a backup of the warehouse has both. A row is
--- of a role, or of a key of the HTTP API as `http: NAME`, and of an account; that role alone reads
--- and writes it.
+-- The place of an author in the feed, with a small state that the author stores. It is written in
+-- the transaction of the author's writes, so a rollback takes both back, and a backup of the
+-- warehouse has both. A row belongs to an account and to a role, or to a key of the HTTP API as
+-- `http: NAME`. Only that role reads and writes it.
 
--- The reader that the caller is. A worker reads and writes for a key.
+-- The name of the reader that calls. A worker reads and writes for a key.
 CREATE OR REPLACE FUNCTION sync.feed_reader(named text) RETURNS text
   LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

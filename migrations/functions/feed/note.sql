@@ -4,11 +4,12 @@
 -- entries must come one at a time (CACHE 1): an entry that was written after another was read has
 -- the larger one.
 
--- The change that a row was written for in this transaction, where no record of the service was
--- read: one that the transaction made, joined, ended or decided; for a number that the service
--- gave, the create. An edit of a column that the change has nothing of, such as external_key,
--- belongs to none. One plan serves all calls: made anew for each, it costs more than the look-up.
--- @param held, next - the row before and after; null where there was none
+-- The change for which this transaction wrote a row, if no record of the service was read. It is a
+-- change that the transaction made, joined, ended or decided; for a number that the service gave,
+-- it is the create. An edit of a column that is not part of the change, such as external_key,
+-- belongs to no change. One plan serves all calls: planning each call again would cost more than
+-- the look-up.
+-- @param held, next - the row before and after; null if there was none
 CREATE OR REPLACE FUNCTION sync.change_of(of_table text, held jsonb, next jsonb) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET plan_cache_mode = force_generic_plan AS $$
@@ -46,15 +47,15 @@ $$;
 COMMENT ON FUNCTION sync.change_of
   IS 'The change that this transaction wrote a row for; null where it was none.';
 
--- The change that is the cause of what a row holds after its record was read back. Several changes
--- of one record may be read back together: a row of one of them is its own. What somebody else did
--- meanwhile has no cause here, and neither has an entry that holds such a thing beside an effect.
--- A row that came or went is an effect of the change that created or deleted it or the record that
--- it hangs on, or wants that assignment.
--- `fieldmirror.made` has for each change what differs between the readings before and after its
--- request, as {"CHANGE": {"TABLE": ["column", …]}}, or "all" of a create that was read back at
--- once. Without it, as of a request whose answer was lost, only what nobody types is an effect.
--- A worker sets it for its own transaction; no author can write a row that is read back.
+-- The change that caused the values of a row after its record was read back. Several changes of one
+-- record may be read back together: a row of one of them belongs to that change. An edit of another
+-- person in the meantime has no cause here. An entry that holds such an edit beside an effect has
+-- none either. A row that appeared or disappeared is an effect of the change in two cases: the
+-- change created or deleted the row or its parent record, or it wants that assignment.
+-- `fieldmirror.made` holds for each change the difference between the readings before and after its
+-- request, as {"CHANGE": {"TABLE": ["column", …]}}, or "all" for a create that was read back at
+-- once. Without it, for example after a lost answer, only columns that no person can set count as
+-- effects. A worker sets it for its own transaction; no author can write a row that is read back.
 CREATE OR REPLACE FUNCTION sync.cause_of(of_change bigint, of_table text, held jsonb, next jsonb)
   RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -116,7 +117,7 @@ COMMENT ON FUNCTION sync.cause_of IS
   'also holds what somebody else did.';
 
 -- The statement that adds the entries of the versions which a statement superseded. Versions that
--- differ only in our own columns are left out: a change on its way is no news of the record.
+-- differ only in our own columns are left out: a change on its way does not change the record.
 -- @param writer - `sweep` or `edit`; @param held, ended - the rows that were, and when their
 -- version ended, both as SQL
 CREATE OR REPLACE FUNCTION sync.entries_of(place regclass, operation text, writer text, held text,
@@ -139,8 +140,8 @@ BEGIN
          FROM %4$s WHERE held._deleted_at IS NULL ORDER BY held.row_id',
       name, ended, author, held);
   END IF;
-  -- What a sweep read has no cause here, and costs no look for one. A row that was read back has
-  -- the change; one that an ended change gave its former values has no hash.
+  -- Rows that a sweep read have no cause here, so none is searched. A row that was read back names
+  -- its change; a row that got its former values from an ended change has no hash.
   IF writer <> 'edit' THEN
     made := format(
       'CASE WHEN next._change_id IS NOT NULL AND (next._change_id IS DISTINCT FROM held._change_id '
@@ -189,10 +190,10 @@ END
 $$;
 COMMENT ON FUNCTION sync.note_created IS 'Trigger: adds an entry for a new row.';
 
--- Brings the new rows of a table into the feed. A first load says `fieldmirror.feed = off` and is
--- left out; the condition is checked for each of its rows, and costs less than 1 µs. The setting of
--- any role but a worker counts for nothing. The trigger sorts after record_insert by its name: by
--- then there is the change that the entry names.
+-- Adds the new rows of a table to the feed. A first load sets `fieldmirror.feed = off` and is left
+-- out; the condition is checked for each of its rows, and costs less than 1 µs. The setting counts
+-- only for a worker. The trigger sorts after record_insert by its name, so the change that the
+-- entry names exists by then.
 CREATE OR REPLACE FUNCTION sync.follow(of_table text) RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -207,9 +208,9 @@ END
 $$;
 COMMENT ON FUNCTION sync.follow IS 'Brings the new rows of a table into the feed.';
 
--- A stream that was read as a whole for the first time begins: one entry says that its rows are to
--- be read from the tables. It need not be certified: what its first sweep missed comes as new rows
--- later.
+-- When a stream was read as a whole for the first time, one entry is added: its readers have to
+-- read the rows from the tables. The stream need not be certified: rows that its first sweep missed
+-- come as new rows later.
 CREATE OR REPLACE FUNCTION sync.begin_stream() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

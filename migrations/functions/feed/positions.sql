@@ -1,12 +1,12 @@
 -- Positions. A cursor on the entries' own numbers would skip an entry whose transaction commits
 -- after a later number was read. So an entry gets its position after its commit: one call at a time
--- takes the entries that it sees, in the order of their numbers. A position that can be read is
--- therefore never followed by a smaller one, a long transaction delays its own entries alone, and
--- an entry that was written after another was read comes after it.
+-- numbers the entries that it sees, in the order of their numbers. A readable position is therefore
+-- never followed by a smaller one. A long transaction delays only its own entries. An entry that
+-- was written after another was read comes after it.
 
 -- Gives positions to all entries that are committed. The lock is held until the caller's
 -- transaction ends: call it alone.
--- @returns how many got one
+-- @returns how many entries got a position
 CREATE OR REPLACE FUNCTION sync.sequence_feed(at_once integer DEFAULT 5000) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -17,7 +17,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM sync.feed_entries WHERE position IS NULL) THEN
     RETURN 0;
   END IF;
-  -- Each statement after this one sees what the call before has committed.
+  -- Each statement after this one sees what the previous call has committed.
   PERFORM FROM sync.feed_state FOR UPDATE;
   LOOP
     SELECT last_position INTO STRICT last FROM sync.feed_state;
@@ -47,9 +47,9 @@ $$;
 COMMENT ON FUNCTION sync.feed_end IS
   'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
 
--- Gives the feed another name. A database that goes on from a copy gives positions again that
--- another one has given to other entries: whoever reads with a cursor of before is told to begin
--- again, instead of missing them.
+-- Gives the feed another name. A database that was restored from a copy gives positions again that
+-- were given to other entries before. So an older cursor is refused, and its reader must begin
+-- again instead of missing entries.
 CREATE OR REPLACE FUNCTION sync.renew_feed() RETURNS void LANGUAGE sql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
   UPDATE sync.feed_state SET feed_id = DEFAULT
@@ -57,11 +57,11 @@ $$;
 COMMENT ON FUNCTION sync.renew_feed
   IS 'Gives the feed another name, so that each cursor of before is refused.';
 
--- An earlier form named no place.
+-- An earlier form had no parameter `place`.
 DROP FUNCTION IF EXISTS sync.feed_position(text);
 
--- The position of a cursor. SQLSTATE FM410: what the cursor asks for is not there, and its reader
--- has to begin again.
+-- The position of a cursor. SQLSTATE FM410: the entries after the cursor are not available, and its
+-- reader has to begin again.
 -- @param place - where the cursor was given, for the refusal
 CREATE OR REPLACE FUNCTION sync.feed_position(cursor text, place text DEFAULT 'cursor')
   RETURNS bigint

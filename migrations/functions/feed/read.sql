@@ -1,5 +1,5 @@
--- The feed as it is read. The functions run as their owner: an author has no right on history, and
--- reads of the feed what is of its accounts.
+-- Reading the feed. The functions run as their owner: an author has no right on history, and reads
+-- only the entries of its accounts.
 
 CREATE OR REPLACE FUNCTION sync.feed_accounts() RETURNS bigint[]
   LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -62,8 +62,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.feed_versions IS 'The versions before and after some entries.';
 
--- Who wrote an entry, as readers name themselves: a login, or `http: ` and the name of a key; null
--- where it came from the service.
+-- The writer of an entry, by the name that readers use: a login, or `http: ` and the name of a key.
+-- Null if the entry came from the service.
 CREATE OR REPLACE FUNCTION sync.writer_of(written_by text, application text) RETURNS text
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE WHEN application LIKE 'http: %' THEN application ELSE written_by END
@@ -71,8 +71,8 @@ $$;
 COMMENT ON FUNCTION sync.writer_of
   IS 'Who wrote an entry of the feed: a login, or http: and the name of a key.';
 
--- The outside system whose keys a reader is given, of each account. One of another system than
--- `default` is not told external_key among the values.
+-- The outside system whose keys a reader receives, for each account. A reader of another system
+-- than `default` does not receive external_key among the values.
 CREATE OR REPLACE FUNCTION sync.feed_systems(of_accounts bigint[], named text)
   RETURNS TABLE (account_id bigint, name text, leaves_out text[])
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -84,7 +84,7 @@ $$;
 COMMENT ON FUNCTION sync.feed_systems
   IS 'The outside system whose keys a reader of the feed is given, of each account.';
 
--- Earlier forms had one reader, did not say what was overwritten or merged, and knew no columns.
+-- Earlier forms had one reader, did not report what was overwritten or merged, and knew no columns.
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text, text);
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text);
@@ -92,8 +92,8 @@ DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text, t
 DROP FUNCTION IF EXISTS sync.feed(text, integer, text[], bigint, text[], text, text[], boolean);
 DROP FUNCTION IF EXISTS sync.feed_after(bigint, integer, text[], bigint[], text[]);
 
--- Whether one of the readers has itself set a field of an entry since, by a change that has not
--- come to nothing. If that change comes to nothing later, an entry says what the field holds then.
+-- Whether one of the readers has set a field of an entry since, by a change that has not come to
+-- nothing. If that change comes to nothing later, a new entry holds the value of the field.
 CREATE OR REPLACE FUNCTION sync.is_overwritten(told sync.feed_entries, readers text[],
   names text[]) RETURNS boolean
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -110,8 +110,9 @@ $$;
 COMMENT ON FUNCTION sync.is_overwritten
   IS 'Whether a reader of the feed has itself set a field of an entry since.';
 
--- Of some entries those with news in some columns: rows that changed there, that came or went, and
--- those of which a version is no longer kept apart. Both versions are found by the primary key.
+-- The given entries that matter for some columns: rows that changed there, rows that appeared or
+-- disappeared, and entries of which a version is no longer kept separately. Both versions are found
+-- by the primary key.
 CREATE OR REPLACE FUNCTION sync.feed_in_columns(of_entries bigint[], of_columns text[])
   RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -152,9 +153,9 @@ $$;
 COMMENT ON FUNCTION sync.feed_in_columns
   IS 'Of some entries those with news in some columns, in the order of the feed.';
 
--- The next entries after a position. With columns, as many are looked at as it takes to find so
--- many, or to come to the end; but the 20,000th is given whatever it changed, so that a reader who
--- is far behind moves on.
+-- The next entries after a position. With columns, entries are read until enough of them match, or
+-- until the end. But the 20,000th entry is returned whatever it changed, so that a reader who is
+-- far behind moves on.
 CREATE OR REPLACE FUNCTION sync.feed_after(start bigint, most integer, of_tables text[],
   accounts bigint[], of_columns text[], authors text[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -190,11 +191,11 @@ $$;
 COMMENT ON FUNCTION sync.feed_after IS 'The next entries after a position of the feed, by number.';
 
 -- Entries after a cursor, in the order of their positions.
--- @param after_cursor - null: from the oldest entry kept; @param readers - who reads, logins or
+-- @param after_cursor - null: from the oldest entry kept; @param readers - the logins that read, or
 -- keys of the HTTP API as `http: NAME`; null: the login; @param of_system - the outside system
--- whose keys are given, which only a worker may name; null: the login's own in each account
+-- whose keys are returned, which only a worker may name; null: the login's own in each account
 -- @param of_columns - a row that changed in none of these columns is left out; @param of_changes -
--- whether what became of the readers' changes is given, too
+-- whether the outcomes of the readers' changes are returned, too
 CREATE OR REPLACE FUNCTION sync.feed(after_cursor text DEFAULT NULL, most integer DEFAULT 500,
   of_tables text[] DEFAULT NULL,
                                      of_account bigint DEFAULT NULL, readers text[] DEFAULT NULL,
@@ -265,7 +266,7 @@ BEGIN
      CROSS JOIN LATERAL (SELECT coalesce(entry.row_id, settled.row_id) AS row_id) AS told_of
       LEFT JOIN sync.links AS link ON link.row_id = told_of.row_id
         AND link.table_name = entry.table_name AND link.system = system.name AND link.until IS NULL
-      -- A row that was merged, or is no longer there, has no key; its reader knew it by this one.
+      -- A row that was merged, or no longer exists, has no key; its reader knew it by this one.
       LEFT JOIN LATERAL (
            SELECT past.key FROM sync.links AS past
             WHERE entry.operation = 'removed' AND past.row_id = told_of.row_id

@@ -1,6 +1,6 @@
--- What became of a change is in the feed as well, for its author who asks for it: one cursor tells
--- of rows and of refusals, conflicts and changes that are done. Such an entry names no row: it is
--- no version of one, and nobody has read or written anything by it.
+-- The outcome of a change is in the feed as well, if its author requests it. So one cursor covers
+-- rows as well as refusals, conflicts and changes that are done. Such an entry names no row: it is
+-- no version of a row, and does not count as a read or a write of one.
 CREATE OR REPLACE FUNCTION sync.note_settled() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

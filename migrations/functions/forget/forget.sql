@@ -2,14 +2,14 @@
 -- evidence. Keys of outside systems may be such data, and go as well. Its changes go with their
 -- requests and conflicts, because nothing but such data is in them. Numbers, amounts and times
 -- stay, and so do the figures of mart. All of it or nothing: the function runs in one transaction.
--- @returns how many rows of each table were emptied or went
+-- @returns how many rows of each table were emptied or removed
 CREATE OR REPLACE FUNCTION sync.forget_customer(of_account bigint, of_customer bigint) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   counts jsonb;
 BEGIN
-  -- The receipt comes first: the triggers look for it. They wait for the writers that have begun,
-  -- and hold later ones up.
+  -- The receipt is inserted first, because the triggers search for it. The triggers are made only
+  -- after running writers have ended, and later writers wait.
   INSERT INTO sync.forgotten (account_id, customer_number, removed)
     VALUES (of_account, of_customer, '{}');
   PERFORM sync.guard_forgotten();
@@ -24,8 +24,8 @@ $$;
 COMMENT ON FUNCTION sync.forget_customer
   IS 'Removes the personal data of a customer, keeps them out from then on, and writes a receipt.';
 
--- What the receipt would say now. It reads alone: no writer waits, and nothing is written. Whoever
--- may not forget the customer is refused here, too.
+-- The counts that the receipt would hold now. The function only reads: no writer waits, and nothing
+-- is written. A login that may not forget the customer is refused here, too.
 CREATE OR REPLACE FUNCTION sync.count_forgotten(of_account bigint, of_customer bigint) RETURNS jsonb
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -40,7 +40,7 @@ $$;
 COMMENT ON FUNCTION sync.count_forgotten
   IS 'Counts by table what forgetting a customer would empty or remove, and writes nothing.';
 
--- The data of a customer, table by table. @param counts_only - they stay, and are counted alone
+-- The data of a customer, table by table. @param counts_only - the data stay, and are only counted
 CREATE OR REPLACE FUNCTION sync.forget_data(of_account bigint, of_customer bigint,
   counts_only boolean) RETURNS jsonb LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -85,9 +85,9 @@ $$;
 COMMENT ON FUNCTION sync.refuse_open_changes
   IS 'Refuses to forget a customer while changes of its rows are on their way.';
 
--- The current rows come first: what they held becomes a version, and is emptied with the others.
--- The writer is set in the body: a function that is declared with a setting of ours needs a
--- superuser, which managed servers do not give.
+-- The current rows are emptied first: their former values become a version, which is emptied with
+-- the others. The writer is set in the body. A function declared with one of our settings would
+-- need a superuser, which managed servers do not give.
 CREATE OR REPLACE FUNCTION sync.empty_rows(of_table text, columns text[], ids bigint[],
   of_account bigint, of_customer bigint, counts_only boolean) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -185,7 +185,7 @@ $$;
 COMMENT ON FUNCTION sync.empty_quarantine
   IS 'Empties what the quarantine holds of a customer and its jobs.';
 
--- A table counts once for what goes, and once for each message that is emptied.
+-- A table counts once for each removed row, and once for each emptied message.
 CREATE OR REPLACE FUNCTION sync.sum_counts(one jsonb, other jsonb) RETURNS jsonb
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(jsonb_object_agg(key, rows ORDER BY key), '{}')

@@ -1,7 +1,7 @@
 -- The service may still have a customer that was forgotten here, and sends it with every sweep. The
--- rows of such a customer stay empty, whoever brings them. A BEFORE trigger for each row stops COPY
--- from writing many rows at once, so that the triggers are made when the first customer is
--- forgotten, and not before.
+-- rows of such a customer stay empty, whichever writer brings them. A BEFORE trigger for each row
+-- stops COPY from writing many rows at once. So the triggers are made only when the first customer
+-- is forgotten.
 
 -- Whether a row is one of a forgotten customer: by its customer, or by that of its job.
 CREATE OR REPLACE FUNCTION sync.is_forgotten(held jsonb) RETURNS boolean
@@ -21,8 +21,8 @@ $$;
 COMMENT ON FUNCTION sync.is_forgotten
   IS 'Whether a row, given as JSON, is one of a forgotten customer.';
 
--- The same, for a row that names its customer or job by row_id alone, as an author's new row may:
--- its parents are asked in turn.
+-- The same, for a row that names its customer or job only by row_id, as an author's new row may:
+-- its parents are checked in turn.
 CREATE OR REPLACE FUNCTION sync.is_of_forgotten(of_table text, held jsonb) RETURNS boolean
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -43,7 +43,7 @@ COMMENT ON FUNCTION sync.is_of_forgotten
   IS 'Whether a row of a table, given as JSON, is one of a forgotten customer, by its parents, '
   'too.';
 
--- What empties personal columns, as jsonb_populate_record takes it.
+-- The empty values of personal columns, in the form that jsonb_populate_record expects.
 CREATE OR REPLACE FUNCTION sync.emptied(columns text[]) RETURNS jsonb
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT jsonb_object_agg(name, CASE name WHEN 'extra' THEN '{}'::jsonb END)
@@ -80,8 +80,8 @@ COMMENT ON FUNCTION sync.refuse_forgotten
   IS 'Trigger: refuses to an author the rows of a forgotten customer: the answer of the service '
   'would bring their data here.';
 
--- The XML of a record that cannot be read holds its customer. A record that was never read once is
--- not known to be theirs.
+-- The XML of a record that cannot be read holds its customer. A record that was never read
+-- successfully is not known to belong to the customer.
 CREATE OR REPLACE FUNCTION sync.keep_out_xml() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
   SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -97,7 +97,7 @@ $$;
 COMMENT ON FUNCTION sync.keep_out_xml
   IS 'Trigger: keeps the XML of a record of a forgotten customer out of the quarantine.';
 
--- The triggers of all tables, where a customer was forgotten.
+-- Makes the triggers of all tables, if a customer was forgotten.
 CREATE OR REPLACE FUNCTION sync.guard_forgotten() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -1,6 +1,6 @@
--- The rows of a customer, current and removed: its own, its contacts, notes and tasks, its jobs,
--- and what these hold. A job that went to another customer is the other's; forgetting empties the
--- versions that it had before. Assignments stay: they name employees.
+-- The rows of a customer, current and removed: its own row, its contacts, notes and tasks, its
+-- jobs, and the rows below these. A job that was moved to another customer belongs to the other
+-- one; forgetting empties the versions that it had before. Assignments stay: they name employees.
 CREATE OR REPLACE FUNCTION sync.rows_of_customer(of_account bigint, of_customer bigint)
   RETURNS TABLE (table_name text, row_id bigint)
 LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$

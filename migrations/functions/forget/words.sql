@@ -1,7 +1,7 @@
--- Messages, evidence and the audit may repeat a name. Every text of the schema sync is looked
--- through, so that a table that is added later is not left out. Settings name no customer; a column
--- of a key, and one that takes a few words only, holds words of ours. Changes of other records keep
--- their values, whatever these are: they are sent, compared and undone.
+-- Messages, evidence and the audit may repeat a name. Every text column of the schema sync is
+-- searched, so a table that is added later is not left out. Tables of settings name no customer.
+-- Key columns, and columns that permit only a few values, hold our own words. Changes of other
+-- records keep their values, whatever these are: they are sent, compared and undone.
 
 -- A text without some others. @param forms - as the text may spell them: plain, in JSON, in XML
 CREATE OR REPLACE FUNCTION sync.without_words(given text, forms text[]) RETURNS text
@@ -18,7 +18,8 @@ $$;
 COMMENT ON FUNCTION sync.without_words
   IS 'A text in which some others are replaced by [forgotten].';
 
--- The longest come first: a name within another one would leave the rest of it.
+-- The longest come first: otherwise, replacing a name inside a longer one would leave the rest of
+-- the longer one.
 CREATE OR REPLACE FUNCTION sync.spellings_of(words text[]) RETURNS text[]
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT coalesce(array_agg(form ORDER BY length(form) DESC, form), '{}') FROM (
@@ -33,8 +34,8 @@ $$;
 COMMENT ON FUNCTION sync.spellings_of
   IS 'Texts as others may hold them: plain, escaped for XML and HTML, and for JSON.';
 
--- The tables whose texts are looked through: how a row with one of the words is found and emptied.
--- Their parameters are the forms, the account, and the forms as LIKE takes them.
+-- The tables whose texts are searched: how a row with one of the words is found and emptied. Their
+-- parameters are the forms, the account, and the forms as LIKE patterns.
 CREATE OR REPLACE FUNCTION sync.message_tables()
   RETURNS TABLE (place text, emptied text, named text)
   LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -65,7 +66,7 @@ $$;
 COMMENT ON FUNCTION sync.message_tables
   IS 'The tables of messages, and how a row of each is found by a word and emptied of it.';
 
--- Each form within any other text, as LIKE takes it.
+-- A LIKE pattern for each form, which finds it inside any other text.
 CREATE OR REPLACE FUNCTION sync.patterns_of(forms text[]) RETURNS text[]
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT array_agg('%' || regexp_replace(form, '([\\%_])', '\\\1', 'g') || '%')
@@ -73,8 +74,9 @@ CREATE OR REPLACE FUNCTION sync.patterns_of(forms text[]) RETURNS text[]
 $$;
 COMMENT ON FUNCTION sync.patterns_of IS 'Patterns that find texts within others.';
 
--- Takes words out of the messages of an account, or only counts them. What goes or is emptied
--- before is not counted: the changes of the customer's rows, and its entries in quarantine.
+-- Removes words from the messages of an account, or only counts them. Rows that are removed or
+-- emptied before are not counted: the changes of the customer's rows, and its entries in
+-- quarantine.
 -- @param rows - those of the customer, by table @returns how many rows of each table had a word
 CREATE OR REPLACE FUNCTION sync.forget_words(of_account bigint, words text[], of_customer bigint,
   rows jsonb, counts_only boolean) RETURNS jsonb

@@ -1,8 +1,8 @@
--- Keeps the versions that a statement superseded or removed. The function runs as its owner, so
--- that a role that may write a warehouse table needs no right to write its history. Columns are
--- named: where the past table lacks one, the write fails instead of losing it. Arguments: `sweep`
--- or `edit`; for a table whose rows come inside other records, the streams of these records, and
--- the column that names the record.
+-- Keeps the versions that a statement superseded or removed. The function runs as its owner, so a
+-- role that may write a warehouse table needs no right to write its history. Columns are named: if
+-- the past table lacks one, the write fails instead of losing it. Arguments: `sweep` or `edit`; for
+-- a table whose rows come inside other records, also the streams of these records, and the column
+-- that names the record.
 CREATE OR REPLACE FUNCTION history.keep_versions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -30,8 +30,8 @@ BEGIN
   EXECUTE format('INSERT INTO history.%I (valid_to, %s) SELECT %s, %s FROM %s',
                  'past_' || TG_TABLE_NAME, names, ended, held_names, source);
   IF TG_OP <> 'UPDATE' THEN
-    -- A row that a DELETE of an author left as a tombstone is there again by now. A key ends behind
-    -- the entry that its row is gone, so that it names the key.
+    -- A row that a DELETE of an author left as a tombstone exists again by now. A key ends after
+    -- the entry that its row was removed, so that the entry names the key.
     EXECUTE format('UPDATE sync.links AS link
       SET until = greatest(%s + interval ''1 microsecond'', link.since) FROM %s
       WHERE link.row_id = held.row_id AND link.table_name = %L AND link.until IS NULL AND (%L OR '

@@ -1,10 +1,10 @@
 -- Stamps an updated row. A version begins when its transaction began, so that a job and its
--- children change at the same instant. A version never begins before the row's last version ended:
--- two writes in one transaction, or a transaction that began earlier and writes later, are told
--- apart by a microsecond. The state at a moment is therefore settled once every transaction begun
--- before it has ended; the state at the end of a past sweep always is. A sweep stamps its rows
--- itself. The trigger runs for the other rows, and for a sweep whose stamp would not be later.
--- Argument: `sweep` or `edit`.
+-- children change at the same instant. A version never begins before the row's last version ended.
+-- Two writes in one transaction are separated by a microsecond, and so is a later write by a
+-- transaction that began earlier. The state at a moment is therefore settled once every transaction
+-- begun before it has ended; the state at the end of a past sweep always is. A sweep sets the
+-- stamps of its rows. The trigger runs for the other rows, and for a sweep whose stamp would not be
+-- later. Argument: `sweep` or `edit`.
 CREATE OR REPLACE FUNCTION history.stamp() RETURNS trigger
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -12,9 +12,10 @@ DECLARE
 BEGIN
   IF TG_ARGV[0] = 'edit' THEN
     -- Rows are compared by image: 1.5 and 1.50 are equal and not the same. An update that changes
-    -- nothing goes through without a stamp: a row dropped here would be missing from the count of
-    -- the statement, and the author would take it for lost. Postgres counts such a row only by a
-    -- tuple of its own: measured, 600 bytes of WAL a row. Sweeps never come here with one.
+    -- nothing is kept without a stamp. If the row were dropped here, it would be missing from the
+    -- count of the statement, and the author would think that it was lost. Postgres counts such a
+    -- row only if it writes a tuple for it: measured, 600 bytes of WAL a row. Sweeps never update a
+    -- row without a change.
     IF NEW *= OLD THEN
       RETURN NEW;
     END IF;
@@ -22,12 +23,12 @@ BEGIN
       RAISE EXCEPTION 'warehouse.%, row %: row_id never changes', TG_TABLE_NAME, OLD.row_id
         USING ERRCODE = 'integrity_constraint_violation', HINT = 'Leave row_id out of the UPDATE.';
     END IF;
-    -- external_key is the author's own key and says nothing of the record that the service sent.
+    -- external_key is the author's own key and is no part of the record that the service sent.
     same.external_key := OLD.external_key;
     IF NOT same *= OLD THEN
-      -- While a change is on its way, the row still rests on the record that the service sent.
-      -- Without a change the row no longer does: the hash is removed, and the next sweep reads the
-      -- record again.
+      -- While a change is on its way, the row is still based on the record that the service sent.
+      -- Without a change it no longer is: the hash is removed, and the next sweep reads the record
+      -- again.
       IF NEW._pending IS NULL THEN
         NEW._hash := NULL;
       END IF;

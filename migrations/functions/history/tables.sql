@@ -41,11 +41,11 @@ BEGIN
   -- Ends only grow, so the index grows at its end.
   EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s (valid_to, _changed_at)', 'past_'
     || table_name || '_valid_to_idx', past);
-  -- A query of a moment reads the versions that were held then. Those that ended later are most of
-  -- a long past, so each class is asked for those that ended soon enough: what was held for less
-  -- than eight hours ended within eight hours. The next class has at most seventeen candidates of a
-  -- row, however many versions the row has: they were held for eight hours or more, and ended
-  -- within 128.
+  -- A query of a moment reads the versions that were held then. For a moment long past, nearly all
+  -- versions ended later than the moment. So each class is searched only for versions that ended
+  -- soon enough: a version held for less than eight hours ended within eight hours. The next class
+  -- has at most seventeen candidates of a row, however many versions the row has: they were held
+  -- for eight hours or more, and ended within 128.
   EXECUTE format('CREATE INDEX IF NOT EXISTS %I ON %s ((%s), valid_to, _changed_at)', 'past_'
     || table_name || '_held_idx', past, class);
   SELECT string_agg(format(
@@ -75,7 +75,7 @@ BEGIN
        LEFT JOIN history.edits AS edit ON edit.row_id = held.row_id AND edit.table_name = %5$L
                                       AND edit.at = held._changed_at',
     table_name, names, source, past, table_name);
-  -- The star also shows rows that are gone. Postgres inlines the one function into the other.
+  -- The star also shows rows that are removed. Postgres inlines the one function into the other.
   EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
     'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
     'all_' || table_name || '_as_of', source, format(
@@ -95,7 +95,8 @@ BEGIN
        EXECUTE FUNCTION history.note_insert()', source);
   PERFORM sync.follow(table_name);
   -- Each trigger is made twice: for sweeps, and for all other writers. The condition checks the
-  -- writer here, where the statement's own user is known: the functions run as their owner.
+  -- writer here, because only here the statement's own user is known: the functions run as their
+  -- owner.
   FOR kind, condition IN VALUES ('sweep', is_sweep), ('edit', 'NOT ' || is_sweep) LOOP
     EXECUTE format(
       'CREATE OR REPLACE TRIGGER %I BEFORE UPDATE ON %s FOR EACH ROW WHEN (%s %s) EXECUTE FUNCTION '

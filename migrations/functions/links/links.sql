@@ -1,6 +1,6 @@
--- Keys of rows in outside systems. Those of the system `default` are the column external_key;
--- sync.links has those of all others. The functions run as the owner: no other role writes the
--- table, and an author means its own accounts and its own system alone.
+-- Keys of rows in outside systems. The keys of the system `default` are in the column external_key;
+-- sync.links has those of all other systems. The functions run as the owner, because no other role
+-- writes the table. An author can use only its own accounts and its own system.
 
 CREATE OR REPLACE FUNCTION sync.check_table(of_table text) RETURNS void
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -16,8 +16,8 @@ END
 $$;
 COMMENT ON FUNCTION sync.check_table IS 'Refuses what is no table of warehouse.';
 
--- A row of the caller's accounts, as JSON. The lock lasts until the end: two keys are not set for
--- one row at once, and the row is not removed meanwhile.
+-- A row of the caller's accounts, as JSON. The lock lasts until the end of the transaction: two
+-- keys are not set for one row at once, and the row is not removed before then.
 CREATE OR REPLACE FUNCTION sync.row_to_link(of_table text, of_row bigint) RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -38,7 +38,7 @@ END
 $$;
 COMMENT ON FUNCTION sync.row_to_link IS 'A row of the caller''s accounts, locked, as JSON.';
 
--- The row that a system knows by a key; null where there is none.
+-- The row that a system knows by a key; null if there is none.
 CREATE OR REPLACE FUNCTION sync.linked_row(of_account bigint, of_table text, key text,
   of_system text) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -60,7 +60,7 @@ COMMENT ON FUNCTION sync.linked_row IS 'The row that a system knows by a key; nu
 
 -- Finds the row that a system knows by a key.
 -- @param of_account - null: the only account of the caller; @param of_system - null: its own
--- @returns its row_id; null where there is none
+-- @returns its row_id; null if there is none
 CREATE OR REPLACE FUNCTION sync.find_link(of_table text, key text, of_account bigint DEFAULT NULL,
   of_system text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -132,8 +132,8 @@ COMMENT ON FUNCTION sync.remove_link
   IS 'Removes the key by which your system, or a named one, knows a row; gives whether it had one.';
 
 -- The column external_key is written as an author writes it, whatever the caller has set: its
--- version and its entry in the feed name the caller. A key that a deleted row gives up ends behind
--- the deletion: the entry of that still names it.
+-- version and its entry in the feed name the caller. A key that is removed from a deleted row ends
+-- after the deletion, so the entry of the deletion still names it.
 CREATE OR REPLACE FUNCTION sync.write_link(of_table text, held jsonb, of_system text, key text)
   RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,7 +1,7 @@
--- Moves the keys of a row whose record was merged into another one to the row of that one, system
--- by system. A key stays where the other row has one of that system: two records of an outside
--- system are then one here, and only a person there can say which stays. The keys end behind the
--- entry that the row is gone, so that it names them.
+-- If a record was merged into another one, moves the keys of its row to the row of the other
+-- record, system by system. If the other row already has a key of that system, the key stays. Two
+-- records of an outside system are then one here, and only a person in that system can decide which
+-- stays. The keys end after the entry that the row was removed, so that the entry names them.
 CREATE OR REPLACE FUNCTION sync.move_links(of_account bigint, of_table text, from_row bigint,
   to_row bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

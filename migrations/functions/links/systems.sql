@@ -1,4 +1,4 @@
--- Refuses what is no name of an outside system; null names none.
+-- Refuses a text that is no name of an outside system; null is accepted.
 CREATE OR REPLACE FUNCTION sync.check_system(named text) RETURNS void
 LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -40,7 +40,7 @@ $$;
 COMMENT ON FUNCTION sync.system_of
   IS 'The outside system for which a role reads and writes an account.';
 
--- Of each account that a role may write: a policy asks it once a statement.
+-- The system for each account that a role may write: a policy calls this once per statement.
 CREATE OR REPLACE FUNCTION sync.systems_of(author name DEFAULT current_user)
   RETURNS TABLE (account_id bigint, system text)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -49,7 +49,7 @@ $$;
 COMMENT ON FUNCTION sync.systems_of
   IS 'The accounts that a role may write, each with the outside system for which it does.';
 
--- The system whose keys the caller means in one of its accounts: its own, where it names none. A
+-- The system whose keys the caller means in one of its accounts: its own, if it names none. A
 -- worker writes for others, such as a key of the HTTP API, and may name any.
 CREATE OR REPLACE FUNCTION sync.meant_system(of_account bigint, named text) RETURNS text
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -71,7 +71,7 @@ $$;
 COMMENT ON FUNCTION sync.meant_system
   IS 'The outside system whose keys the caller means; refuses that of another.';
 
--- external_key is the key of the system `default`: an author for another system leaves it alone.
+-- external_key is the key of the system `default`: an author for another system may not change it.
 CREATE OR REPLACE FUNCTION sync.check_external_key() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

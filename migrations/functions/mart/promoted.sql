@@ -33,7 +33,7 @@ BEGIN
     SELECT promoted.field, array_agg(promoted.account_id ORDER BY promoted.account_id) AS accounts,
            kept.attname IS NOT NULL AS is_column
       FROM sync.fields AS promoted
-      -- A later version may give the field a column of its own: then its values are there.
+      -- If a later version gives the field a separate column, its values are there.
       LEFT JOIN pg_attribute AS kept ON kept.attrelid = format('warehouse.%I', of_table)::regclass
                                     AND kept.attname = promoted.field AND kept.attnum > 0
                                     AND NOT kept.attisdropped

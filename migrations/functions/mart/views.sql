@@ -1,7 +1,7 @@
--- The columns of a table's view as they should be. A column that is there keeps its place and its
--- type, so that the view can be replaced under its dependents. Only the column that is being
--- promoted takes the type that its fields have now. New views have the same order: columns of ours
--- stand behind those with which the tables began, and columns that were added since behind ours.
+-- The columns of a table's view as they should be. An existing column keeps its place and its type,
+-- so that the view can be replaced under its dependents. Only the column that is being promoted
+-- gets the type that its fields have now. New views have the same order: first the original columns
+-- of the table, then Fieldmirror's columns, then columns that were added later.
 CREATE OR REPLACE FUNCTION sync.plan_mart_view(of_table text, promoting text)
 RETURNS TABLE (name text, type text, expression text, comment text, was_type text)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
@@ -45,7 +45,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
 $$;
 COMMENT ON FUNCTION sync.plan_mart_view IS 'The columns of the view of a table as they should be.';
 
--- A record of the service has the number that the service gave it; a row that exists here alone has
+-- A record of the service has the number that the service gave it; a row that exists only here has
 -- none. An assignment has no number: it is no record while it is pending and neither a sweep nor a
 -- change has written it.
 CREATE OR REPLACE FUNCTION sync.is_record(of_table text) RETURNS text

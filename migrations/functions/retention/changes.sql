@@ -1,7 +1,7 @@
--- The changes that may go: they are over, and nothing rests on them. What stays, however old: a
--- change that another waits for; the last refused create of a row that is still here; a change with
--- the alteration for which others are held, or with the last one of its kind that a person has
--- accepted.
+-- The changes that may be removed: they have ended, and nothing depends on them. Some stay, however
+-- old: a change that another waits for; the last refused create of a row that still exists; a
+-- change with the alteration for which others are held, or with the last one of its kind that a
+-- person has accepted.
 CREATE OR REPLACE FUNCTION sync.prunable_changes(cutoff timestamptz) RETURNS SETOF bigint
   LANGUAGE sql STABLE AS $$
   SELECT change_id FROM sync.changes AS old
@@ -21,8 +21,8 @@ $$;
 COMMENT ON FUNCTION sync.prunable_changes
   IS 'Changes that were over before a moment, and that nothing rests on.';
 
--- Requests of the HTTP API go before the changes that they made: a request that comes again is
--- answered with its changes.
+-- Requests of the HTTP API are removed before the changes that they made: a request that comes
+-- again is answered with its changes.
 CREATE OR REPLACE FUNCTION sync.prune_changes(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -40,8 +40,8 @@ BEGIN
     DELETE FROM sync.changes WHERE change_id IN (SELECT old
       FROM sync.prunable_changes(cutoff) AS old LIMIT most) RETURNING *
   ), noted AS (
-    -- The end of a change that came to nothing wrote the row as it was before. History keeps whose
-    -- change that was.
+    -- The end of a change that came to nothing wrote the row as it was before. History keeps the
+    -- author of that change.
     INSERT INTO history.edits (row_id, table_name, at, kind, written_by, application)
     SELECT row_id, table_name, settled_at, 'update', requested_by,
       format('change %s, %s', change_id, state) FROM removed WHERE state <> 'done'

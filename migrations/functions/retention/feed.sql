@@ -1,10 +1,10 @@
--- Entries of the feed, the oldest first: what is removed is always a beginning of it. Its days are
+-- Entries of the feed are removed from the oldest on, without gaps. Their days are
 -- sync.feed_state.keep_days.
 
--- The last position that may go, of the oldest entries; null where none may. What a subscriber that
--- is not stopped has yet to be sent stays up to twice as long: no worker may have been at work for
--- weeks.
--- @param most - entries to look at; null: all
+-- The last position that may be removed, of the oldest entries; null if none may. Entries that
+-- still have to be sent to a subscriber that is not stopped stay up to twice as long: it may be
+-- that no worker has run for weeks.
+-- @param most - entries to examine; null: all
 CREATE OR REPLACE FUNCTION sync.prunable_feed(cutoff timestamptz, most integer DEFAULT NULL)
   RETURNS bigint LANGUAGE sql STABLE AS $$
   SELECT max(position) FROM (

@@ -1,13 +1,13 @@
 -- A write-back makes two versions: the row as its author wrote it, and the record as it was read
--- back. Where both hold the same, but for when and by whom the record was last touched at the
--- service, they become one once another version has replaced them, and the feed no longer names
--- them: it begins with the edit, bears the change, and history.edits still says who wrote it. The
--- current row stays as it is, for _changed_at must move when a row moves.
+-- back. If both hold the same, except when and by whom the service last changed the record, they
+-- become one version. This happens once another version has replaced them. The feed then no longer
+-- names them. The joined version begins with the edit and bears the change, and history.edits still
+-- holds its author. The current row stays as it is, because _changed_at must move when a row moves.
 CREATE OR REPLACE FUNCTION sync.join_versions(since timestamptz, until timestamptz, most integer)
   RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-  -- What says how a version came about, not what it holds.
+  -- The columns that describe how a version came about, not its content.
   apart text[] := ARRAY['valid_to', '_changed_at', '_sweep_id', '_change_id', '_page', '_hash',
     '_pending', 'updated_at', 'updated_by'];
   past text;

@@ -1,8 +1,8 @@
 -- Removes what is no longer kept, a batch at a time. The functions run as their owner: a worker
--- removes what sync.retention lets go, and nothing else.
+-- removes what sync.retention permits, and nothing else.
 
--- The moment before which things of a kind are not kept; null where they are kept for ever. Never
--- later than by the clock and the setting, whatever moment the caller names.
+-- The moment before which things of a kind are not kept; null if they are kept for ever. It is
+-- never later than the clock and the setting give, whatever moment the caller names.
 CREATE OR REPLACE FUNCTION sync.kept_since(of_kind text, at timestamptz) RETURNS timestamptz
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
   SELECT least(at, now()) - CASE of_kind WHEN 'feed'
@@ -31,7 +31,7 @@ BEGIN
     WHEN 'sessions' THEN sync.prune_sessions(cutoff, most)
     WHEN 'reports' THEN sync.prune_reports(cutoff, most)
     WHEN 'feed' THEN sync.prune_feed(cutoff, most) END;
-  -- The feed has no row here: its own row says up to where entries are gone.
+  -- The feed has no row here: its own row holds the position up to which entries were removed.
   IF gone > 0 THEN
     UPDATE sync.retention SET removed = removed + gone, pruned_to = greatest(pruned_to, cutoff)
       WHERE kind = of_kind;
@@ -42,7 +42,7 @@ $$;
 COMMENT ON FUNCTION sync.prune IS 'Removes up to so many things of a kind that are no longer kept, '
   'and says how many.';
 
--- Counts what sync.prune would remove.
+-- Counts the rows that sync.prune would remove.
 CREATE OR REPLACE FUNCTION sync.count_prunable(of_kind text, at timestamptz DEFAULT now())
   RETURNS bigint
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

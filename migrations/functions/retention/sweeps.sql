@@ -1,6 +1,5 @@
--- The sweeps that may be folded: they succeeded and changed nothing, a later one proves as much,
--- and nothing names them as its evidence. A sweep of one record is proven as much by a later full
--- one.
+-- The sweeps that may be folded: they succeeded and changed nothing, a later sweep proves the same,
+-- and no row names them as evidence. For a sweep of one record, a later full sweep proves the same.
 CREATE OR REPLACE FUNCTION sync.foldable_sweeps(cutoff timestamptz) RETURNS SETOF bigint
   LANGUAGE sql STABLE AS $$
   SELECT sweep_id FROM sync.sweeps AS old

@@ -1,6 +1,8 @@
--- What was told and who looked: alerts, the audit, sessions of the console, weekly reports.
+-- Removes sent messages and traces of use: alerts, the audit, sessions of the console, weekly
+-- reports.
 
--- An alert takes its messages along. A digest goes when it tells nothing any more.
+-- The messages of an alert are removed with it. A digest is removed when no message belongs to it
+-- any more.
 CREATE OR REPLACE FUNCTION sync.prune_alerts(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE plpgsql AS $$
 DECLARE
@@ -45,7 +47,7 @@ COMMENT ON FUNCTION sync.prune_sessions
   IS 'Removes up to so many sessions that were over before a moment, and the sign-in links of that '
   'time.';
 
--- The newest report of a list and an account says which week is due next: its mails stay.
+-- The newest report of a list and an account determines which week is due next, so its mails stay.
 CREATE OR REPLACE FUNCTION sync.prunable_mails(cutoff timestamptz) RETURNS SETOF bigint
   LANGUAGE sql STABLE AS $$
   SELECT mail_id FROM sync.report_mails AS mail
@@ -57,7 +59,7 @@ $$;
 COMMENT ON FUNCTION sync.prunable_mails
   IS 'The mails of weekly reports that were made before a moment, and are over.';
 
--- The next report is compared with what was told last of each week.
+-- The next report is compared with the newest reported figure of each week.
 CREATE OR REPLACE FUNCTION sync.prunable_figures(cutoff timestamptz) RETURNS SETOF tid
   LANGUAGE sql STABLE AS $$
   SELECT ctid FROM mart.reported AS figure

@@ -1,4 +1,5 @@
--- Versions that were replaced, table by table; with each goes the note of the role that wrote it.
+-- Versions that were replaced, table by table. The note of the role that wrote a version is removed
+-- with it.
 CREATE OR REPLACE FUNCTION sync.prune_versions(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE plpgsql AS $$
 DECLARE

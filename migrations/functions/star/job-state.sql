@@ -1,5 +1,5 @@
--- Where a job stands. Its status alone does not tell: a job that is done may still be new by its
--- status, and an unknown status says nothing. The first that fits counts.
+-- The state of a job. Its status alone does not give it: a job that is done may still be new by its
+-- status, and an unknown status gives nothing. The first condition that matches counts.
 CREATE OR REPLACE FUNCTION mart.job_state(status text, estimate_sent_on timestamptz,
   scheduled_on timestamptz, started_on timestamptz, completed_on timestamptz,
                                           canceled_on timestamptz, won_date timestamptz,

@@ -1,5 +1,5 @@
--- The jobs that what is noted concerns, with all other jobs of their customers: which job of a
--- customer was the first may have changed.
+-- The jobs that the notes concern, with all other jobs of their customers: which job of a customer
+-- was the first may have changed.
 CREATE OR REPLACE FUNCTION sync.widen_stale(noted sync.stale_jobs[]) RETURNS bigint[]
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   WITH numbers AS MATERIALIZED (
@@ -27,7 +27,7 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
           SELECT held.job_key FROM customers JOIN mart.fct_job AS held USING (customer_key)
           WHERE customer_key <> -1
            UNION
-          -- A job that is no longer in the warehouse at all is in the star alone.
+          -- A job that is no longer in the warehouse is only in the star.
           SELECT held.job_key FROM numbers JOIN mart.fct_job AS held
           ON held.account_key = numbers.account_id AND held.job_number = numbers.job_number)
             AS all_keys
@@ -35,8 +35,8 @@ $$;
 COMMENT ON FUNCTION sync.widen_stale
   IS 'The keys of the jobs that notes concern, with all other jobs of their customers.';
 
--- Fills tables of the star, whole. Statistics of what has an index are gathered at once, from as
--- small a sample as those of the warehouse (statistics.sql).
+-- Fills whole tables of the star. Statistics of indexed columns are gathered at once, from as small
+-- a sample as those of the warehouse (statistics.sql).
 CREATE OR REPLACE FUNCTION sync.fill_star(members text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off
 SET default_statistics_target = 2 SET timezone = 'UTC' AS $$
@@ -59,13 +59,14 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION sync.fill_star IS 'Fills tables of the star, whole, by their names.';
 
--- The present one takes names: a call without any would fit both.
+-- The present form takes names: a call without any would match both forms.
 DROP FUNCTION IF EXISTS sync.refresh_star();
 
--- Writes what is stale into the kept tables of the star, in one transaction: readers see them
+-- Writes stale rows into the kept tables of the star, in one transaction: readers see the tables
 -- before or after. The caller has locked the notes and reads from one snapshot
--- (src/star/refresh-star.ts): a note is in it if and only if what was written is. Tables that
--- another session fills from the same snapshot are left to it: only an empty star is filled by two.
+-- (src/star/refresh-star.ts). A note is in the snapshot if and only if the write that it notes is.
+-- Tables that another session fills from the same snapshot are left to that session: only an empty
+-- star is filled by two.
 CREATE OR REPLACE FUNCTION sync.refresh_star(filled_aside text[] DEFAULT '{}') RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
 DECLARE
@@ -74,8 +75,8 @@ DECLARE
   keys bigint[];
   member text;
 BEGIN
-  -- An empty star is filled with everything: no job in it needs to be looked for, and no note to be
-  -- read.
+  -- An empty star is filled with everything: no job in it needs to be searched, and no note needs
+  -- to be read.
   IF EXISTS (SELECT FROM mart.fct_job) THEN
     WITH taken AS (DELETE FROM sync.stale_jobs RETURNING stale_jobs) SELECT array_agg(stale_jobs)
       INTO noted FROM taken;
@@ -92,7 +93,7 @@ BEGIN
       RETURN 0;
     END IF;
   END IF;
-  -- Above a quarter of all, everything is cheaper.
+  -- If more than a quarter of all jobs is stale, filling everything is cheaper.
   IF keys IS NULL OR cardinality(keys) * 4 > (SELECT count(*) FROM warehouse.jobs) THEN
     PERFORM sync.fill_star(ARRAY(SELECT name FROM unnest(members) AS name
       WHERE name <> ALL (filled_aside)));

@@ -1,7 +1,7 @@
--- Notes which jobs a statement touched, in the transaction of the statement, whoever writes. Its
--- key is counted, so that two writers never wait for each other. A high-water mark would not do: a
--- transaction that began earlier may commit later. A statement makes one note, so that a first load
--- of a million jobs leaves some thousand of them.
+-- Notes which jobs a statement touched, in the transaction of the statement, whoever writes. The
+-- key of a note is counted, so two writers never wait for each other. A high-water mark would not
+-- do: a transaction that began earlier may commit later. A statement makes one note, so that a
+-- first load of a million jobs leaves some thousand of them.
 CREATE OR REPLACE FUNCTION sync.note_stale_jobs() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -27,8 +27,8 @@ COMMENT ON FUNCTION sync.note_stale_jobs
   IS 'Trigger: notes the jobs that a statement touched, or whose parts it touched, for the next '
   'refresh of the star.';
 
--- The jobs of a customer hold its key: they are noted where a customer comes, goes, or gets another
--- number.
+-- The jobs of a customer hold its key. They are noted if a customer is inserted, removed, or gets
+-- another number.
 CREATE OR REPLACE FUNCTION sync.note_stale_customers() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -52,7 +52,8 @@ END $$;
 COMMENT ON FUNCTION sync.note_stale_customers
   IS 'Trigger: notes the customers whose jobs hold another key now.';
 
--- What every job may hold: a kind of job, an employee, a zone, a setting. These change rarely.
+-- Data that any job may refer to: a kind of job, an employee, a zone, a setting. These change
+-- rarely.
 CREATE OR REPLACE FUNCTION sync.note_stale_star() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

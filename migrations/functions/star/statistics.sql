@@ -1,13 +1,13 @@
--- Statistics of the tables that have none: Postgres gathers them within a minute or so after a
--- table was first filled, and never where it is stopped before. Till then an answer as of a past
+-- Gathers the statistics of tables that have none. Postgres does this within a minute or so after a
+-- table was first filled, but never if it is stopped before. Until then, an answer as of a past
 -- moment may take minutes. Small tables do without. Texts and documents take most of the time and
--- lead no plan: of the wide tables, numbers and moments are looked at, and of the star what has an
--- index. A sample of 600 rows tells the sizes by which the plans differ, at a tenth of the time of
--- the usual 30,000. Postgres still gathers the rest in its own time, since a list of columns leaves
--- its count of changes as it was. A table whose rows are all on their way in another session is
--- left for the next time: it would be noted to hold nothing, however long it is, so that every
--- index looked as good as any other. A first load of 12,000 jobs then took two minutes in place of
--- six seconds.
+-- affect no plan. So the wide tables get statistics of numbers and moments, and the star gets those
+-- of indexed columns. A sample of 600 rows shows the sizes by which the plans differ, at a tenth of
+-- the time of the usual 30,000. Postgres still gathers the rest later, because ANALYZE with a list
+-- of columns does not reset its count of changes. A table whose rows are all uncommitted in another
+-- session is left for the next time. It would be recorded as empty, however long it is, so every
+-- index would look as good as any other. A first load of 12,000 jobs then took two minutes instead
+-- of six seconds.
 CREATE OR REPLACE FUNCTION sync.gather_statistics() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
   SET default_statistics_target = 2 AS $$

@@ -1,5 +1,6 @@
--- Takes back a create by a DELETE, where the service lets the record be deleted, nothing hangs on
--- it but what is taken back with it, and nobody has changed it since. Gives why not, else null.
+-- Takes back a create by a DELETE. The service must let the record be deleted, and nobody may have
+-- changed it since. Only records that are taken back with it may belong to it. Returns the reason
+-- if it is not possible, else null.
 CREATE OR REPLACE FUNCTION sync.undo_create(change sync.changes, together bigint[]) RETURNS text
   LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
@@ -49,8 +50,8 @@ COMMENT ON FUNCTION sync.undo_create
   IS 'Takes back a create by a DELETE of its row, or says why not.';
 
 -- The fields of a record, of those that can be written, that differ from the version which its
--- create left. It runs as the owner, because an author does not read history; it tells names alone,
--- and of the accounts of the caller.
+-- create left. The function runs as the owner, because an author does not read history. It returns
+-- only names, and only of the accounts of the caller.
 CREATE OR REPLACE FUNCTION sync.changed_since_made(wanted bigint) RETURNS text[]
   LANGUAGE plpgsql STABLE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$

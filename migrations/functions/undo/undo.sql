@@ -1,8 +1,9 @@
--- Takes changes back, the latest first. One that was not sent is given up. One that is done gets a
--- change of its own that writes what its base says, made by an ordinary UPDATE or DELETE of the
--- row: it needs the caller's rights, and is held until it is released. Fields that somebody changed
--- since are left, and told. @param together - all that are taken back, where this is one part of
--- them: what was made with a record does not keep that record
+-- Takes changes back, the latest first. A change that was not sent is given up. A change that is
+-- done gets a separate change that writes the values of its base. That one is made by an ordinary
+-- UPDATE or DELETE of the row: it needs the caller's rights, and is held until it is released.
+-- Fields that were changed since are left, and reported. @param together - all changes that are
+-- taken back, if this call is one part of them: rows that were created together with a record do
+-- not keep that record
 DROP FUNCTION IF EXISTS sync.undo_changes(bigint[], text, bigint[]);
 CREATE OR REPLACE FUNCTION sync.undo_changes(wanted bigint[], batch_name text DEFAULT NULL,
   together bigint[] DEFAULT NULL)
@@ -15,7 +16,7 @@ DECLARE
   hint text;
   cursor text := coalesce(current_setting('fieldmirror.seen', true), '');
 BEGIN
-  -- Undo itself leaves what was changed since, so what the session has read does not count.
+  -- Undo already leaves fields that were changed since, so the session's cursor does not count.
   PERFORM set_config('fieldmirror.seen', '', true);
   PERFORM set_config('fieldmirror.mode', 'hold', true), set_config('fieldmirror.writer', '', true),
           set_config('fieldmirror.batch', coalesce(batch_name,
@@ -94,8 +95,8 @@ COMMENT ON FUNCTION sync.why_not_undone
   IS 'Why a change cannot be taken back by its state, null where it can; and the change that took '
   'it back earlier.';
 
--- Takes back an update, field by field; fields that move as one, such as an address, together or
--- not at all.
+-- Takes back an update, field by field. Fields that move together, such as an address, are taken
+-- back together or not at all.
 CREATE OR REPLACE FUNCTION sync.undo_update(change sync.changes, OUT fields text[],
   OUT refusal text) LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
@@ -181,8 +182,8 @@ SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 $$;
 COMMENT ON FUNCTION sync.is_as_left IS 'Whether a field of a row is still as a change left it.';
 
--- Whether the service held the wanted value before the change was sent. After a lost answer that
--- may be the change itself.
+-- Whether the service held the wanted value before the change was sent. After a lost answer, the
+-- value may come from the change itself.
 CREATE OR REPLACE FUNCTION sync.was_theirs(change sync.changes, name text) RETURNS boolean
   LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$

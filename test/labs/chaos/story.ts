@@ -20,7 +20,7 @@ const mostStories = 3;
  * @param faults - lines that begin with a table and a number, as those of the checker do
  * @returns some lines for each of the first faults
  */
-export async function tellStories(
+export async function describeStories(
   pool: pg.Pool,
   journal: readonly Told[],
   faults: readonly string[],
@@ -31,13 +31,13 @@ export async function tellStories(
     if (table === undefined || number === undefined) continue;
     lines.push(
       `the story of ${table} ${number}:`,
-      ...(await tellStory(pool, journal, {table, number})),
+      ...(await describeStory(pool, journal, {table, number})),
     );
   }
   return lines;
 }
 
-async function tellStory(
+async function describeStory(
   pool: pg.Pool,
   journal: readonly Told[],
   {table, number}: {readonly table: string; readonly number: string},

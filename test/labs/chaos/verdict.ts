@@ -17,7 +17,7 @@ import type {FinalChange, FinalRecord, Intent, Value} from '../push/history.ts';
 import type {JournalEntry} from '../push/memory-store.ts';
 import type {Editor} from './editor.ts';
 import type {Place} from './place.ts';
-import {tellStories} from './story.ts';
+import {describeStories} from './story.ts';
 
 export interface Outcome {
   readonly verdict: Verdict;
@@ -69,7 +69,7 @@ export async function judgeChaos(
     different.push(...(await findDifferences(pool, stream, records, {leavesOut})));
   }
   const {lost, duplicated, unexpected, unrecorded} = verdict;
-  const stories = await tellStories(pool, entries, [
+  const stories = await describeStories(pool, entries, [
     ...lost,
     ...duplicated,
     ...unexpected,

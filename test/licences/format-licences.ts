@@ -17,7 +17,7 @@ the licences of its packages in \`/usr/share/doc\`.
 `;
 
 /** The file that goes with each package and image. */
-export function drawLicences(packages: readonly ShippedPackage[]): string {
+export function formatLicences(packages: readonly ShippedPackage[]): string {
   const rows = [
     ['package', 'version', 'licence', 'how'],
     ...packages.map(({name, version, licence, isBundled}) => [
