@@ -1,4 +1,4 @@
-// The verb `accounts add`: an account and its token, tried before they are kept.
+// The verb `accounts add`: it tries an account and its token before it stores them.
 
 import type pg from 'pg';
 import {
@@ -23,22 +23,20 @@ import {print, readSecret} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface AddOptions {
-  /** Address and zone; an account that is there keeps its own where they are not given. */
+  /** Address and zone; an existing account keeps its own if they are not given. */
   readonly url?: string;
   readonly timeZone?: string;
   readonly json: boolean;
 }
 
 /**
- * Adds an account, or gives an account that is there a new token. The token is asked for, tried,
- * sealed, and only then stored; an account that was stopped goes on with it. Schedules and first
- * sweeps are rows at once: a `start` that runs takes them up within seconds.
- * @throws {UsageError} no key to seal with, a name, address or zone that cannot be, the zone of
- *   another
- *   place, another account at that address
+ * Adds an account, or gives an existing account a new token. The token is read, tried, sealed, and
+ * only then stored; a stopped account becomes active with it. Schedules and first sweeps are stored
+ * as rows at once: a running `start` takes them up within seconds.
+ * @throws {UsageError} no key to seal with, an invalid name, address or zone, a zone that is not
+ *   the account's, another account at that address
  * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be
- *   asked:
- *   nothing is stored
+ *   reached: nothing is stored
  */
 export async function accountsAdd(
   config: Config,
@@ -57,23 +55,24 @@ export async function accountsAdd(
 
 interface Adding extends Pick<AddOptions, 'url' | 'timeZone'> {
   readonly name: string;
-  /** Asked for once the rest is found to be right. */
+  /** Reads the token; it is called after all other values are checked. */
   readonly findToken: (wanted: Named) => Promise<Secret>;
 }
 
 type Named = Pick<Account, 'name' | 'apiUrl'>;
 
-/** An account whose token the service takes: nothing of it is stored yet. */
+/** An account whose token the service accepts; nothing of it is stored yet. */
 interface TriedAccount {
-  /** Stores it, in a transaction of the caller. */
+  /** Stores the account and its token, in a transaction of the caller. */
   readonly keep: (client: Queryable) => Promise<Account>;
-  /** A sentence that says what was done. */
+  /** A sentence that reports the result. */
   readonly tell: (account: Account) => string;
 }
 
 /**
- * Asks the service with the token of an account that is to be added, or to be given that token.
- * @throws the errors of `add`
+ * Tries the token of an account that is to be added, or that is to get this token, with a request
+ * to the service.
+ * @throws the errors of `accountsAdd`
  */
 export async function tryAccount(
   config: Config,
@@ -100,7 +99,7 @@ export async function tryAccount(
   };
 }
 
-/** @throws {UsageError} a name that cannot be, or no key to seal a token with */
+/** @throws {UsageError} the name is invalid, or there is no key to seal a token with */
 function checkAddable({keys: [key]}: Config, name: string): SealingKey {
   checkName(name);
   if (key !== undefined) return key;
@@ -111,7 +110,7 @@ function checkAddable({keys: [key]}: Config, name: string): SealingKey {
   );
 }
 
-/** @throws {UsageError} a name that cannot be, for the verb that was called */
+/** @throws {UsageError} the name is invalid; the message begins with the verb */
 export function checkName(name: string, verb = 'accounts add'): void {
   if (!/^[A-Za-z0-9]\S{0,99}$/.test(name)) {
     throw new UsageError(
@@ -149,7 +148,7 @@ function completed(
   return {apiUrl: wanted.apiUrl, timeZone: wanted.timeZone};
 }
 
-/** @throws {UsageError} the same place would be mirrored twice */
+/** @throws {UsageError} another account mirrors the same address already */
 async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'>): Promise<void> {
   const place = placeOf(wanted.apiUrl);
   const twin = (await listAccounts(db)).find(
@@ -162,7 +161,7 @@ async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'
   );
 }
 
-/** The environment's token is for the environment's address; it is sent to no other. */
+/** The environment's token is sent only to the environment's address, if one is set. */
 async function findToken(
   config: Config,
   {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>,

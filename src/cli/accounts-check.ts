@@ -1,6 +1,5 @@
-// The verbs that ask an account: `accounts check`, and `accounts resume` of one that was stopped.
-// The light question that they ask is asked by others, too, and its answer shows whether the zone
-// is right.
+// The verbs that check an account: `accounts check`, and `accounts resume` of a stopped one. Other
+// modules use the same light request, too; its answer shows whether the zone is right.
 
 import PQueue from 'p-queue';
 import type pg from 'pg';
@@ -34,18 +33,19 @@ interface Output {
 interface Checked extends AccountFinding {
   readonly account: string;
   readonly state: string;
-  /** The account was stopped, and goes on now. */
+  /** The account was stopped, and is active now. */
   readonly isResumed: boolean;
-  /** Its token is sealed with another key than before: the first of those given. */
+  /** Its token was sealed again, with the first of the keys given. */
   readonly isSealedAnew: boolean;
 }
 
 const checksAtOnce = 8;
 
 /**
- * Asks each account, or one, a light question, and tells its problems. A stopped account that
- * answers goes on; a token that another key sealed is sealed anew with the first key given.
- * @returns the exit code: 3 when an account is not well
+ * Checks each account, or one, with a light request, and prints its problems. A stopped account
+ * that answers becomes active. A token sealed with another key is sealed again with the first key
+ * given.
+ * @returns the exit code: 3 if an account has a problem
  */
 export async function accountsCheck(
   config: Config,
@@ -67,13 +67,13 @@ export async function accountsCheck(
   });
 }
 
-/** The same of one account, for the console. @returns a sentence */
+/** Checks one account in the same way, for the console. @returns a sentence */
 export async function checkAccount(config: Config, pool: pg.Pool, name: string): Promise<string> {
   return describeCheck(await checkOne(config, pool, await chooseAccount({pool}, name)));
 }
 
 /**
- * Lets an account go on. A stopped account must pass its check first.
+ * Resumes an account. A stopped account must pass its check first.
  * @throws {FatalError} the check fails
  */
 export async function accountsResume(
@@ -123,7 +123,7 @@ async function checkOne(config: Config, pool: pg.Pool, account: Account): Promis
   };
 }
 
-/** A worker that was started with another token would stop the account again at once. */
+/** Finds a live worker with another token: it would stop the account again at once. */
 async function findOtherToken(
   pool: pg.Pool,
   accountId: string,
@@ -143,7 +143,7 @@ async function findOtherToken(
   };
 }
 
-/** The environment's token goes before the sealed one, as it does in a sweep. */
+/** The environment's token takes precedence over the sealed one, as it does in a sweep. */
 async function findToken(
   config: Config,
   pool: pg.Pool,
@@ -162,7 +162,9 @@ async function findToken(
   }
 }
 
-/** Key rotation: the same token under the first key. A token replaced meanwhile is left alone. */
+/**
+ * Key rotation: seals the same token with the first key. A token replaced meanwhile is left alone.
+ */
 async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promise<boolean> {
   const [key] = config.keys;
   const sealed = (await readAccountAccess(pool, account.accountId))?.sealed ?? null;
@@ -174,7 +176,7 @@ async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promis
     await saveSealedToken(pool, accountId, {...seal(token, key, accountId), instead: sealed});
     return true;
   } catch (error) {
-    // A damaged seal is the check's finding already.
+    // The check has reported a damaged seal already.
     if (error instanceof FatalError) return false;
     throw error;
   }
@@ -189,23 +191,23 @@ function describeCheck({account, state, verdict, found, isResumed, isSealedAnew}
   return `${verdict.padEnd(13)} ${account}: ${[found, ...notes].join('; ')}`;
 }
 
-/** The address and token of an account to ask. */
+/** The address and token of an account that is to be checked. */
 export interface AccountAddress {
   readonly apiUrl: string;
   readonly token: Secret;
   readonly allowsHttp: boolean;
   readonly allowsLinkLocal?: boolean;
   /**
-   * Whether the account was mirrored from there before: then a web page in its place, or no such
-   * host, may pass.
+   * Whether the account was mirrored from this address before. If so, a web page in its place, or
+   * an unknown host, may be a temporary failure.
    */
   readonly isProven?: boolean;
 }
 
 /**
- * What is wrong with an account, and the next step. `refused`: its token; `address`: the address
- * itself; `unreachable`: the service; `zone`: not the account's own; `other token`: not that of the
- * worker that serves it.
+ * The result of a check, and the next step. `refused`: the token is refused; `address`: the address
+ * is wrong; `unreachable`: the service does not answer; `zone`: the zone is not the account's;
+ * `other token`: a worker serves the account with another token.
  */
 interface AccountFinding {
   readonly verdict:
@@ -224,8 +226,8 @@ const timeoutMs = 20_000;
 const attempts = 2;
 
 /**
- * Asks an account one light question, so that a wrong token or address is told before anything
- * begins.
+ * Sends one light request to an account, so that a wrong token or address is reported before any
+ * work begins.
  * @throws {AccessError} the token is refused
  * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at
  *   that address
@@ -255,7 +257,10 @@ export async function askAccount({
   }
 }
 
-/** The same, with the problem as a value: a zone that is not the account's own is one, too. */
+/**
+ * Sends the same request, and returns the problem as a value. A zone that is not the account's own
+ * is a problem, too.
+ */
 export async function examineAccount(
   address: AccountAddress & {readonly timeZone: string; readonly name: string},
 ): Promise<AccountFinding> {
@@ -277,7 +282,7 @@ export async function examineAccount(
   }
 }
 
-/** @throws {FatalError} what came is not the list that was asked for */
+/** @throws {FatalError} the answer is not the list that was requested */
 function refuseOther({body, contentType}: RawPage, place: string): void {
   const thing = `GET ${lightList} at ${place}`;
   try {
@@ -293,12 +298,12 @@ async function askLightly(api: Client): Promise<RawPage> {
   return await api.fetchPage(lightList, {only: 'customer_number,created_at', page: '1'});
 }
 
-// Whether the zone given for an account is its own: the service writes moments with the offset of
-// the account's clock, and takes text without an offset. In a wrong zone every time that is written
-// back would be hours off.
+// Checks whether the zone given for an account is its own. The service writes moments with the
+// offset of the account's clock, and accepts text without an offset. In a wrong zone every time
+// that is written back would be hours off.
 
 const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;
-/** The zones of most people who might give a wrong one; the first that fits is offered. */
+/** The zones that most accounts with a wrong setting may be in; the first that fits is offered. */
 const offered = [
   'America/New_York',
   'America/Chicago',
@@ -315,11 +320,11 @@ const offered = [
 ];
 
 /**
- * Compares the offsets of moments on a page with those of a zone. A few that differ prove nothing:
- * rules of zones change, and not every system knows them at once. Moments that are all in UTC prove
- * nothing either.
+ * Compares the offsets of moments on a page with those of a zone. A few differences prove nothing:
+ * rules of zones change, and not every system knows the change at once. Moments that are all in UTC
+ * prove nothing either.
  * @param page - XML of a list whose records have a `created_at`
- * @returns the zone expected and the zone given, where most moments differ; else null
+ * @returns the zone expected and the zone given, if most moments differ; else null
  */
 export function findZoneMismatch(page: string, timeZone: string): string | null {
   const instants = listInstants(page);
@@ -333,7 +338,7 @@ export function findZoneMismatch(page: string, timeZone: string): string | null 
 }
 
 /**
- * @param setting - where the zone was given
+ * @param setting - the setting that gave the zone
  * @throws {UsageError} the zone is not the account's
  */
 export function refuseWrongZone(
@@ -345,8 +350,8 @@ export function refuseWrongZone(
 }
 
 /**
- * The zones by whose clock all moments of a page may be written: the one of this machine, else
- * those of most people. None where the moments are all in UTC.
+ * The zones whose offsets fit all moments of a page: only the zone of this machine if it fits, else
+ * those of `offered` that fit. The list is empty if the moments are all in UTC.
  */
 export function guessZones(
   page: string,
@@ -358,7 +363,7 @@ export function guessZones(
   return fitting.includes(own) ? [own] : fitting;
 }
 
-/** The moments on a page; none where all are in UTC, which proves nothing. */
+/** The moments on a page; the list is empty if all are in UTC, which proves nothing. */
 function listInstants(page: string): string[] {
   const instants = [...page.matchAll(createdAt)].flatMap(([, text = '']) =>
     isIsoInstant(text) ? [text] : [],

@@ -1,5 +1,6 @@
-// An account gets a new address, where the same business is: its records say so, and its token is
-// tried there before anything is stored. Or it gets another name, or goes with all that it holds.
+// Moves an account to a new address of the same business. Its records there must match, and its
+// token is tried there before anything is stored. This file also renames accounts, and removes them
+// with all their rows.
 
 import type pg from 'pg';
 import {writeAudit} from '../accounts/access.ts';
@@ -48,20 +49,19 @@ interface Options {
 interface Found {
   readonly token: Secret;
   /**
-   * To be kept in place of the one that is kept; null where that one is used, or the environment
-   * brings it.
+   * The token to store in place of the stored one. It is null if the stored token is used, or if
+   * the environment provides the token.
    */
   readonly sealed: SealedToken | null;
 }
 
 /**
- * Moves an account to another address. Its rows, history and changes stay; changes on their way are
- * sent there, once its name is typed back.
- * @throws {UsageError} another business is there, or what is there cannot be compared; another
- *   account's address; a slip
+ * Moves an account to another address. Its rows, history and changes stay. Open changes are sent to
+ * the new address, after a person has typed the account's name back.
+ * @throws {UsageError} another business is at the address, or its records cannot be compared;
+ *   another account has the address; the typed name is wrong
  * @throws {AccessError | RetryableError | FatalError} the service refuses the token, or cannot be
- *   asked; the account is active, or
- *   work of it is under way. Nothing is stored
+ *   reached; the account is active, or work of it is in progress. Nothing is stored
  */
 export async function move(config: Config, name: string, {url, json}: Options): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
@@ -129,8 +129,8 @@ function refuseWork(name: string, reason: string | null): void {
 }
 
 /**
- * A token that was given goes before the one that is kept. The environment's is sent to its own
- * address, or to that of its account.
+ * A token from the environment takes precedence over the stored one. If the environment names an
+ * address, its token is used only for that address, or for the account at it.
  */
 async function findToken(
   config: Config,
@@ -252,10 +252,10 @@ interface Output {
 }
 
 /**
- * Gives an account another name here. Its rows, history and changes go by its number and stay;
- * settings of files follow.
- * @throws {UsageError} a name that cannot be, or that another account has; the made-up data keep
- *   theirs
+ * Gives an account another name here. Its rows, history and changes refer to its number and stay. A
+ * file of settings that names the account needs the new name, too.
+ * @throws {UsageError} the name is invalid, or another account has it; the made-up account keeps
+ *   its name
  */
 export async function rename(
   config: Config,
@@ -288,10 +288,10 @@ export async function rename(
 }
 
 /**
- * Removes an account with all that it holds here, after showing what that is; its name is typed
- * back. The service hears nothing of it.
+ * Removes an account with all its rows here. It first shows the rows, and a person types the
+ * account's name back. Nothing is sent to the service.
  * @throws {UsageError} another name was typed
- * @throws {FatalError} it is active, or work of it is under way
+ * @throws {FatalError} the account is active, or work of it is in progress
  */
 export async function accountsRemove(
   config: Config,
@@ -299,7 +299,7 @@ export async function accountsRemove(
   {json}: Output,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
-    // A million versions take longer than a statement of a worker may.
+    // Removing a million versions takes longer than the statement timeout of a worker.
     const pool = openPool(directUrl, {
       ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
       onWait: printWait,

@@ -1,6 +1,6 @@
-// Looking after the accounts that are mirrored, and the verb `keys`: the keys of the HTTP API and
-// the console that open them. The token of an account goes one way: from a person to the seal in
-// the warehouse; no command gives it out, not even in part.
+// Manages the accounts that are mirrored, and the verb `keys`: the keys of the HTTP API and of the
+// console. The token of an account goes one way: from a person to the seal in the warehouse. No
+// command prints it, not even in part.
 
 import {
   type ApiKey,
@@ -30,7 +30,7 @@ interface Output {
   readonly json: boolean;
 }
 
-/** Lists the accounts, each with its state and where its token comes from. */
+/** Lists the accounts, each with its state and the source of its token. */
 export async function accountsList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accounts = (await listAccounts(pool)).map((account) => ({
@@ -52,7 +52,7 @@ export async function accountsList(config: Config, {json}: Output): Promise<numb
   });
 }
 
-/** Pauses an account: nothing is begun for it until it is resumed, and due work waits. */
+/** Pauses an account: no work begins for it until it is resumed, and due work waits. */
 export async function accountsPause(
   config: Config,
   name: string,
@@ -70,7 +70,7 @@ export async function accountsPause(
   });
 }
 
-/** Whether the account is that of the environment, which brings its token. */
+/** Whether the account is the one in the environment, which provides its token. */
 export function isEnvironments(config: Config, {apiUrl, name}: Account): boolean {
   return (
     config.account !== null &&
@@ -88,10 +88,11 @@ function sourceOfToken(config: Config, account: Account): string {
 }
 
 /**
- * The account that a command is about: the one named; else the environment's or the demo; else the
- * only one there is.
- * @param own - the environment's account or the demo, where a command has opened it
- * @throws {UsageError} there is none of that name, none at all, or several and none is named
+ * Chooses the account of a command: the one named; else the environment's or the demo; else the
+ * only account.
+ * @param own - the environment's account or the demo, if a command has opened it
+ * @throws {UsageError} no account has that name, there is no account, or there are several and none
+ *   is named
  */
 export async function chooseAccount(
   {pool, own = null}: {readonly pool: Queryable; readonly own?: Account | null},
@@ -116,10 +117,10 @@ export async function chooseAccount(
 }
 
 /**
- * Sweeps of an account that is not active are never taken up: a command that asks for one would
- * wait for ever.
- * @throws {FatalError} the account is paused or stopped; the message says why, and how it is
- *   resumed
+ * Sweeps of an account that is not active are never taken up: a command that requests one would
+ * wait forever.
+ * @throws {FatalError} the account is paused or stopped; the message gives the reason, and how to
+ *   resume it
  */
 export function requireActive(account: Account): Account {
   if (account.state === 'active') return account;
@@ -128,22 +129,22 @@ export function requireActive(account: Account): Account {
 
 interface AddOptions extends Output {
   readonly role: Role;
-  /** Name of the only account that it opens. */
+  /** The name of the only account that the key opens. */
   readonly account?: string;
-  /** Whether it opens the console for all accounts, and not the API. */
+  /** Whether the key opens the console for all accounts, and not the API. */
   readonly allAccounts?: boolean;
-  /** Whether the console hides names, phones, addresses and notes from it. */
+  /** Whether the console hides names, phones, addresses and notes from the user of the key. */
   readonly mask?: boolean;
-  /** The outside system whose keys it gives and is given. */
+  /** The outside system whose record keys are sent and received with this key. */
   readonly system?: string;
-  /** Whether its deletes are held until a person releases them. */
+  /** Whether deletes made with the key are held until a person releases them. */
   readonly holdDeletes?: boolean;
 }
 
 /**
- * Makes a key, and shows it this once.
- * @throws {UsageError} the name has a wrong form, or is taken; an admin's key of one account; a
- *   viewer whose deletes are held
+ * Creates a key, and prints it only this once.
+ * @throws {UsageError} the name is invalid or taken; an admin's key for one account; a viewer's key
+ *   with held deletes
  */
 export async function keysAdd(config: Config, name: string, options: AddOptions): Promise<number> {
   const {role, account, mask: masks = false, system = defaultSystem, json} = options;
@@ -191,7 +192,7 @@ function describeUse(role: Role, account: string | null): string {
   );
 }
 
-/** The keys, revoked ones too, each with its account and its last use. */
+/** Lists the keys, revoked ones too, each with its account and its last use. */
 export async function keysList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);
@@ -205,7 +206,10 @@ export async function keysList(config: Config, {json}: Output): Promise<number> 
   });
 }
 
-/** From now on the key opens nothing. @throws {UsageError} no key of that name is in use */
+/**
+ * Revokes a key: it opens nothing from now on.
+ * @throws {UsageError} no key of that name is in use
+ */
 export async function revoke(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     if (!(await revokeApiKey(pool, name))) {

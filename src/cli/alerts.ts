@@ -1,4 +1,5 @@
-// The verb `alerts`: who is told what is wrong. A rule is checked before anything is opened.
+// The verb `alerts`: rules that decide who receives which alerts. A rule is checked before the
+// warehouse is opened.
 
 import {randomUUID} from 'node:crypto';
 import {
@@ -40,10 +41,10 @@ interface Output {
 }
 
 /**
- * Makes a rule, or gives the one that a file of settings has made its address. A worker tells it
- * within a minute what is wrong already.
- * @throws {UsageError} a receiver, cause or account that cannot be, no key to seal with, a name
- *   that is taken
+ * Creates a rule, or stores the address of a rule that a file of settings has created. Within a
+ * minute a worker reports the problems that exist already.
+ * @throws {UsageError} an invalid receiver, cause or account, no key to seal with, a name that is
+ *   taken
  */
 export async function alertsAdd(
   config: Config,
@@ -84,8 +85,8 @@ export async function alertsAdd(
 const addresses = ['webhook', 'slack', 'ping', 'smtp'] as const;
 
 /**
- * An address that was given as `-` is asked for: every user of the machine sees what is typed
- * behind a verb.
+ * An address that was given as `-` is read as a secret: every user of the machine sees the
+ * arguments of a verb.
  */
 async function withAddress(name: string, options: RuleOptions): Promise<RuleOptions> {
   const asked = addresses.find((each) => options[each] === '-');
@@ -95,7 +96,7 @@ async function withAddress(name: string, options: RuleOptions): Promise<RuleOpti
   return {...options, [asked]: address.reveal()};
 }
 
-/** The rules and how their messages fare, and what is open now. */
+/** Lists the rules with the state of their messages, and the open alerts. */
 export async function alertsList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const overview = await readAlertOverview(pool);
@@ -125,10 +126,9 @@ interface TestedRule {
 }
 
 /**
- * Sends a made-up alert by a rule now, once, and tells the receiver's answer.
- * @throws {RetryableError} the receiver does not take it
- * @throws {UsageError} there is no such rule, or this process has not the key or the server of
- *   e-mail
+ * Sends a made-up alert by a rule now, once, and returns the receiver's answer.
+ * @throws {RetryableError} the receiver does not accept it
+ * @throws {UsageError} there is no such rule, or this process lacks the key or the mail server
  */
 export async function alertsTest(
   {
@@ -163,7 +163,7 @@ export async function alertsTest(
   return {target: rule.target, answer, ms: Math.round(performance.now() - begun)};
 }
 
-/** From now on nothing is told by the rule. @throws {UsageError} there is none of that name */
+/** Removes a rule: it sends nothing from now on. @throws {UsageError} no rule has that name */
 export async function alertsRemove(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findRule(pool, name, 'remove');
@@ -183,7 +183,7 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
   );
 }
 
-/** How `alerts list` looks: a table of rules, then what is open. */
+/** The text of `alerts list`: a table of rules, then the open alerts. */
 function formatAlerts({rules, open}: AlertOverview): string {
   if (rules.length === 0)
     return (
@@ -255,22 +255,22 @@ export interface RuleOptions {
   readonly slack?: string;
   readonly email?: string;
   readonly ping?: string;
-  /** The server of e-mail of this rule alone. */
+  /** The mail server of this rule alone. */
   readonly smtp?: string;
   readonly everyMs?: number;
   readonly quietMs?: number;
   readonly cause?: readonly string[];
 }
 
-/** A rule that can be kept, and the secret that is shown this once. */
+/** A rule that can be stored, and the secret that is printed only this once. */
 export interface PlannedRule {
   readonly plan: Omit<RulePlan, 'accountId'>;
   readonly secret: string | null;
 }
 
 /**
- * Makes a rule of what was typed.
- * @throws {UsageError} not exactly one receiver, an address that may not be used, an unknown cause,
+ * Builds a rule from the options that were typed.
+ * @throws {UsageError} not exactly one receiver, an address that is not allowed, an unknown cause,
  *   no key to seal with
  */
 export function planRule(
@@ -323,7 +323,7 @@ function chooseReceiver(options: RuleOptions): {
   );
 }
 
-/** @returns null where the environment gives the server of e-mail: nothing is to be sealed */
+/** @returns null if the environment gives the mail server: there is nothing to seal */
 function readAccess(
   receiver: Receiver,
   address: string,
@@ -356,7 +356,7 @@ function readCauses(words: readonly string[]): readonly Cause[] | null {
   });
 }
 
-// The address of a rule that a file of settings has made, and nothing beside it.
+// The address of a rule that a file of settings has created, and nothing else.
 
 interface Completed {
   readonly name: string;
@@ -365,9 +365,9 @@ interface Completed {
 }
 
 /**
- * Takes of what was typed what a rule waits for.
- * @throws {UsageError} another receiver or address of e-mail, no server of e-mail, settings that
- *   the file would lose without a word
+ * Selects from the options the address that a rule waits for.
+ * @throws {UsageError} another receiver or e-mail address, no mail server, or further settings:
+ *   they would be lost silently, because the file has them
  */
 function completeRule(
   {name, receiver, target}: Pick<AlertRule, 'name' | 'receiver' | 'target'>,

@@ -1,5 +1,5 @@
-// The ground of verbs that move data, beside the warehouse: the accounts, and the service behind
-// them. An active account whose token cannot be had here is told, not left out without a word.
+// The base of verbs that move data, on top of the warehouse: the accounts, and the service behind
+// them. An active account whose token is not available here is reported, not left out silently.
 
 import type pg from 'pg';
 import {
@@ -33,32 +33,32 @@ import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
 /** The warehouse and the accounts that it mirrors. */
 export interface App extends Warehouse, Pick<SweepDeps, 'openAccount' | 'pageReader'> {
   readonly log: Logger;
-  /** The environment's account, or the demo; null where there are only tokens that are sealed. */
+  /** The environment's account, or the demo; null if there are only sealed tokens. */
   readonly own: Account | null;
   /**
-   * The accounts whose tokens are known here, in any state; read anew each time, because another
-   * may be added.
+   * The accounts whose tokens are known here, in any state. They are read again each time, because
+   * an account may be added meanwhile.
    */
   readonly listKnown: () => Promise<Account[]>;
   /** The active accounts that cannot be served here, each with the reason and the next step. */
   readonly listUnopened: () => Promise<Unopened[]>;
   /**
-   * Why the warehouse may be a copy, in which nothing may work; null where nothing speaks for it.
+   * The reason why the warehouse may be a copy, in which no work may run; null if there is none.
    */
   readonly findCopy: () => Promise<string | null>;
   /** The tokens that are known here, for the row of a worker. */
   readonly reach: Accounts['reach'];
-  /** Tells somebody of every request to the service, in order to count them. */
+  /** Registers an observer of every request to the service, which counts the requests. */
   readonly observeRequests: Accounts['observe'];
-  /** Sends the feed to its subscribers. */
+  /** The means to send the feed to its subscribers. */
   readonly hookMeans: SendMeans;
-  /** Keeps a secret that was opened out of the log. */
+  /** Keeps an opened secret out of the log. */
   readonly keepOut: (secret: Secret) => void;
   /** The source of the data of `own`, for a person. */
   readonly source: string | null;
 }
 
-/** An account whose token cannot be had here. */
+/** An account whose token is not available here. */
 interface Unopened {
   readonly accountId: string;
   readonly account: string;
@@ -66,11 +66,11 @@ interface Unopened {
 }
 
 /**
- * Does something with the warehouse, migrated, and the accounts whose tokens are known here: the
- * environment's, and those sealed in the warehouse where a key is given. Where there is neither,
- * with the reference service and its made-up data.
- * @param options - `staysInCopy` for what waits until a person has said that the warehouse is no
- *   copy
+ * Calls `use` with the migrated warehouse and the accounts whose tokens are known here. These are
+ * the environment's account, and, if a key is given, those whose tokens are sealed in the
+ * warehouse. If there is neither, the reference service with its made-up data is used.
+ * @param options - `staysInCopy` for a verb that waits until a person has confirmed that the
+ *   warehouse is no copy
  * @throws the errors of `withWarehouse`
  * @throws {FatalError} the warehouse may be a copy
  */
@@ -87,7 +87,7 @@ export async function withApp<T>(
     const name = await namePlace(config);
     if (options.staysInCopy !== true) await refuseCopy(pool, name);
     const isCopy = (await findCopy(pool, name)) !== null;
-    // Secrets that the log must not hold; tokens are added as they are opened.
+    // The log must not contain these secrets; tokens are added as they are opened.
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
     warehouse.tellWaitsTo((reason) =>
@@ -143,7 +143,7 @@ export async function withApp<T>(
   });
 }
 
-/** Made-up data are no loss: the demo is left out where it does not run. */
+/** The demo is left out if it does not run: its made-up data are no loss. */
 async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened[]> {
   const unopened: Unopened[] = [];
   for (const {accountId, name: account, state} of await listAccounts(pool)) {
@@ -178,7 +178,7 @@ async function openOwn(opening: Opening, deps: PastDeps, isCopy: boolean): Promi
 }
 
 /**
- * The missing settings, where accounts are mirrored and no access to them is in the environment.
+ * Names the missing settings, if accounts are mirrored and the environment gives no access to them.
  */
 function expectAccess(held: readonly Account[]): string {
   const sealed = held.filter(({keyId}) => keyId !== null);
@@ -195,7 +195,8 @@ function expectAccess(held: readonly Account[]): string {
 }
 
 /**
- * A stopped account that passes its check goes on; an account that a person paused stays paused.
+ * Opens the environment's account. If it is stopped and passes its check, it becomes active. If a
+ * person paused it, it stays paused.
  */
 async function openReal(
   config: Config,
@@ -208,7 +209,7 @@ async function openReal(
   const held = (await listAccounts(pool)).find(
     (account) => placeOf(account.apiUrl) === place && account.name !== demoName,
   );
-  // A copy asks nothing of the service, not even whether the token is good.
+  // A copy sends nothing to the service, not even a check of the token.
   if (isCopy && held !== undefined) return {account: held, access, source: place};
   let page: RawPage;
   try {
@@ -221,7 +222,7 @@ async function openReal(
     });
   } catch (error) {
     if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
-    // With other accounts to serve, an account that is refused or away holds none of them up.
+    // If a key is given for other accounts, a refused or unreachable account does not block them.
     if (held === undefined || config.keys.length === 0) throw error;
     log.error(
       {event: 'account.unreachable', account: held.name, reason: String(error)},
@@ -234,7 +235,9 @@ async function openReal(
   return {account: await resumeStopped(pool, account), access, source: place};
 }
 
-/** A worker that serves the account has a token that works: ours may be no more than mistyped. */
+/**
+ * Stops an account, unless a worker serves it: that worker's token works, and ours may be mistyped.
+ */
 async function stopUnserved(
   pool: pg.Pool,
   {accountId}: Account,
@@ -254,7 +257,7 @@ async function resumeStopped(pool: pg.Pool, account: Account): Promise<Account> 
 }
 
 export interface Served {
-  /** Accounts in any state whose tokens this process has, or has the key of. */
+  /** Accounts in any state whose tokens this process has or can open. */
   readonly known: readonly Account[];
   /** The accounts that are served. */
   readonly active: readonly Account[];
@@ -262,7 +265,7 @@ export interface Served {
   readonly unopened: readonly Unopened[];
 }
 
-/** @throws {UsageError} there are active accounts, and the token of none can be had here */
+/** @throws {UsageError} there are active accounts, and the token of none is available here */
 export async function listServed(world: Pick<App, 'listKnown' | 'listUnopened'>): Promise<Served> {
   const known = await world.listKnown();
   const unopened = await world.listUnopened();
@@ -272,7 +275,7 @@ export async function listServed(world: Pick<App, 'listKnown' | 'listUnopened'>)
   return {known, active, unopened};
 }
 
-/** @throws {UsageError} the token of this account cannot be had here */
+/** @throws {UsageError} the token of this account is not available here */
 export async function requireOpened(
   world: Pick<App, 'listUnopened'>,
   {accountId}: Account,
@@ -289,7 +292,7 @@ function refuse(unopened: readonly Unopened[]): void {
   if (unopened.length > 0) throw new UsageError(describeUnopened(unopened).join('\n'));
 }
 
-/** Why there is nothing to do, and the next step. */
+/** The reason why there is nothing to do, and the next step. */
 export function describeNone(known: readonly Account[]): string {
   if (known.length > 0) return known.map(describeIdle).join('\n');
   return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';

@@ -1,6 +1,6 @@
-// What an owner is answered: the verbs `ask` and `check`, answers to questions and whether the
-// figures tie out with the warehouse; and the report of the last whole week, by the verb `report`,
-// and by `start`, one file for each account and week, from Monday 06:00 of the account.
+// Answers for an owner. The verb `ask` answers questions; `check` checks whether the figures tie
+// out with the warehouse. The verb `report` makes the report of the last whole week. `start` makes
+// it, too, as one file for each account and week, from Monday 06:00 of the account.
 
 import {join} from 'node:path';
 import {Writable} from 'node:stream';
@@ -41,13 +41,13 @@ interface AskOptions {
   /** Days, as they were typed. */
   readonly from?: string;
   readonly to?: string;
-  /** The word of another grouping. */
+  /** The name of another grouping. */
   readonly by?: string;
   readonly limit: number;
   readonly csv?: boolean;
   /** CSV for a spreadsheet. */
   readonly excel?: boolean;
-  /** The file that gets all rows. */
+  /** The file that all rows are written to. */
   readonly parquet?: string;
   readonly sql?: boolean;
   readonly json: boolean;
@@ -83,10 +83,10 @@ export function listQuestions(options: {readonly json: boolean}): number {
 }
 
 /**
- * Answers a question by its name: with its definition, how fresh it is, and whether what it rests
- * on ties out.
- * @returns the exit code: 1 where a claim that the answer rests on does not hold
- * @throws {UsageError} no such question, or a moment that the mirror does not know
+ * Answers a question by its name. The answer includes its definition, the age of its data, and
+ * whether the figures it depends on tie out.
+ * @returns the exit code: 1 if a claim that the answer depends on does not hold
+ * @throws {UsageError} no such question, or a moment for which the mirror has no data
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function ask(config: Config, name: string, options: AskOptions): Promise<number> {
@@ -136,7 +136,7 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
   });
 }
 
-/** Standard output; to a terminal without what a terminal must not get. */
+/** Standard output; for a terminal, without the characters that a terminal must not get. */
 function toTerminal(): Writable {
   if (!process.stdout.isTTY) return process.stdout;
   return new Writable({
@@ -203,14 +203,14 @@ export function formatAnswer({
   }${more}`;
 }
 
-/** Of each finding so many are named. */
+/** At most this many examples of each finding are named. */
 const named = 3;
 
 /**
- * Checks that the star ties out with the warehouse, and counts what a person may want to look at.
- * @returns the exit code: 1 where a tie-out does not hold, 3 where changes wait to be written into
- *   the star, so that none can be
- *   told; a finding is no failure
+ * Checks that the star ties out with the warehouse, and counts findings that a person may want to
+ * check.
+ * @returns the exit code: 1 if a tie-out does not hold; 3 if one does not hold while changes wait
+ *   to be written into the star, which may be the reason; a finding is no failure
  */
 export async function askCheck(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
@@ -254,7 +254,8 @@ async function readFindings(client: pg.ClientBase): Promise<Found[]> {
   return found;
 }
 
-// Claims are sentences: they are lines that break, for a table of them is wider than a terminal.
+// Claims are sentences, so they are printed as wrapped lines: a table of them is wider than a
+// terminal.
 
 /** A thing that a person may want to look at. */
 interface Found {
@@ -293,7 +294,7 @@ function describeCount(count: number, one: string, many: string): string {
 
 type Line = readonly [name: string, state: string, text: string];
 
-/** Names and states stand under each other, and so does what goes on in a further line. */
+/** Names and states are aligned in columns, and further lines of a text below its first line. */
 function formatLines(lines: readonly Line[]): string[] {
   const names = Math.max(...lines.map(([name]) => name.length));
   const states = Math.max(...lines.map(([, state]) => state.length));
@@ -307,17 +308,17 @@ interface ReportOptions {
   readonly html?: boolean;
   /** A file, in place of standard output. */
   readonly to?: string;
-  /** Made from data that is too old as well; it says so on top. */
+  /** Makes the report even if its data is too old; the report then begins with a warning. */
   readonly force?: boolean;
   readonly json: boolean;
 }
 
 /**
- * Makes the report of the last whole week. The figures of one that goes into a file are kept, so
- * that the next says what is restated.
+ * Makes the report of the last whole week. If it goes into a file, its figures are stored, so that
+ * the next report shows which of them are restated.
  * @returns the exit code
- * @throws {UsageError} the data is too old for a report, and it was not asked for all the same; the
- *   file cannot be written
+ * @throws {UsageError} the data is too old for a report and `force` is not set; the file cannot be
+ *   written
  * @throws {FatalError} the warehouse is not of this version
  */
 export async function report(config: Config, options: ReportOptions): Promise<number> {
@@ -337,7 +338,7 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
           `report: ${warning}; run fieldmirror sync jobs, or ask for it all the same with --force`,
         );
       await give(options, made, warning);
-      // Only a file is delivered: what was looked at on the screen is still news in the next
+      // Only a file counts as delivered: figures shown on the screen are still news in the next
       // report.
       if (options.to !== undefined) await saveReported(client, accountId, made);
       await client.query('COMMIT');
@@ -367,7 +368,7 @@ async function give(options: ReportOptions, made: Report, warning: string | null
   print(options.json, {json: {file: options.to}, text: options.to});
 }
 
-/** A file is HTML, unless its name says otherwise. */
+/** A file is HTML, unless its name ends in `.txt` or JSON is requested. */
 async function formatAs(
   {html, to, json}: ReportOptions,
   made: Report,
@@ -382,17 +383,17 @@ async function formatAs(
     : formatReport(made, warning, to === undefined ? widthOf(process.stdout) : null);
 }
 
-/** Reports that go into a folder: due on Mondays at 06:00 of each account. */
+/** Reports that go into a folder are due on Mondays at 06:00 of each account. */
 const intoFiles = {
   lists: `(SELECT '' AS name, NULL::bigint AS account_id, 1 AS weekday, time '06:00' AS at)`,
   made: `(SELECT '' AS list, account_id, week FROM sync.weekly_reports)`,
 };
 
 /**
- * Writes the reports that are due, also those of weeks that were missed. One waits until the jobs
- * of its account are proven complete within a day; `status` says where they are not.
+ * Writes the reports that are due, also those of missed weeks. A report waits until the jobs of its
+ * account are proven complete within a day; `status` shows accounts without that proof.
  * @param folder - of the files: `acme-2026-11-16.html`
- * @throws the error of the first one that could not be made, after the others were
+ * @throws the error of the first report that could not be made, after the others were made
  */
 export async function writeDueReports({
   folder,
@@ -412,7 +413,7 @@ export async function writeDueReports({
   if (errors.length > 0) throw errors[0];
 }
 
-/** @returns null where another worker has made it */
+/** @returns null if another worker has made the report */
 async function writeReport(
   pool: pg.Pool,
   {accountId, account, week}: DueReport,

@@ -1,6 +1,6 @@
-// SQL of an assistant. What it may read is decided by the role that its statement runs as, and by
-// the account that the transaction is bound to (migrations/functions/access/assistant.sql), not
-// here. Here it is decided what the statement may be made of.
+// SQL of an assistant. The role that its statement runs as, and the account that the transaction is
+// bound to, decide which rows it may read (migrations/functions/access/assistant.sql). This file
+// decides which parts the statement may contain.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -13,20 +13,21 @@ export interface StatementLimits {
 
 interface Rows {
   readonly rows: readonly unknown[];
-  /** True where there are more than the limits. */
+  /** True if there are more rows than the limits allow. */
   readonly isCutOff: boolean;
 }
 
 interface Bound {
   /** The account whose rows are shown. */
   readonly accountId: string;
-  /** Whether the names of people are told. */
+  /** Whether the names of people are shown. */
   readonly isPersonal: boolean;
 }
 
 /**
- * Runs a statement, on a session that nothing of it outlives.
- * @throws {UsageError} what is wrong with the statement, in words for whoever wrote it
+ * Runs a statement on a session that is closed afterwards, so that nothing of the statement
+ * remains.
+ * @throws {UsageError} the problem of the statement, in words for its author
  */
 export async function runStatement(
   pool: pg.Pool,
@@ -41,8 +42,8 @@ export async function runStatement(
     await client.query('BEGIN READ WRITE');
     await client.query('SELECT sync.bind_assistant($1, $2)', [accountId, isPersonal]);
     await client.query('SET TRANSACTION READ ONLY');
-    // One process for a bounded time: sweeps have the others. A client that stands still holds no
-    // snapshot.
+    // The statement gets one Postgres process for a bounded time: sweeps have the others. An idle
+    // client keeps no snapshot.
     await client.query(
       `SELECT set_config(name, value, true)
        FROM (VALUES ('statement_timeout', $1), ('idle_in_transaction_session_timeout', $1),
@@ -66,8 +67,9 @@ export async function runStatement(
 }
 
 /**
- * Lets Postgres read the statement as a view, which takes one SELECT alone, and looks at what it is
- * made of. Nothing of it runs. Names are looked for where the function that reads looks for them.
+ * Creates the statement as a view, so that Postgres parses it and accepts only one SELECT, then
+ * checks its parts. Nothing of it runs. Its names are resolved in the same schemas as in the
+ * function that reads.
  */
 async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
   await client.query(
@@ -75,7 +77,7 @@ async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
       SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '2s'`,
   );
   try {
-    // With a list of values pg sends one statement alone: a second one is refused.
+    // In the extended query mode Postgres accepts only one statement, and refuses a second one.
     await client.query({
       text: `CREATE TEMP VIEW asked_by_assistant AS\n${sql}\n`,
       queryMode: 'extended',
@@ -112,15 +114,15 @@ function explainRefusal(error: unknown, {ms}: StatementLimits): unknown {
   });
 }
 
-// What a statement of an assistant may be made of: a list of what is allowed, for a list of what is
-// forbidden would miss the next version's. Left out on purpose: whatever makes large values of
-// small ones (repeat, lpad, string_agg, arrays and documents of rows), and rows without end
-// (generate_series, recursion). Postgres would build them before anything is cut off, and looks at
-// its time limit in between alone.
+// The parts that a statement of an assistant may contain. This is a list of allowed parts: a list
+// of forbidden parts would miss those of the next version. Left out on purpose are functions that
+// make large values of small ones (repeat, lpad, string_agg, arrays and documents of rows). So are
+// rows without end (generate_series, recursion). Postgres would build all of these before the
+// result is cut off, and checks its time limit only in between.
 
 /**
- * By name, in the schema `pg_catalog`. Operators and casts between the types below are allowed
- * beside them.
+ * Names of functions in the schema `pg_catalog`. Operators and casts between the types below are
+ * also allowed.
  */
 const functions = [
   ...[
@@ -204,9 +206,9 @@ const types = [
   ...['bool', 'int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'text', 'varchar', 'unknown'],
   ...['date', 'time', 'timestamp', 'timestamptz', 'interval'],
 ];
-/** Tables beside those of the schema `masked`: they are the same for every account. */
+/** Tables allowed beside those of the schema `masked`: they are the same for every account. */
 const shared = ['dim_date', 'dim_job_state'];
-/** Parts of a parsed statement, as this and earlier versions of Postgres call them. */
+/** Parts of a parsed statement, as this and earlier versions of Postgres name them. */
 const nodes = [
   ...[
     'QUERY',
@@ -268,12 +270,12 @@ const nodes = [
   ...['SUBSCRIPTINGREF', 'SQLVALUEFUNCTION', 'COLLATEEXPR', 'COLLATE'],
 ];
 /**
- * Each `||` may double a text and each product the digits of a number, so that their number bounds
- * the size of a value: 64 kB of text, and no more than a few seconds for one row.
+ * Each `||` may double a text, and each product the digits of a number. So their number bounds the
+ * size of a value: 64 kB of text, and no more than a few seconds for one row.
  */
 const most = {joins: 8, products: 40, literalBytes: 250, columns: 500};
 
-/** Where a plan names the type of a value. */
+/** The fields of a plan that contain the type of a value. */
 const typeFields = [
   ...['consttype', 'vartype', 'resulttype', 'opresulttype', 'funcresulttype', 'aggtype'],
   ...['wintype', 'casetype', 'coalescetype', 'minmaxtype', 'array_typeid', 'element_typeid'],
@@ -350,7 +352,7 @@ const expectations = {
 } as const;
 
 /**
- * Looks at the statement that Postgres has read as the view `pg_temp.asked_by_assistant`.
+ * Checks the statement, which Postgres has parsed as the view `pg_temp.asked_by_assistant`.
  * @throws {UsageError} it has parts that an assistant may not use
  */
 async function checkAllowed(client: pg.ClientBase): Promise<void> {

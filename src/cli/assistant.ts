@@ -1,5 +1,4 @@
-// The verb `mcp`: the tools of an assistant, over standard input and output. Each reads, none
-// writes.
+// The verb `mcp`: the tools of an assistant, over standard input and output. All tools only read.
 
 import {setImmediate} from 'node:timers/promises';
 import {McpServer} from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -31,7 +30,7 @@ import {withWarehouse} from './warehouse.ts';
 
 interface McpOptions {
   readonly account?: string;
-  /** Tells the names of people. */
+  /** Shows the names of people. */
   readonly personal?: boolean;
 }
 
@@ -69,7 +68,7 @@ export async function mcp(
     });
     await server.connect(new StdioServerTransport());
     await ended;
-    // Questions that came before the end are answered.
+    // Questions received before the end of the input are answered.
     await setImmediate();
     while (underWay.size > 0) await Promise.allSettled(underWay);
     await server.close();
@@ -77,13 +76,13 @@ export async function mcp(
   });
 }
 
-/** Their rows are about people, whatever the field. */
+/** The rows of these streams are about people, whatever the field. */
 const aboutPeople = new Set(['customers', 'employees']);
 
 /**
- * Lets an assistant that is not to learn the names of people ask where a number, a date or a yes or
- * no of a job or a task came from: texts may name anybody.
- * @throws {UsageError} the story would tell more
+ * Refuses questions whose answer may contain names, for an assistant that must not see them.
+ * Allowed are a number, a date or a yes or no of a job or a task: texts may name anybody.
+ * @throws {UsageError} the explanation may contain names
  */
 function checkExplained({stream, field}: ExplainQuestion): void {
   const {table} = findStream(stream);
@@ -99,7 +98,7 @@ function checkExplained({stream, field}: ExplainQuestion): void {
 interface Served {
   readonly pool: pg.Pool;
   readonly account: Account;
-  /** Whether the names of people are told. */
+  /** Whether the names of people are shown. */
   readonly isPersonal: boolean;
   readonly limits: StatementLimits;
   /** The calls that are not answered yet. */
@@ -212,7 +211,7 @@ function addDefinitions(server: McpServer, served: Served): void {
 
 function addQuery(server: McpServer, served: Served): void {
   const {pool, account, isPersonal, limits} = served;
-  // One statement at a time, however many are asked for at once.
+  // Statements run one at a time, however many are requested at once.
   let turn: Promise<unknown> = Promise.resolve();
   const names = isPersonal ? '' : ' Names of people are replaced by their keys.';
   server.registerTool(
@@ -288,7 +287,7 @@ async function reading<T>(pool: pg.Pool, read: (client: pg.ClientBase) => Promis
   }
 }
 
-/** The findings of a tool, as text. */
+/** Returns the findings of a tool, as text. */
 async function give(
   {underWay}: Pick<Served, 'underWay'>,
   find: () => unknown,
@@ -302,7 +301,10 @@ async function give(
   }
 }
 
-/** What is wrong with a question is an answer too, so that the assistant can ask better. */
+/**
+ * A mistake in a question is returned as an answer, too, so that the assistant can correct the
+ * question.
+ */
 async function answer(find: () => unknown): Promise<CallToolResult> {
   try {
     const found = await find();

@@ -1,6 +1,6 @@
-// The verbs `changes retry|hold|release|cancel|accept|resolve|undo`: a person's decisions are
-// carried out by functions of the warehouse, which may be called in SQL as well. What `undo` makes
-// is held.
+// The verbs `changes retry|hold|release|cancel|accept|resolve|undo`. Functions of the warehouse
+// carry out a person's decisions; they may be called in SQL as well. Changes that `undo` makes are
+// held.
 
 import {listAccounts} from '../accounts/accounts.ts';
 import {readConflicts} from '../changes/change.ts';
@@ -62,10 +62,10 @@ const wrongState = '55000';
 const wrongDecision = '22023';
 
 /**
- * Decides some changes alike, each by itself: a change that cannot be decided so holds up none of
- * the others.
+ * Applies the same decision to each change separately: a change that cannot be decided in this way
+ * does not block the others.
  * @returns the exit code
- * @throws {UsageError} when all others are done: the changes that could not be decided, and why
+ * @throws {UsageError} after all others are decided: the changes that could not be decided, and why
  */
 export async function changesDecide(
   config: Config,
@@ -88,8 +88,8 @@ export async function changesDecide(
 /**
  * Decides conflicts.
  * @returns the exit code
- * @throws {UsageError} no decision or several; one that is not open for a change; no such change,
- *   or it is in no conflict
+ * @throws {UsageError} no decision or several; a decision that a change does not allow; no such
+ *   change, or it has no conflict
  */
 export async function resolve(
   config: Config,
@@ -155,7 +155,7 @@ async function printDecisions(
   return `change ${id}: expected ${open.join(' or ')}, got ${typed}`;
 }
 
-/** In the order typed, each change once; a word that is no number is told. */
+/** Decides in the order typed, each change once; a word that is not a number is reported. */
 async function decideAll(
   db: Queryable,
   ids: readonly string[],
@@ -203,8 +203,8 @@ const cut =
   'Type the same again for the rest.';
 
 /**
- * Decides all that match, and leaves what cannot be decided so.
- * @returns the exit code: 1 where some could not be
+ * Decides all matching changes, and leaves those that cannot be decided in this way.
+ * @returns the exit code: 1 if some could not be decided
  */
 async function decideFiltered(
   warehouse: Warehouse,
@@ -229,7 +229,7 @@ async function decideFiltered(
   return left === '' ? 0 : 1;
 }
 
-/** Prints what a decision would do; nothing is done. @param ids - none where filters choose */
+/** Prints the effect of a decision without deciding. @param ids - empty if filters choose */
 async function previewFor(
   warehouse: Warehouse,
   deciding: Deciding,
@@ -282,9 +282,11 @@ interface UndoOptions extends Choosing {
 }
 
 /**
- * Takes changes back: those not sent are given up, those done get held changes of their own.
- * @returns the exit code: 1 where something was left
- * @throws {UsageError} neither numbers nor filters, or more than can be taken back at once
+ * Takes changes back: changes not sent yet are cancelled; for changes that are done, new held
+ * changes are made.
+ * @returns the exit code: 1 if some changes were left
+ * @throws {UsageError} neither numbers nor filters, or both; more changes than can be taken back at
+ *   once
  */
 export async function undo(
   config: Config,
@@ -363,14 +365,14 @@ function describeDone(
   return lines;
 }
 
-/** The lines can be copied whole: a shell leaves out what follows the mark. */
+/** The lines can be copied whole: a shell ignores the text after `#`. */
 function describeNext(batch: string): string[] {
   const release = `fieldmirror changes release --batch ${quote(batch)}`;
   const rehearse = 'fieldmirror push --dry-run'.padEnd(release.length);
   return [`  ${rehearse}  # shows the requests, and sends none`, `  ${release}  # lets them go`];
 }
 
-/** A name as a shell takes it. */
+/** A name, quoted for a shell. */
 function quote(name: string): string {
   return `'${name.replaceAll("'", `'\\''`)}'`;
 }

@@ -38,8 +38,8 @@ interface ListOptions extends ChangeFilters {
 }
 
 /**
- * The changes that are not over, conflicts before the rest and the oldest first; then the others,
- * the latest first.
+ * Lists the open changes, conflicts first, then the oldest first; then the others, the latest
+ * first.
  * @returns the exit code
  * @throws {UsageError} no such state, table or account
  */
@@ -53,7 +53,7 @@ export async function changesList(config: Config, options: ListOptions): Promise
   });
 }
 
-/** One change: its story, line by line, and its next step. @returns the exit code */
+/** Prints one change: its story, line by line, and its next step. @returns the exit code */
 export async function changesShow(
   config: Config,
   id: string,
@@ -77,7 +77,7 @@ export interface ChangeFilters {
   readonly account?: string;
 }
 
-/** Numbers or filters; `all` stands for no filter at all. */
+/** Numbers or filters; `all` means no filter at all. */
 export interface Choosing extends ChangeFilters {
   readonly all?: boolean;
 }
@@ -86,7 +86,7 @@ const states = ['needy', ...changeStates, 'altered'] as const;
 const tables = allWrites.map(({table}) => table.name);
 const filterNames = ['state', 'table', 'by', 'since', 'transaction', 'batch', 'account'] as const;
 
-/** The changes that match. @throws {UsageError} no such state, table or account */
+/** Checks the filters, as typed. @throws {UsageError} no such state, table or account */
 export async function readFilters(
   warehouse: Warehouse,
   filters: ChangeFilters,
@@ -104,7 +104,7 @@ export async function readFilters(
 
 /**
  * Whether the changes are chosen by filters, rather than by their numbers.
- * @throws {UsageError} neither was typed, or both
+ * @throws {UsageError} neither was typed, or both were
  */
 export function isFiltered(verb: string, ids: readonly string[], choosing: Choosing): boolean {
   const typed = filterNames
@@ -187,7 +187,7 @@ export function formatChange(story: ChangeStory): string {
   ].join('\n');
 }
 
-/** The transaction that made it, by name and number. */
+/** The transaction that made the change, by name and number. */
 function formatBatch({batch, transactionId}: Change): string[] {
   if (transactionId === null) return [];
   return [
@@ -195,7 +195,7 @@ function formatBatch({batch, transactionId}: Change): string[] {
   ];
 }
 
-/** The request that would be sent, to the byte: none of its lines is broken. */
+/** The exact request that would be sent: none of its lines is wrapped. */
 export function formatPlan(request: PlannedRequest | Unplannable): string[] {
   if ('problem' in request) return [`nothing can be sent: ${request.problem}`];
   const {method, path, body} = request;
@@ -213,7 +213,7 @@ function formatRequest(request: PlannedRequest | Unplannable, {operation}: Chang
   ];
 }
 
-/** A label, and its lines below each other. Further lines may bring an indent of their own. */
+/** A label, with its lines below each other. Further lines may have a separate indent. */
 function part(label: string, lines: readonly string[]): string[] {
   const indent = ' '.repeat(2 + labelWidth);
   return lines.map((line, at) => {
@@ -275,7 +275,8 @@ function formatLooks({looks, state}: Change): string[] {
 }
 
 /**
- * The value that the service had at that time, and what it holds now, where that is another one.
+ * The value that the service had when the conflict was found, and its present value if that
+ * differs.
  */
 function formatConflict(conflict: FieldConflict, story: ChangeStory): string[] {
   const now = serviceSideOf(conflict.field, story).service ?? conflict.serviceValue;
@@ -351,7 +352,7 @@ export function formatChanges(changes: readonly Change[], accounts: readonly Acc
   );
 }
 
-/** The width of a drawn table without the words of its last column. */
+/** The width of a table without the text of its last column. */
 function widthBefore(columns: readonly string[], rows: readonly (readonly string[])[]): number {
   const widths = columns
     .slice(0, -1)
@@ -361,7 +362,7 @@ function widthBefore(columns: readonly string[], rows: readonly (readonly string
   return widths.reduce((total, width) => total + width, 0) + 3 * columns.length + 1;
 }
 
-/** As many names as there is room for, and how many more there are. */
+/** As many names as fit, and the number of the rest. */
 function nameFields(names: readonly string[]): string {
   const shown = names.slice(0, 1);
   for (const name of names.slice(1)) {

@@ -1,5 +1,5 @@
-// A file of settings is read whole: every mistake is told at once, each with its line and column.
-// And written: the settings in force.
+// Reads a file of settings as a whole: all mistakes are reported at once, each with its line and
+// column. Also writes the settings in force as a file.
 
 import {access, mkdir, readFile, rename, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -39,19 +39,19 @@ import {allSections, fileSchema, toJsonSchema} from '../settings/settings.ts';
 
 type Parsed = ParsedDocument.Parsed<ParsedNode>;
 
-/** A file of settings, whose shape is right. */
+/** A file of settings with a valid structure. */
 interface SettingsFile {
-  /** Its name, for a person. */
+  /** The name of the file, for a person. */
   readonly name: string;
   readonly settings: SettingsTree;
-  /** @throws {UsageError} there are problems: all of them, in the order of the file */
+  /** @throws {UsageError} if there are problems: all of them, in the order of the file */
   readonly refuse: (problems: readonly SettingProblem[]) => void;
 }
 
 /**
  * Reads a file of settings.
  * @param file - its path; `-` is standard input
- * @throws {UsageError} it cannot be read, or as `parseSettings`
+ * @throws {UsageError} the file cannot be read, or the errors of `parseSettings`
  */
 export async function readSettingsFile(file: string): Promise<SettingsFile> {
   const name = file === '-' ? 'standard input' : file;
@@ -69,8 +69,8 @@ export async function readSettingsFile(file: string): Promise<SettingsFile> {
 }
 
 /**
- * @throws {UsageError} it is no YAML, or has keys and values that there are not: one line for each
- * mistake
+ * @throws {UsageError} the text is not YAML, or has unknown keys or invalid values: one line for
+ *   each mistake
  */
 export function parseSettings(source: string, name: string): SettingsFile {
   const lines = new LineCounter();
@@ -92,7 +92,7 @@ export function parseSettings(source: string, name: string): SettingsFile {
   return {name, settings: read.data ?? {}, refuse};
 }
 
-/** @throws {UsageError} an alias without its anchor, or far too many of them */
+/** @throws {UsageError} an alias without its anchor, or far too many aliases */
 function toValue(document: Parsed, name: string): unknown {
   try {
     return document.toJS();
@@ -124,8 +124,8 @@ const nothing =
   'or remove a whole entry with {remove: true}';
 
 /**
- * Makes a text of each key as it is written, so that no digit of a long number is lost.
- * @returns keys without a value, and keys that are there twice: as 7 and as "7"
+ * Converts each key to text as it is written, so that no digit of a long number is lost.
+ * @returns keys without a value, and keys that appear twice: as 7 and as "7"
  */
 function findOddKeys(document: Parsed): SettingProblem[] {
   const odd: SettingProblem[] = [];
@@ -168,7 +168,7 @@ function refuseProblems(
   throw new UsageError(ordered.map(({text}) => text).join('\n'));
 }
 
-/** Where the key stands; of a key that is missing, what it should stand in. */
+/** The position of a key; if the key is missing, that of the innermost key around it. */
 function findOffset({contents}: Parsed, path: Path): number {
   let node: unknown = contents;
   let offset = 0;
@@ -182,11 +182,12 @@ function findOffset({contents}: Parsed, path: Path): number {
   return offset;
 }
 
-// What zod found, in our words: the place, what was expected, what came, and the nearest key.
+// Describes the problems that zod found in our words: the place, the expected value, the actual
+// value, and the nearest key.
 
 type Issue = z.core.$ZodIssue;
 
-/** The part of a JSON Schema that tells the keys of an object. */
+/** The part of a JSON Schema that describes the keys of an object. */
 interface Shape {
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly additionalProperties?: Shape | false;
@@ -222,7 +223,7 @@ function describeUnknown(path: readonly string[], key: string): string {
   return `there is no such key${nearest(key, keys)}; there are ${keys.join(', ')}`;
 }
 
-/** The keys that may stand at a place. */
+/** The keys that are allowed at a place. */
 function listKeys(path: readonly string[]): string[] {
   let shape: Shape = toJsonSchema();
   for (const key of path) {
@@ -232,7 +233,7 @@ function listKeys(path: readonly string[]): string[] {
   return Object.keys(ofObject(shape).properties ?? {});
 }
 
-/** What may also be null is one of two shapes. */
+/** A nullable value has one of two shapes; this finds the shape of the object. */
 function ofObject(shape: Shape): Shape {
   return (
     shape.anyOf?.find(({properties, additionalProperties}) => properties ?? additionalProperties) ??
@@ -282,9 +283,9 @@ export async function readEntries(db: Queryable): Promise<Held[]> {
 }
 
 /**
- * Draws settings as a file, always in the same order.
- * @param schema - the path of the JSON Schema for editors, as seen from the file; null where there
- *   is none
+ * Formats settings as a file, always in the same order.
+ * @param schema - the path of the JSON Schema for editors, relative to the file; null if there is
+ *   none
  */
 export function formatFile(held: readonly Held[], schema: string | null): string {
   const document = new Document(toFile(held));
@@ -307,7 +308,7 @@ function formatAbout({contents}: Document, {name, about}: Section): void {
   key.commentBefore = comment(about);
 }
 
-/** Lists stand in one line, and a value at its default says so. */
+/** Puts each list on one line, and marks each value that is at its default. */
 function formatValues(document: Document, {section, entries}: Held): void {
   for (const named of entries) {
     const preset = presetOf(section, named);
@@ -327,11 +328,11 @@ function comment(lines: readonly string[]): string {
   return lines.map((line) => ` ${line}`).join('\n');
 }
 
-/** The file that editors read the schema from, where it lies beside the settings. */
+/** The file that editors read the schema from, if it is beside the settings. */
 const schemaFile = 'fieldmirror.schema.json';
 
 /**
- * Draws the settings in force as a file, and writes it where one is named.
+ * Formats the settings in force as a file, and writes the file if one is named.
  * @throws {UsageError} the file cannot be written
  */
 export async function writeInForce(db: Queryable, file: string | undefined) {
@@ -349,7 +350,7 @@ export async function isThere(file: string): Promise<boolean> {
   );
 }
 
-/** Under another name until it is whole; its folder is made. */
+/** Writes the file under another name until it is complete; creates its folder. */
 export async function write(file: string, text: string): Promise<void> {
   const part = `${file}.part`;
   try {

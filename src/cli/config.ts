@@ -1,4 +1,4 @@
-// Settings as a file: told, compared, applied.
+// Settings as a file: exported, compared, applied.
 
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -27,8 +27,8 @@ interface Output {
 }
 
 /**
- * Tells the settings in force as a file: prints it, or writes it.
- * @throws {UsageError} the file is there, and is not to be replaced; or cannot be written
+ * Exports the settings in force as a file: prints it, or writes it.
+ * @throws {UsageError} the file exists and must not be replaced, or it cannot be written
  */
 export async function exportConfig(
   config: Config,
@@ -50,8 +50,8 @@ export async function exportConfig(
 }
 
 /**
- * Tells what a file would change, and changes nothing.
- * @returns the exit code: with `check` 1 when something would change
+ * Prints the changes that a file would make, and changes nothing.
+ * @returns the exit code: with `check` 1 if something would change
  * @throws {UsageError} mistakes in the file, each with its line and column
  */
 export async function configPlan(
@@ -75,7 +75,7 @@ export async function configPlan(
 }
 
 /**
- * Brings the warehouse in line with a file: all of it, or nothing.
+ * Applies a file to the warehouse: all of it, or nothing.
  * @throws {UsageError} mistakes in the file, each with its line and column
  */
 export async function apply(config: Config, file: string, {json}: Output): Promise<number> {
@@ -83,7 +83,8 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const environment = settingsEnvironment(config);
     const costs = await describeCosts(pool, await planSettings(pool, settings, environment));
-    // A new subscriber begins at the end of the feed: what is committed already is before it.
+    // A new subscriber begins at the end of the feed: entries that are committed already come
+    // before it.
     if (settings.hooks !== undefined) await sequenceFeed(pool);
     const applied = await applySettings(pool, {file: settings, isFile: true}, environment);
     refuse(applied.problems);
@@ -99,7 +100,7 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
   });
 }
 
-/** Tells the JSON Schema of the file: prints it, or writes it. */
+/** Exports the JSON Schema of the file: prints it, or writes it. */
 export async function configSchema(file: string | undefined, {json}: Output): Promise<number> {
   const shape = toJsonSchema();
   const text = JSON.stringify(shape, null, 2);
@@ -117,7 +118,7 @@ async function refuseOld({pool, place}: Warehouse): Promise<void> {
   if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
 }
 
-/** Tells what the freshness costs that a file would set, in requests: a line each. */
+/** Describes the cost, in requests, of each freshness that a file would set: one line each. */
 async function describeCosts(db: Queryable, {sections}: SettingsPlan): Promise<string[]> {
   const wanted = sections
     .filter(({section}) => section === freshnessSection)
@@ -137,10 +138,10 @@ async function describeCosts(db: Queryable, {sections}: SettingsPlan): Promise<s
   return told;
 }
 
-/** More places than these are told as a number. */
+/** If there are more places than this, only the number of the rest is printed. */
 const fewPlaces = 20;
 
-/** What a plan comes to: for a program, and for the drawing. */
+/** The contents of a plan, for a program and for the text. */
 function describePlan({sections}: SettingsPlan) {
   return {
     differences: sections.flatMap(({section, differences}) =>
@@ -165,13 +166,13 @@ function describePlan({sections}: SettingsPlan) {
   };
 }
 
-/** A plan as it is told. */
+/** A plan as it is printed. */
 interface DescribedPlan extends ReturnType<typeof describePlan> {
-  /** Sentences on the requests that it costs. */
+  /** Sentences on the requests that the plan costs. */
   readonly costs: readonly string[];
 }
 
-/** @param done - told above the differences */
+/** @param done - the line above the differences */
 function formatSettingsPlan(
   {differences, overridden, unnamed, costs}: DescribedPlan,
   done: string,

@@ -1,6 +1,7 @@
-// The past of the demo: its business is played from night to night, and swept as a real account is:
-// once a week, and nightly in the last week. What the sweeps saw is then dated back to its night,
-// so history, changes of state, payments and reports of past weeks are there from the start.
+// The past of the demo. Its business is played from night to night, and swept like a real account:
+// once a week, and nightly in the last week. The rows that the sweeps noted are then dated back to
+// their night. So history, changes of state, payments and reports of past weeks exist from the
+// start.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -20,14 +21,14 @@ import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {type Counter, countSteps} from './progress.ts';
 
-/** Its pages are for us alone: fewer, larger and plain ones are read faster. */
+/** Only this process reads these pages: fewer, larger and uncompressed ones are read faster. */
 const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
 
-/** A stream, and the window of it; null is all of it. */
+/** A stream, and its window; null means the whole stream. */
 type Target = readonly [stream: string, windowName: string | null];
 
 const everything: readonly Target[] = allStreams.map(({name}) => [name, null]);
-/** Windows with all that is likely to change. */
+/** The windows of the records that are likely to change. */
 const likely: readonly Target[] = [
   ['jobs', 'uncompleted'],
   ['jobs', 'last_month'],
@@ -37,26 +38,26 @@ const likely: readonly Target[] = [
 ];
 /** In every ninth of the swept nights the customers, which have no window, are read as well. */
 const customersEveryTimes = 9;
-/** The last nights are swept one by one. */
+/** This many of the last nights are swept one by one. */
 const nightlyAtEnd = 6;
 
-/** The parts that the past of the demo is swept with. */
+/** The parts that the sweeps of the demo's past need. */
 export type PastDeps = Pick<SweepDeps, 'pool' | 'databaseUrl' | 'pageReader' | 'log'> & {
   readonly signal?: AbortSignal | undefined;
 };
 
 interface Past {
   readonly account: Account;
-  /** Of the reference service. */
+  /** The database of the reference service. */
   readonly databaseUrl: string;
-  /** The day on which the business was made up. */
+  /** The first day of the made-up business. */
   readonly begin: Temporal.PlainDate;
   readonly nights: number;
 }
 
 /**
- * Lives through the nights before the present one, whose changes are left to the first sweep of the
- * account. Where it is cut off, the nights until then are kept.
+ * Plays and sweeps the nights before the present one, whose changes are left to the first sweep of
+ * the account. If it is interrupted, the nights until then are kept.
  */
 export async function livePast(deps: PastDeps, past: Past): Promise<void> {
   const counter = countSteps(`living through ${past.nights} days`, past.nights);
@@ -94,14 +95,19 @@ async function liveNights(
   }
 }
 
-/** The first night, those to a Monday, and all of the last week, but for the present one. */
+/**
+ * The nights that are swept: the first one, those to a Monday, and all of the last week, but not
+ * the present one.
+ */
 function sweptNights({begin, nights}: Past): readonly number[] {
   const isSwept = (night: number) =>
     night === 0 || night >= nights - nightlyAtEnd || begin.add({days: night}).dayOfWeek === 1;
   return Array.from({length: nights}, (_, night) => night).filter(isSwept);
 }
 
-/** All is read in the first and in the last night; a full sweep costs as much as four of others. */
+/**
+ * The first and the last night get full sweeps. A full sweep costs as much as four of the others.
+ */
 function targetsOf({nights}: Past, at: number, night: number): readonly Target[] {
   if (night === 0 || night === nights - 1) return everything;
   return at % customersEveryTimes === 0 ? [...likely, ['customers', null]] : likely;
@@ -114,7 +120,7 @@ interface World {
   close(): Promise<void>;
 }
 
-/** The business and its service, whose clock shows the night that is lived through. */
+/** Opens the business and its service, whose clock shows the night that is being played. */
 async function openPast(
   {signal: _, ...deps}: PastDeps,
   {account: {timeZone}, databaseUrl, begin}: Past,
@@ -129,7 +135,7 @@ async function openPast(
   return {
     sweeper: {...deps, openAccount: async () => ({api, timeZone})},
     playUntil: async (night) => {
-      // The mirror begins as soon as the business is there, in the morning of its first day.
+      // The mirror begins as soon as the business exists, in the morning of its first day.
       if (night > 0) moment = nightOf(begin.add({days: night}), timeZone);
       await life.playUntil(moment);
       return moment;
@@ -143,8 +149,8 @@ async function openPast(
 }
 
 /**
- * Plays the business up to the last night. It stands still on a day, so that a second run finds
- * nothing new.
+ * Plays the business up to the last night. A second run on the same day finds nothing new, because
+ * the business does not advance within a day.
  */
 export async function playOn(
   databaseUrl: string,
@@ -162,7 +168,9 @@ function nightOf(day: Temporal.PlainDate, timeZone: string): string {
   return day.toZonedDateTime({timeZone, plainTime: sweptAt}).toInstant().toString();
 }
 
-/** Streams side by side, as workers sweep them; the windows of a stream one after the other. */
+/**
+ * Sweeps the streams in parallel, as workers do, and the windows of a stream one after the other.
+ */
 async function sweep(
   deps: SweepDeps,
   {accountId}: Account,
@@ -183,7 +191,7 @@ async function sweep(
   );
 }
 
-/** The owner read a report a week ago, on a Monday: so the next one has something to restate. */
+/** The owner read a report on a Monday a week ago, so the next one has something to restate. */
 function isReportRead({begin, nights}: Past, night: number): boolean {
   return begin.add({days: night}).dayOfWeek === 1 && Math.floor((nights - night) / 7) === 1;
 }
@@ -197,7 +205,8 @@ async function readReport(
   await refreshStar(pool);
   await inTransaction(pool, async (client) => {
     const figures = await readFigures(client, accountId);
-    // By the clock of Postgres it is later: there are weeks that nobody could ask about then.
+    // Weeks from that day on are left out: the clock of Postgres is later, and they did not exist
+    // then.
     const told = figures.map(({weeks, ...figure}) => ({
       ...figure,
       weeks: weeks.filter(({week}) => week < day),
@@ -211,18 +220,18 @@ async function readClock(pool: pg.Pool): Promise<string> {
   return rows[0]?.now ?? '';
 }
 
-/** A night that was lived through within a moment. */
+/** A past night, which was played within a moment. */
 interface Night {
-  /** `2026-11-02T07:30:00Z`, where it belongs. */
+  /** The moment that the night is dated to: `2026-11-02T07:30:00Z`. */
   readonly moment: string;
-  /** When it began by the database's clock. */
+  /** The moment when its sweeps began, by the database's clock. */
   readonly begun: string;
 }
 
 /**
- * Dates all that a warehouse has noted back: to the night in which it was noted, so long after its
- * beginning as it was. Rows of the service keep the times that the service gave them. For the demo
- * alone: it takes a superuser, and no trigger runs.
+ * Dates back all times that the warehouse has noted: to the night in which they were noted, with
+ * the same distance from its beginning. Rows of the service keep the times that the service gave
+ * them. This is only for the demo: it needs a superuser, and no trigger runs.
  * @param nights - in the order of time
  */
 async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
@@ -255,8 +264,8 @@ async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
 }
 
 /**
- * The columns that hold times of ours: of a row of the service those whose names begin with an
- * underscore.
+ * The columns with times that Fieldmirror has noted. In rows of the service their names begin with
+ * an underscore.
  */
 async function listNotedTimes(
   client: pg.ClientBase,
@@ -278,7 +287,7 @@ async function listNotedTimes(
 const sweptAt = Temporal.PlainTime.from('02:30');
 
 /**
- * The day of the latest night that has passed: a night to come, dated back, would be noted in the
+ * The day of the latest night that has passed. Times dated back to a later night would be in the
  * future.
  */
 export function latestNight(now: Temporal.ZonedDateTime): Temporal.PlainDate {

@@ -1,4 +1,4 @@
-// The verb `doctor`: each dependency is tried, and what is wrong comes with the way to mend it.
+// The verb `doctor`: it tries each dependency, and prints each problem with its fix.
 
 import {join} from 'node:path';
 import type pg from 'pg';
@@ -83,8 +83,8 @@ const warning = (what: string, found: string): RunCheck => ({what, state: 'warni
 const bad = (what: string, found: string): RunCheck => ({what, state: 'bad', found});
 
 /**
- * Checks every dependency, each by itself: one that is down does not hide the problems of the next.
- * @returns the exit code: 3 when something is bad, 1 when something is risky
+ * Checks every dependency separately: one that is down does not hide the problems of the next.
+ * @returns the exit code: 3 if something is bad, 1 if something is risky
  */
 export async function doctor(
   config: Config,
@@ -108,8 +108,8 @@ export async function doctor(
 }
 
 /**
- * Looks at every dependency, each by itself.
- * @param tell - is told the settings that are rows, where the schema is good
+ * Checks every dependency separately.
+ * @param tell - receives the settings that are rows, if the schema is good
  */
 export async function examine(
   config: Config,
@@ -122,7 +122,7 @@ export async function examine(
   ];
 }
 
-/** Turns the error of a check into a finding, with a hint where to look. */
+/** Turns the error of a check into a finding, with a hint for its fix. */
 async function look(
   what: string,
   check: () => Promise<RunCheck[]>,
@@ -162,14 +162,14 @@ async function checkPostgres(
   });
 }
 
-/** Whether a session of somebody else holds Fieldmirror up. It reads the catalogue alone. */
+/** Checks whether a session of another program blocks Fieldmirror. It reads only the catalogue. */
 async function checkLocks(pool: pg.Pool): Promise<RunCheck[]> {
   const problems = findHeldUp(await listHeldUp(pool), await readNow(pool));
   if (problems.length > 0) return problems.map((problem) => warnOf('locks', problem));
   return [good('locks', 'no session of somebody else has held Fieldmirror up for long')];
 }
 
-/** Checks what a good schema holds. What somebody else has locked is a finding of its own. */
+/** Checks the contents of a good schema. A lock of another session is a separate finding. */
 async function checkInside(
   config: Config,
   pool: pg.Pool,
@@ -202,7 +202,7 @@ async function checkInside(
   return findings;
 }
 
-/** Turns what is locked into a finding that names who has the lock. */
+/** Turns a locked part into a finding that names the holder of the lock. */
 async function unlocked(
   what: string,
   pool: pg.Pool,
@@ -213,7 +213,7 @@ async function unlocked(
   return found ?? reader.unread.map(({reason}) => bad(what, reason));
 }
 
-/** A doctor makes nothing. */
+/** The doctor creates no Postgres. */
 function noPostgres({home}: Config): RunCheck {
   return warning(
     'Postgres',
@@ -222,7 +222,7 @@ function noPostgres({home}: Config): RunCheck {
   );
 }
 
-/** Whether what needs sessions of our own gets them, where a pooler is in between. */
+/** If a pooler is in between: checks that the direct address gives sessions of our own. */
 async function checkSessions(pool: pg.Pool, directUrl: string): Promise<RunCheck[]> {
   const direct = openPool(directUrl, doctorPool);
   try {
@@ -250,18 +250,18 @@ async function checkVersion(pool: pg.Pool): Promise<RunCheck> {
 async function checkSchema(pool: pg.Pool): Promise<RunCheck> {
   const {problem} = await checkMigrations(pool);
   if (problem === null) return good('migrations', `all applied, ${allTables.length} tables`);
-  // Whoever may not migrate would be sent to a verb that sends them back.
+  // A login that may not migrate would be sent to a verb that sends it back.
   return bad('migrations', (await findMigrationLack(pool)) ?? problem);
 }
 
-/** Whether nothing speaks for a copy, in which no worker works. */
+/** Checks that nothing indicates a copy, in which no worker runs. */
 async function checkInstallation(config: Config, pool: pg.Pool): Promise<RunCheck> {
   const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
   if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
   return good('installation', 'this database is the one that works for its accounts');
 }
 
-/** Whether the roles are there, and have their rights. */
+/** Checks that the roles exist, and have their rights. */
 async function checkGrants(pool: pg.Pool): Promise<RunCheck> {
   const lack = describeRoles(await checkRoles(pool));
   return lack === null
@@ -269,7 +269,7 @@ async function checkGrants(pool: pg.Pool): Promise<RunCheck> {
     : warning('roles', lack);
 }
 
-/** Whether rights that Postgres gives to every login are taken back. */
+/** Checks that rights which Postgres gives to every login are revoked. */
 async function checkEveryLogin(pool: pg.Pool): Promise<RunCheck[]> {
   const rights = await checkPublic(pool);
   if (rights === null) return [];
@@ -288,7 +288,7 @@ async function checkDatabaseClock(pool: pg.Pool): Promise<RunCheck> {
   return compareClocks("Postgres' clock", await readClockAheadMs(pool));
 }
 
-/** @param resolutionMs - how coarsely the other clock is told */
+/** @param resolutionMs - the resolution of the other clock */
 function compareClocks(what: string, aheadMs: number, resolutionMs = 0): RunCheck {
   const limit = `${maxClockMs / 1000} s`;
   if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
@@ -310,7 +310,7 @@ async function checkRedis({redisUrl}: Config): Promise<RunCheck[]> {
   });
 }
 
-/** Whether a worker is alive, and every account that should be is served. */
+/** Checks that a worker is alive, and that every account that should be served is served. */
 async function checkWorkers(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
   const workforce = await readWorkforce(config, pool);
@@ -320,7 +320,7 @@ async function checkWorkers(config: Config, pool: pg.Pool): Promise<RunCheck[]> 
   return problems.map((problem) => warnOf('worker', problem));
 }
 
-/** Whether every background part of the workers does its work, and mart is not behind. */
+/** Checks that every background part of the workers runs, and that mart is not behind. */
 async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
   const facts = await readPartFacts(pool);
   const now = await readNow(pool);
@@ -338,7 +338,7 @@ async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
   ];
 }
 
-/** Whether the subscribers of the feed get it. */
+/** Checks that the subscribers of the feed receive it. */
 async function checkHooks(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const hooks = await listHooks(pool);
   const problems = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
@@ -348,7 +348,7 @@ async function checkHooks(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
     : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
 }
 
-/** Whether each target of the star has got the last night. */
+/** Checks that each target of the star has received the last night's snapshot. */
 async function checkTargets(pool: pg.Pool): Promise<RunCheck[]> {
   const targets = await listTargets(pool);
   const now = await readNow(pool);
@@ -360,7 +360,7 @@ async function checkTargets(pool: pg.Pool): Promise<RunCheck[]> {
     : lines.map((line) => good('delivery', line.replace(/^delivery +/, '')));
 }
 
-/** Whether the weekly report reaches each list of addresses. */
+/** Checks that the weekly report reaches each list of addresses. */
 async function checkReports(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const lists = await listReportLists(pool);
   const now = await readNow(pool);
@@ -384,11 +384,11 @@ function warnOf(what: string, {account, text, next}: Problem): RunCheck {
   return {...warning(what, words.join('; ')), ...(account === null ? {} : {account})};
 }
 
-/** Whether somebody is told what is wrong, and whether it arrives. */
+/** Checks that somebody receives alerts, and that the messages arrive. */
 async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const rules = await listRuleHealth(pool);
   const failing = findFailingRules(rules, await readWorkforce(config, pool), await readClock(pool));
-  // Somebody who has just applied a file wants to see it before it is a problem.
+  // A person who has just applied a file wants to see a missing address before it is a problem.
   const waiting = rules
     .filter(({hasAddress, failingSince}) => !hasAddress && failingSince === null)
     .map(({rule, receiver}) => ({
@@ -412,7 +412,7 @@ async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   ];
 }
 
-/** Every account whose token is sealed in the warehouse, each asked a light question. */
+/** Checks every account whose token is sealed in the warehouse, with one light request each. */
 async function checkSealed(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const sealed = (await listAccounts(pool)).filter(
     ({keyId, apiUrl}) =>
@@ -478,7 +478,7 @@ async function askApi(address: AccountAddress, timeZone: string): Promise<RunChe
       : bad('time zone', `FIELDMIRROR_TIME_ZONE: ${mismatch}`),
   ];
   if (answer.dateHeader === null) return answers;
-  // A Date header has whole seconds, cut off.
+  // A Date header has whole seconds, rounded down.
   return [
     ...answers,
     compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500),

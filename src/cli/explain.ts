@@ -1,4 +1,4 @@
-// The verb `explain`: where the value of a field came from, and what happened to a row.
+// The verb `explain`: the origin of a field's value, and the history of a row.
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change.ts';
@@ -32,7 +32,7 @@ export interface ExplainQuestion {
 }
 
 /**
- * Says where a value came from, or what happened to a row, from the rows alone.
+ * Prints the origin of a value, or the history of a row, from the rows alone.
  * @returns the exit code
  * @throws {UsageError} no such stream, account, row or field
  */
@@ -86,7 +86,7 @@ async function readStory(
 }
 
 /**
- * Explains to an assistant, which has one account.
+ * Returns the same text for an assistant, which has one account.
  * @throws {UsageError} no such stream, row or field
  */
 export async function explainTo(

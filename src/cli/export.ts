@@ -1,5 +1,5 @@
-// The star on its way out: the verb `export`, as files and as a dbt package, by which other verbs
-// write their rows as well; and the verb `deliver`, a snapshot to its targets, now.
+// Exports of the star. The verb `export` writes files and a dbt package; other verbs write their
+// rows with its functions, too. The verb `deliver` sends a snapshot to its targets now.
 
 import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
@@ -28,7 +28,7 @@ import {withWarehouse} from './warehouse.ts';
 
 /**
  * Writes the star as a package of dbt.
- * @throws {UsageError} a folder that cannot be written
+ * @throws {UsageError} the folder cannot be written
  */
 export async function exportDbt(options: {
   readonly folder: string;
@@ -49,13 +49,13 @@ interface ExportOptions {
   readonly format: 'csv' | 'parquet';
   /** The folder of the files, one for each table. */
   readonly folder: string;
-  /** None means: every dimension and every fact. */
+  /** An empty list means every dimension and every fact. */
   readonly tables: readonly string[];
-  /** One account; else all. */
+  /** One account; all accounts if left out. */
   readonly account?: string;
-  /** A day or an instant, as it was typed; left out: the present. */
+  /** A day or an instant, as it was typed; the present if left out. */
   readonly asOf?: string;
-  /** Of CSV: for a spreadsheet. */
+  /** Writes CSV for a spreadsheet. */
   readonly excel?: boolean;
   readonly json: boolean;
 }
@@ -75,7 +75,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-    // A day ends at another moment in each zone.
+    // A past moment needs one account: a day ends at another moment in each zone.
     const isOfOne = options.account !== undefined || options.asOf !== undefined;
     const account = isOfOne ? await chooseAccount({pool}, options.account) : null;
     const client = await pool.connect();
@@ -116,7 +116,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
   });
 }
 
-/** @throws {UsageError} no such table, or one that has no form as of a moment */
+/** @throws {UsageError} no such table, or a table that cannot be read as of a moment */
 function chooseTables({tables, asOf}: Pick<ExportOptions, 'tables' | 'asOf'>): readonly string[] {
   const ofVersions: readonly string[] = members
     .filter(({isOfVersions}) => isOfVersions)
@@ -133,9 +133,9 @@ function chooseTables({tables, asOf}: Pick<ExportOptions, 'tables' | 'asOf'>): r
 }
 
 interface Source {
-  /** Null: every account. */
+  /** Null means every account. */
   readonly accountId: string | null;
-  /** Null: the present. */
+  /** Null means the present. */
   readonly moment: string | null;
 }
 
@@ -147,8 +147,8 @@ function sqlOfTable(table: string, {accountId, moment}: Source): string {
 }
 
 /**
- * The rows of an account. The row for what is missing belongs to each: without it an inner join
- * would lose facts.
+ * Selects the rows of an account. The row for a missing member belongs to every account: without it
+ * an inner join would lose facts.
  */
 function whereOf(table: string, accountId: string): string {
   if (sharedTables.some(({name}) => name === table)) return '';
@@ -168,15 +168,15 @@ function findTable(name: string): string {
 interface FileOptions {
   readonly file: string;
   readonly format: 'csv' | 'parquet';
-  /** Of CSV: for a spreadsheet. */
+  /** Writes CSV for a spreadsheet. */
   readonly excel?: boolean | undefined;
 }
 
 /**
- * Writes the rows of a statement into a file, under another name until it is whole. The caller has
- * begun a transaction.
- * @returns how many rows
- * @throws {UsageError} a file that cannot be written, an amount that the format cannot hold
+ * Writes the rows of a statement into a file, under another name until the file is complete. The
+ * caller has begun a transaction.
+ * @returns the number of rows
+ * @throws {UsageError} the file cannot be written, or the format cannot hold an amount
  */
 export async function writeFile(
   client: pg.ClientBase,
@@ -201,13 +201,13 @@ export async function writeFile(
   });
 }
 
-/** Writes a text into a file, all of it or nothing; its folder is made where there is none. */
+/** Writes a text into a file, all of it or nothing; creates its folder if there is none. */
 export async function writeText(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), {recursive: true});
   await writeAside(file, (part) => writeWhole(part, text));
 }
 
-/** A file that could not be written leaves nothing, and the one before it as it was. */
+/** If the file cannot be written, no part of it remains, and the previous file is unchanged. */
 async function writeAside<T>(file: string, write: (part: string) => Promise<T>): Promise<T> {
   const part = `${file}.part`;
   try {
@@ -221,11 +221,11 @@ async function writeAside<T>(file: string, write: (part: string) => Promise<T>):
 }
 
 /**
- * Writes files into a folder, all of them or none: they are written aside, and moved when the last
- * one is whole.
+ * Writes files into a folder, all of them or none: they are written to a temporary folder, and
+ * moved when the last one is complete.
  * @param write - writes the files into the folder that it is given
  * @param names - of the files that it writes
- * @throws {UsageError} a folder that cannot be written
+ * @throws {UsageError} the folder cannot be written
  */
 async function writeAll(
   folder: string,
@@ -249,7 +249,7 @@ const refuseFolder = (folder: string) => (cause: Error) => {
   throw new UsageError(`${folder}: ${got}`, {cause});
 };
 
-/** Removes the folders that were made, from the innermost one up, as far as they are empty. */
+/** Removes the folders that were created, from the innermost one up, as far as they are empty. */
 async function removeEmpty(innermost: string, outermost: string): Promise<void> {
   try {
     for (let folder = innermost; ; folder = dirname(folder)) {
@@ -257,13 +257,13 @@ async function removeEmpty(innermost: string, outermost: string): Promise<void> 
       if (folder === outermost) return;
     }
   } catch {
-    // It holds files.
+    // The folder contains files.
   }
 }
 
 /**
- * Refuses the address of a store, which would else become a folder of that name.
- * @throws {UsageError} it is no path
+ * Refuses the address of a store, which would otherwise become a folder of that name.
+ * @throws {UsageError} it is not a path
  */
 export function checkPath(place: string, path: string): void {
   if (!/^[a-z][a-z\d+.-]+:\/\//i.test(path)) return;
@@ -283,7 +283,7 @@ async function writeGroups(client: pg.ClientBase, sql: string, out: Writable): P
 }
 
 interface DeliverOptions {
-  /** Name of the only target; left out: every target. */
+  /** The name of the only target; every target if left out. */
   readonly target?: string;
   readonly json: boolean;
 }
@@ -291,10 +291,10 @@ interface DeliverOptions {
 /**
  * Delivers one snapshot to each target, one after the other.
  * @returns the exit code
- * @throws {UsageError} there is no target, or none of that name
- * @throws {RetryableError} a target does not take it; the targets before it have theirs
- * @throws {FatalError} another process delivers to it for minutes, or the warehouse is a copy or of
- *   another version
+ * @throws {UsageError} there is no target, or none has that name
+ * @throws {RetryableError} a target does not accept it; the targets before it have received theirs
+ * @throws {FatalError} another process delivers to the target for minutes, or the warehouse is a
+ *   copy or of another version
  */
 export async function deliverStar(
   config: Config,
@@ -333,7 +333,7 @@ function choose(names: readonly string[], wanted: string | undefined): readonly 
   );
 }
 
-/** A delivery of another process is waited for: `start` delivers a new target at once. */
+/** The verb waits for a delivery of another process: `start` delivers to a new target at once. */
 const [lookEveryMs, mostLooks] = [1_000, 120];
 
 async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> {

@@ -1,4 +1,4 @@
-// The verb `feed`: what changed in the warehouse, after a cursor.
+// The verb `feed`: prints the changes in the warehouse after a cursor.
 
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
@@ -29,13 +29,13 @@ interface FeedOptions {
 }
 
 const tables = allTables.map(({name}) => name);
-/** A wait is that of a notice, or a look now and then. */
+/** A wait ends with a notice, or at the latest after this time. */
 const waitMs = 60_000;
 
 /**
- * Prints what follows a cursor, and with `follow` what comes until a person stops it.
+ * Prints the entries after a cursor; with `follow` also new ones, until a person stops it.
  * @returns the exit code
- * @throws {UsageError} no such table or account; no cursor, or one that cannot be read from
+ * @throws {UsageError} no such table or account; an invalid cursor, or one that is no longer kept
  */
 export async function feed(
   config: Config,

@@ -1,4 +1,4 @@
-// The verb `hooks`: subscribers that are sent the feed over HTTP.
+// The verb `hooks`: subscribers that receive the feed over HTTP.
 
 import type pg from 'pg';
 import type {Config} from '../core/config.ts';
@@ -42,10 +42,10 @@ interface Output {
 }
 
 /**
- * Makes a subscriber, or gives the one that a file of settings has made its address. A worker sends
- * it what is in the feed from when it was made, or from the cursor that is given.
- * @throws {UsageError} an address, table, writer, account or cursor that cannot be, no key to seal
- *   with, a name that is taken
+ * Creates a subscriber, or stores the address of one that a file of settings has created. A worker
+ * sends it the entries of the feed from its creation on, or from the cursor that is given.
+ * @throws {UsageError} an invalid address, table, writer, account or cursor, no key to seal with, a
+ *   name that is taken
  */
 export async function hooksAdd(
   config: Config,
@@ -58,7 +58,7 @@ export async function hooksAdd(
     const held = (await listHooks(pool)).find((each) => each.name === name);
     if (held?.hasAddress === false) refuseSettings(name, {...options, account});
     checkWriters(plan.leavesOut ?? [], await listWriters(pool));
-    // Entries that are committed already are before the end, not behind it.
+    // Entries that are committed already must come before the end of the feed, not after it.
     await sequenceFeed(pool);
     const making =
       held?.hasAddress === false
@@ -92,7 +92,8 @@ export async function hooksAdd(
 }
 
 /**
- * @throws {UsageError} settings beside the address: those of the file would be lost without a word
+ * @throws {UsageError} settings beside the address: they would be lost silently, because the file
+ *   has them
  */
 function refuseSettings(
   name: string,
@@ -124,8 +125,8 @@ function refuseSettings(
 }
 
 /**
- * An address that was given as `-` is asked for: every user of the machine sees what is typed
- * behind a verb.
+ * An address that was given as `-` is read as a secret: every user of the machine sees the
+ * arguments of a verb.
  */
 async function withAddress(name: string, options: HookOptions): Promise<HookOptions> {
   if (options.url !== '-') return options;
@@ -134,7 +135,7 @@ async function withAddress(name: string, options: HookOptions): Promise<HookOpti
   return {...options, url: address.reveal()};
 }
 
-/** The subscribers, how far each is, and the dead letters. */
+/** Lists the subscribers, the progress of each, and the dead letters. */
 export async function hooksList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const hooks = await listHooks(pool);
@@ -145,7 +146,8 @@ export async function hooksList(config: Config, {json}: Output): Promise<number>
 }
 
 /**
- * From now on nothing is sent to the subscriber. @throws {UsageError} there is none of that name
+ * Removes a subscriber: nothing is sent to it from now on.
+ * @throws {UsageError} no subscriber has that name
  */
 export async function hooksRemove(config: Config, name: string, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
@@ -163,11 +165,11 @@ interface RetryOptions extends Output {
 }
 
 /**
- * Lets a worker send to a subscriber again at once; or sends one of its dead letters now, out of
+ * Makes a worker send to a subscriber again at once; or sends one of its dead letters now, out of
  * order.
- * @throws {UsageError} there is no such subscriber or dead letter, it waits for its address, or the
- *   cursor cannot be read from
- * @throws {RetryableError} it does not take the dead letter
+ * @throws {UsageError} there is no such subscriber or dead letter, the subscriber waits for its
+ *   address, or the cursor cannot be read
+ * @throws {RetryableError} the subscriber does not accept the dead letter
  */
 export async function hooksRetry(
   config: Config,
@@ -216,13 +218,13 @@ async function sendLetter(
 interface SentLetter {
   readonly target: string;
   readonly answer: string;
-  /** How many entries it was sent. */
+  /** The number of entries that were sent. */
   readonly entries: number;
 }
 
 /**
  * Sends a dead letter now, once. The letter is kept: the caller deletes it.
- * @throws {RetryableError} the subscriber does not take it
+ * @throws {RetryableError} the subscriber does not accept it
  * @throws {UsageError | FatalError} there is no such letter, its entries are no longer kept, or
  *   nothing may be sent from here
  */
@@ -254,9 +256,10 @@ export async function sendDeadLetter(
 }
 
 /**
- * Puts the batch that a subscriber does not take aside as a dead letter, and goes on behind it; or
- * drops a dead letter for good.
- * @throws {UsageError} there is no such subscriber or dead letter, or nothing that it does not take
+ * Stores the batch that a subscriber does not accept as a dead letter, and continues after it; or
+ * deletes a dead letter for good.
+ * @throws {UsageError} there is no such subscriber or dead letter, or no batch that the subscriber
+ *   does not accept
  */
 export async function skip(
   config: Config,
@@ -306,9 +309,7 @@ function noLetter(verb: string, name: string, letter: string): UsageError {
   );
 }
 
-/**
- * How `hooks list` looks: a table of subscribers, what is wrong with them, then the dead letters.
- */
+/** The text of `hooks list`: a table of subscribers, their problems, then the dead letters. */
 function formatHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
   if (hooks.length === 0)
     return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';
@@ -349,18 +350,18 @@ function describeHook({name, target, sentAt, behind, ...hook}: FeedHook): (strin
 export interface HookOptions {
   readonly url: string;
   readonly table: readonly string[];
-  /** A row that changed in none of these is not sent; empty: every row is that changed. */
+  /** A row is sent only if one of these columns changed; empty: every changed row is sent. */
   readonly column: readonly string[];
   /** Logins, and keys as `http:NAME`, whose entries are not sent. */
   readonly leaveOut: readonly string[];
   readonly after?: string;
   readonly limit: number;
   readonly mask: boolean;
-  /** The outside system whose keys it is sent. */
+  /** The outside system whose record keys are sent. */
   readonly system?: string;
 }
 
-/** A subscriber that can be kept, and the secret that is shown this once. */
+/** A subscriber that can be stored, and the secret that is printed only this once. */
 interface PlannedHook {
   readonly plan: Omit<HookPlan, 'accountId'>;
   readonly secret: string;
@@ -369,8 +370,8 @@ interface PlannedHook {
 const tables = allTables.map(({name}) => name);
 
 /**
- * Makes a subscriber of what was typed.
- * @throws {UsageError} an address that may not be used, an unknown table or column, a limit that is
+ * Builds a subscriber from the options that were typed.
+ * @throws {UsageError} an address that is not allowed, an unknown table or column, a limit that is
  *   too large, no key to seal with
  */
 export function planHook(
@@ -415,8 +416,8 @@ export function planHook(
 }
 
 /**
- * @throws {UsageError} a writer that is neither a login nor a key: its entries would come back as
- * an echo
+ * @throws {UsageError} a writer is neither a login nor a key: its entries would come back as an
+ *   echo
  */
 function checkWriters(given: readonly string[], known: readonly string[]): void {
   for (const writer of given)

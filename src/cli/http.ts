@@ -1,4 +1,4 @@
-// The console and the HTTP API: opened by `http` and by `start`; and the verb `open`, for whoever
+// The console and the HTTP API, which `http` and `start` open. The verb `open` signs in anybody who
 // can reach the database, as this command does.
 
 import {once} from 'node:events';
@@ -20,27 +20,27 @@ import {toHealthInput} from './status.ts';
 import {callOf, print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
-/** Where the console and the HTTP API are, unless somebody asks for another port. */
+/** The port of the console and the HTTP API, unless another one is given. */
 export const usualPort = 8086;
 
 interface Listening {
   readonly port: number;
   readonly host: string;
-  /** Another port is taken where this one is in use. */
+  /** Whether another port is used if this one is in use. */
   readonly mayMove: boolean;
 }
 
 export interface OpenedServer {
   /** The address by which people reach it, without a slash at its end. */
   readonly url: string;
-  /** A link that signs in once, as the terminal that prints it may. */
+  /** Creates a link that signs in once, as admin. */
   readonly makeLink: () => Promise<string>;
   close(): Promise<void>;
 }
 
 /**
- * Opens the console, the HTTP API and what tells whether all is well, on one port.
- * @throws {FatalError} the port is taken, or the host is none of this machine
+ * Opens the console, the HTTP API and the health checks, on one port.
+ * @throws {FatalError} the port is in use, or the host is not an address of this machine
  */
 export async function openHttpServer(
   config: Config,
@@ -74,7 +74,7 @@ export async function openHttpServer(
   };
 }
 
-/** The address that a code signs in at. */
+/** The link that signs in with a code. */
 function linkOf(url: string, code: Secret): string {
   return `${url}/sign-in?code=${code.reveal()}`;
 }
@@ -119,14 +119,15 @@ function isLoopback(host: string): boolean {
 }
 
 interface HttpCommand {
-  /** Left out: the usual one, or any other where that is in use, as it is beside a start. */
+  /** If left out: the usual port, or any other if that one is in use, for example by a `start`. */
   readonly port?: number;
   readonly host: string;
   readonly json: boolean;
 }
 
 /**
- * Serves the console and the HTTP API without working, until told to stop. @returns the exit code
+ * Serves the console and the HTTP API without a worker, until it is stopped.
+ * @returns the exit code
  */
 export async function http(
   config: Config,
@@ -154,7 +155,7 @@ export async function http(
 
 interface OpenOptions {
   readonly role: Role;
-  /** Where the console is; found out when it is left out. */
+  /** The address of the console; if left out, it is looked up. */
   readonly at?: string;
   readonly json: boolean;
 }
@@ -177,7 +178,7 @@ export async function open(config: Config, {role, at, json}: OpenOptions): Promi
   });
 }
 
-/** The console of a start that is alive. */
+/** The address of the console of a live `start`. */
 async function findConsole({pool}: Warehouse): Promise<string> {
   const workers = await listWorkers(pool);
   const url = workers.find(({isAlive, consoleUrl}) => isAlive && consoleUrl !== null)?.consoleUrl;
@@ -188,10 +189,9 @@ async function findConsole({pool}: Warehouse): Promise<string> {
   );
 }
 
-// A rule that was filled into a form of the console, as `alerts add` takes it.
+// A rule that was entered in a form of the console, in the form of `alerts add`.
 
-/** @throws {UsageError} as `planRule`, and where a span is none
- */
+/** @throws {UsageError} the errors of `planRule`, or a span is invalid */
 export async function planFilledRule(
   config: Pick<Config, 'keys' | 'allowsHttp'>,
   given: GivenRule,

@@ -1,5 +1,5 @@
-// The verb `init`: an account and a warehouse, each tried before anything of it is kept. The token
-// stands in a file for its owner alone; it is never an argument, and never printed.
+// The verb `init`: it tries an account and a warehouse before it stores anything of them. The token
+// is stored in a file that only its owner can read. It is never an argument, and never printed.
 
 import {existsSync} from 'node:fs';
 import {listAccounts, placeOf, upsertAccount} from '../accounts/accounts.ts';
@@ -24,20 +24,20 @@ interface InitOptions {
   readonly name?: string;
   readonly url?: string;
   readonly timeZone?: string;
-  /** The embedded Postgres, without asking for another. */
+  /** Uses the embedded Postgres, without a question about another one. */
   readonly embedded: boolean;
-  /** Whether files that are there may be changed without asking. */
+  /** Whether existing files may be changed without a question. */
   readonly force: boolean;
   readonly json: boolean;
 }
 
 /**
- * Asks for an account and a warehouse, tries both, and keeps them: `.env` and `fieldmirror.yaml`,
- * and a row of the warehouse. Without a terminal the options stand for the answers, and the token
- * comes from standard input.
- * @throws {UsageError} an answer that cannot be, or files that are there
- * @throws {AccessError | RetryableError | FatalError} the service or the warehouse refuses us:
- *   nothing is kept
+ * Prompts for an account and a warehouse, tries both, and stores them in `.env`, `fieldmirror.yaml`
+ * and a row of the warehouse. Without a terminal, the options are the answers, and the token is
+ * read from standard input.
+ * @throws {UsageError} an invalid answer, or existing files
+ * @throws {AccessError | RetryableError | FatalError} the service or the warehouse refuses access:
+ *   nothing is stored
  */
 export async function init(config: Config, options: InitOptions): Promise<number> {
   const asker = process.stdin.isTTY ? new Asker() : null;
@@ -125,22 +125,22 @@ function describe(done: {
   ].join('\n');
 }
 
-// The sealing key of an installation: made at its setting up, so that a second account, an alert or
-// a subscriber needs no further step.
+// The sealing key of an installation. It is created during the setup, so that a second account, an
+// alert or a subscriber needs no further step.
 
 /** The key that seals from now on. */
 interface KeyChoice {
-  /** Its fingerprint; null where there is none yet. */
+  /** The fingerprint of the key; null if there is none yet. */
   readonly id: string | null;
-  /** The text of a key that was made; null where none was. */
+  /** The text of a key that was created; null if none was. */
   readonly made: Secret | null;
-  /** Keys that the warehouse needs, and that are not given. */
+  /** The keys that the warehouse needs, and that are not given. */
   readonly missing: readonly string[];
 }
 
 /**
- * Keeps the key that is given, or makes one. None is made for a warehouse with seals of another
- * key: a person has that one somewhere, and a second one would hide that it is missing.
+ * Keeps the key that is given, or creates one. If the warehouse has seals of another key, none is
+ * created: a person has that key somewhere, and a second one would hide that it is missing.
  * @param sealedWith - the keys of the warehouse, by their fingerprints
  */
 function chooseKey(given: readonly SealingKey[], sealedWith: readonly string[]): KeyChoice {
@@ -175,14 +175,14 @@ function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] 
   ];
 }
 
-// The account that is to be mirrored, by answers or options; tried with its token.
+// The account that is to be mirrored, from answers or options; it is tried with its token.
 
-/** An account that answers, and takes the token. */
+/** An account that answers, and accepts the token. */
 interface FoundAccount {
   readonly name: string;
   readonly apiUrl: string;
   readonly token: Secret;
-  /** Its first list of customers, as it came. */
+  /** Its first list of customers, as received. */
   readonly page: string;
 }
 
@@ -213,11 +213,11 @@ async function findAccount(
     } catch (error) {
       if (asker === null || !isTold(error)) throw error;
       asker.tell(error.message);
-      // A token that was refused is asked for again; else the address is in question.
+      // If the token was refused, only the token is requested again; otherwise the address is, too.
       if (error instanceof AccessError) continue;
       const wrong = apiUrl;
       apiUrl = await asker.ask("The account's base address", wrong, checkAddress(config));
-      // A name that a wrong address gave is asked for again, too.
+      // If the name was derived from the wrong address, it is requested again, too.
       if (apiUrl !== wrong && name === usualName(wrong))
         name = await findName(asker, apiUrl, given.name);
     }
@@ -225,8 +225,8 @@ async function findAccount(
 }
 
 /**
- * The account's zone: the given one, or one by which the service writes its moments.
- * @throws {UsageError} a zone that is not the account's, or none that can be told
+ * The account's zone: the given one, or one that fits the moments that the service writes.
+ * @throws {UsageError} a zone that is not the account's, or no zone can be derived
  */
 async function findZone(
   asker: Asker | null,
@@ -292,7 +292,7 @@ async function findAddress(
 }
 
 /**
- * The last word of its path is what people call an account: acme, of https://app.example.com/acme.
+ * The usual name of an account is the last word of its path: acme, of https://app.example.com/acme.
  */
 function usualName(apiUrl: string): string {
   const {hostname, pathname} = new URL(apiUrl);
@@ -313,7 +313,7 @@ async function findName(
   return asker === null ? take(usual) : await asker.ask('A name for it here', usual, take);
 }
 
-/** The environment's token is for the environment's address; it is sent to no other. */
+/** Without a terminal, the environment's token is used, but only for the environment's address. */
 async function findToken(
   asker: Asker | null,
   {token, apiUrl: own}: Config,
@@ -339,15 +339,16 @@ function isTold(error: unknown): error is Error {
   );
 }
 
-// The warehouse of an account that answers: tried, migrated, and given the account.
+// The warehouse of an account that answers: it is tried and migrated, and the account is stored in
+// it.
 
 /** The warehouse of the account. */
 interface SavedWarehouse {
-  /** Null: the embedded Postgres. */
+  /** Null means the embedded Postgres. */
   readonly databaseUrl: string | null;
   readonly directUrl: string | null;
   readonly place: string;
-  /** The keys with which something in it is sealed already, by their fingerprints. */
+  /** The fingerprints of the keys with which something in the warehouse is sealed already. */
   readonly sealedWith: readonly string[];
 }
 
@@ -376,7 +377,7 @@ async function saveAccount(
       return await saveInWarehouse({...config, databaseUrl, directUrl: null}, account);
     } catch (error) {
       const mayBeMended = error instanceof FatalError || error instanceof RetryableError;
-      // The one of its own has no other address that could be typed.
+      // The embedded Postgres has no other address that could be typed.
       if (databaseUrl === null || !mayBeMended) throw error;
       throw new UsageError(error.message, {cause: error});
     }
@@ -435,8 +436,8 @@ function refuseMadeUp(names: readonly string[]): void {
 }
 
 /**
- * Looks into the embedded Postgres where it is going to be the warehouse, before a person has
- * answered all questions for nothing.
+ * Checks the embedded Postgres, if it is going to be the warehouse, before a person answers all
+ * questions in vain.
  * @throws {FatalError} it has the made-up business
  */
 async function refuseMadeUpHome(config: Config, embedded: boolean): Promise<void> {

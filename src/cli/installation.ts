@@ -1,5 +1,5 @@
-// The installation as a whole: which database works for the accounts, which key seals their tokens,
-// whether the schema is up to date.
+// The installation as a whole: the database that works for the accounts, the key that seals their
+// tokens, and the state of the schema.
 
 import {resealAll} from '../accounts/seals.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -39,7 +39,8 @@ export async function installationShow(config: Config, {json}: Output): Promise<
 }
 
 /**
- * Makes the warehouse the one that works for its accounts. The name of the database is typed back.
+ * Makes the warehouse the one that works for its accounts. A person types the name of the database
+ * back.
  * @throws {UsageError} another name was typed
  */
 export async function claim(
@@ -91,9 +92,9 @@ function describeHeld(held: readonly string[]): string[] {
 }
 
 /**
- * Seals tokens and addresses of alerts and subscribers anew with the first key of
- * FIELDMIRROR_KEY, all of them or none: afterwards the keys behind it are needed no more.
- * @throws {UsageError} no key is given, or none of the keys opens something
+ * Seals tokens and addresses of alerts and subscribers again with the first key of FIELDMIRROR_KEY,
+ * all of them or none. Afterwards the keys after it are no longer needed.
+ * @throws {UsageError} no key is given, or none of the keys opens one of the seals
  * @throws {FatalError} a worker is alive that does not have the new key
  */
 export async function reseal(config: Config, {json}: {readonly json: boolean}): Promise<number> {
@@ -114,7 +115,7 @@ export async function reseal(config: Config, {json}: {readonly json: boolean}): 
   });
 }
 
-/** A worker with the old key alone would serve no account a moment later. */
+/** A worker that has only the old key would serve no account a moment later. */
 async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
   const without = (await listWorkers(db)).filter(
     ({isAlive, keyIds}) => isAlive && keyIds.length > 0 && !keyIds.includes(keyId),
@@ -131,7 +132,7 @@ async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
 }
 
 /**
- * Brings the schema of the warehouse up to date, and that of the queue where it is in Postgres;
+ * Brings the schema of the warehouse up to date, and that of the queue if it is in Postgres;
  * nothing else.
  */
 export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
@@ -140,7 +141,7 @@ export async function migrate(config: Config, options: {readonly json: boolean})
     {migrates: false, makes: true},
     async ({direct, directUrl, place}) => {
       const {applied} = await bringUpToDate(direct, true);
-      // A worker may not make the tables of the queue: a login that may, makes them here.
+      // A worker may not create the tables of the queue; a login that may creates them here.
       if (config.redisUrl === null) {
         const {migrateQueue} = await import('../../jobs/queue.ts');
         await migrateQueue(directUrl, {tell: printWait});

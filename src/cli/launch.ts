@@ -1,27 +1,28 @@
-// What is done before all other code is loaded. Nothing but Node is imported: no package may be
-// there.
+// Code that runs before all other code is loaded. It imports only Node's own modules: the packages
+// may be missing.
 
 import {registerHooks} from 'node:module';
 import {dirname, join} from 'node:path';
 import {packageRoot, readVersion} from '../core/package.ts';
 import {printOut} from '../core/text.ts';
 
-/** Prints the version where nothing else is asked for, without the reader of the command line. */
+/** Prints the version if nothing else is requested, without loading the command line parser. */
 export function printVersion(args: readonly string[]): boolean {
   const isAsked = args.length === 1 && args[0] === '--version';
   if (isAsked) printOut(`${readVersion()}\n`);
   return isAsked;
 }
 
-// Memory is kept small by limits that are read once, when a process begins; so a process for which
-// they matter begins a second time. The others do without: beside two of the flags Node cannot use
-// its own code as it was compiled when Node was built, which costs each process 25 ms of CPU.
+// Limits keep memory small, but they are read only once, when a process begins. So a process for
+// which they matter is started a second time. Other processes do without the limits. With two of
+// the flags Node cannot use its own code as it was compiled when Node was built, which costs each
+// process 25 ms of CPU.
 
 /**
  * The limits of the C library of Linux, as it reads them from the environment. By default it raises
- * its own limits as large buffers come and go, and then keeps the memory freed: a process at work
- * for half an hour held 170 MB that nothing used, and went on growing. With fixed limits large
- * buffers go back at once.
+ * its own limits as large buffers come and go, and then keeps the freed memory. A process that had
+ * worked for half an hour held 170 MB that nothing used, and kept growing. With fixed limits large
+ * buffers are returned at once.
  */
 export const allocatorLimits = {
   MALLOC_ARENA_MAX: '2',
@@ -30,8 +31,8 @@ export const allocatorLimits = {
 } as const;
 
 /**
- * The limits of the heap. The small young generation halves the memory of a first load; a heap that
- * begins large gives back the speed that this costs; one that grows by half only before it is
+ * The limits of the heap. The small young generation halves the memory of a first load. The large
+ * initial heap restores the speed that this costs. A heap that grows by only half before it is
  * collected takes 30 MB less.
  */
 export const heapLimits = [
@@ -40,7 +41,7 @@ export const heapLimits = [
   '--heap-growing-percent=50',
 ];
 
-/** Verbs that carry many rows, or whose processes live for weeks. */
+/** Verbs that process many rows, or whose processes run for weeks. */
 const limited: ReadonlySet<string | undefined> = new Set([
   'start',
   'sync',
@@ -51,8 +52,8 @@ const limited: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * Gives the process to the same program with fixed limits, under the same number. Limits of the C
- * library that are set already stay as they are.
+ * Replaces the process with the same program under fixed limits, with the same process number.
+ * Limits of the C library that are set already stay as they are.
  */
 export function limitMemory(args: readonly string[]): void {
   const verb = args.find((word) => !word.startsWith('-'));
@@ -64,8 +65,9 @@ export function limitMemory(args: readonly string[]): void {
 }
 
 /**
- * Finds the parts of the built program, which lie beside this file. Without this, Node checks each
- * of some sixty parts for symbolic links and a package.json: a tenth of the CPU of a short verb.
+ * Resolves the parts of the built program, which are beside this file. Without this, Node checks
+ * each of some sixty parts for symbolic links and a package.json: a tenth of the CPU of a short
+ * verb.
  */
 export function findParts(): void {
   const folder = new URL('.', import.meta.url).href;
@@ -78,13 +80,13 @@ export function findParts(): void {
 }
 
 /**
- * Node's words for a package that it finds in no folder `node_modules`; a file of ours that is
- * missing has other words.
+ * Node's message for a package that it finds in no folder `node_modules`; for a missing file of
+ * this program Node has another message.
  */
 const missing = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w-][\w.-]*)/;
 
 /**
- * What to do about a package that is not installed; null where the error is about something else.
+ * The fix for a package that is not installed; null if the error has another cause.
  * @param root - the folder of `package.json`
  */
 export function describeMissingPackage(error: unknown, root = packageRoot): string | null {

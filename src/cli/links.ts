@@ -1,6 +1,6 @@
-// The keys by which outside systems know records: the verbs `links`, which list and set them; and
-// the verb `match`: which customers or employees of an outside system are which of ours, shown, and
-// on request linked in one transaction, which can be taken back.
+// The keys by which outside systems know records. The verbs `links` list and set them. The verb
+// `match` finds which customers or employees of an outside system are which of ours. It prints
+// them, and on request links them in one transaction, which can be undone.
 
 import {createReadStream} from 'node:fs';
 import {open, rm} from 'node:fs/promises';
@@ -52,14 +52,14 @@ interface MatchOptions {
   readonly json: boolean;
 }
 
-/** Lines of a file that are shown, before the rest is counted. */
+/** At most this many refused lines of a file are printed; the rest are counted. */
 const mostRefusals = 20;
 const mostSamples = 3;
 
 /**
- * Matches a file with the rows of a table, carries out a person's decisions, or takes a batch of
- * links back.
- * @returns the exit code: 1 where lines of the file were refused
+ * Matches a file with the rows of a table, carries out a person's decisions, or undoes a batch of
+ * links.
+ * @returns the exit code: 1 if lines of the file were refused or left out
  * @throws {UsageError} options that do not go together; no such table, account, country or batch; a
  *   file that cannot be read
  */
@@ -146,7 +146,7 @@ function nameOf(file: string): string {
   return file === '-' ? 'standard input' : file;
 }
 
-/** @throws {UsageError} while it is read: the file is missing, or cannot be read */
+/** @throws {UsageError} during the read: the file is missing, or cannot be read */
 async function* linesOf(file: string): AsyncGenerator<string> {
   const input = file === '-' ? process.stdin : createReadStream(file);
   try {
@@ -172,7 +172,10 @@ const reviewColumns = [
   ...['their email', 'our email', 'their address', 'our address'],
 ];
 
-/** A line for each pair that a person decides, for this user alone: it has personal data. */
+/**
+ * Writes a line for each pair that a person decides. Only this user may read the file: it has
+ * personal data.
+ */
 async function writeReview(
   file: string,
   {several}: Matches,
@@ -382,7 +385,7 @@ export async function linksList(
 }
 
 /**
- * Sets the key of a record, in place of the one that it had; null removes it.
+ * Sets the key of a record, in place of its previous one; null removes it.
  * @returns the exit code
  * @throws {UsageError} no such table, account or record; another record has the key
  */
@@ -438,7 +441,7 @@ async function findRow(
   return rows[0]?.rowId ?? null;
 }
 
-/** A refusal of the functions in its own words. */
+/** Turns a refusal of the SQL functions into a usage error with their message. */
 function explain(error: unknown, verb: string): unknown {
   if (!(error instanceof pg.DatabaseError) || !/^(?:22|23)/.test(error.code ?? '')) return error;
   const next = error.code === '23505' ? '; fieldmirror links remove removes it there' : '';

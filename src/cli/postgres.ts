@@ -1,4 +1,4 @@
-// The verbs about the warehouse as a whole: its address, a client on it, its end.
+// The verbs about the warehouse as a whole: its address, a client on it, its removal.
 
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
@@ -34,9 +34,9 @@ interface UrlOptions {
 }
 
 /**
- * Prints the address of the warehouse, without its password unless that is asked for: screens are
+ * Prints the address of the warehouse, without its password unless `password` is set: screens are
  * shared, and output is kept in logs.
- * @throws {FatalError} there is no embedded Postgres, or it rests: its port is another one each
+ * @throws {FatalError} there is no embedded Postgres, or it does not run: its port differs each
  *   time
  */
 export async function url(config: Config, {password, json}: UrlOptions): Promise<number> {
@@ -50,7 +50,7 @@ export async function url(config: Config, {password, json}: UrlOptions): Promise
   return 0;
 }
 
-/** Libpq takes a password as a parameter, too. */
+/** Libpq accepts a password as a parameter, too. */
 function withoutPassword(address: string): string {
   const shown = new URL(address);
   shown.password = '';
@@ -70,10 +70,10 @@ function describePassword({databaseUrl, home}: Config): string {
   return `${place} has it, and fieldmirror url --password prints it`;
 }
 
-// The verb `psql`: the client of the system, on the warehouse. It hears the address by its
-// environment: arguments of a process are there for every user of the machine to read.
+// The verb `psql`: runs the installed psql on the warehouse. psql gets the address in its
+// environment: every user of the machine can read the arguments of a process.
 
-/** Parameters of an address that psql takes from its environment. */
+/** Parameters of an address that psql reads from its environment. */
 const variables: Readonly<Record<string, string>> = {
   host: 'PGHOST',
   port: 'PGPORT',
@@ -91,24 +91,24 @@ const variables: Readonly<Record<string, string>> = {
 
 /** What psql is started with. */
 interface PsqlStart {
-  /** For psql as they are. */
+  /** Passed to psql unchanged. */
   readonly args: readonly string[];
   /**
-   * A user whose password psql asks for, or takes from PGPASSWORD; null: the one of the address,
-   * the owner.
+   * A user whose password psql prompts for, or reads from PGPASSWORD; null means the user of the
+   * address, the owner.
    */
   readonly role: string | null;
   readonly signal: AbortSignal;
 }
 
 /**
- * Starts psql, and waits until it ends; the embedded Postgres runs for as long.
+ * Starts psql, and waits until it ends; the embedded Postgres runs until then.
  * @returns the exit code of psql
- * @throws {UsageError} there is no psql
+ * @throws {UsageError} psql is not installed
  */
 export async function psql(config: Config, {args, role, signal}: PsqlStart): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, directUrl}) => {
-    // Our own words for a Postgres that does not answer, before psql has any.
+    // If Postgres does not answer, our own message is printed before psql prints any.
     await pool.query('SELECT 1');
     const owner = environmentOf(directUrl);
     const {PGPASSWORD: _, ...address} = owner;
@@ -117,7 +117,7 @@ export async function psql(config: Config, {args, role, signal}: PsqlStart): Pro
   });
 }
 
-/** An address as the variables that psql reads. */
+/** Converts an address to the variables that psql reads. */
 export function environmentOf(address: string): Readonly<Record<string, string>> {
   const {hostname, port, username, password, pathname, searchParams} = new URL(address);
   const parameters = Object.entries(variables).flatMap(([name, variable]) => {
@@ -143,7 +143,7 @@ async function run(
   address: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<number> {
-  // Ctrl-C reaches psql as well, which ends a statement by it and stays.
+  // psql receives Ctrl-C as well: it ends its statement, and continues.
   process.removeAllListeners('SIGINT').on('SIGINT', () => {});
   const child = spawn('psql', args, {stdio: 'inherit', env: {...process.env, ...address}});
   signal.addEventListener('abort', () => child.kill());
@@ -163,8 +163,8 @@ async function run(
   }
 }
 
-// The verb `reset`: an installation begins anew. Only what Fieldmirror has made goes; the service
-// hears nothing of it.
+// The verb `reset`: an installation begins from nothing again. Only parts that Fieldmirror has made
+// are removed; nothing is sent to the service.
 
 interface Output {
   readonly json: boolean;
@@ -173,10 +173,10 @@ interface Output {
 const applicationName = 'fieldmirror reset';
 
 /**
- * Removes the embedded Postgres, or our schemas from a warehouse of one's own, after showing what
- * goes; its name is typed back.
+ * Removes the embedded Postgres, or our schemas from a Postgres of the user. It first shows the
+ * contents, and a person types the name back.
  * @throws {UsageError} another name was typed
- * @throws {FatalError} something works there, or things of others stand on our schemas: nothing is
+ * @throws {FatalError} a process uses it, or objects of others depend on our schemas: nothing is
  *   removed
  */
 export async function reset(config: Config, {json}: Output): Promise<number> {
@@ -246,7 +246,7 @@ function reportNothing(json: boolean, reason: string): number {
   return 0;
 }
 
-/** Shows what goes, and lets a person type its name back. */
+/** Shows the contents that will be removed, and lets a person type the name back. */
 async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> {
   const held = await readHeld(pool);
   printErr(
@@ -254,7 +254,7 @@ async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> 
       'The service keeps what it has, and hears nothing of it.\n',
   );
   await typeBack('to remove it', name);
-  // A person thinks for a while; meanwhile work may have begun.
+  // A person thinks for a while; meanwhile a worker may have started.
   await refuseWorkers(pool, name);
   return held;
 }
@@ -281,7 +281,7 @@ function refuseDependents(place: string, names: readonly string[]): void {
   );
 }
 
-/** The sessions of others; the clock of the server is this machine's. */
+/** The sessions of other clients; the server uses the clock of this machine. */
 async function listSessions(pool: pg.Pool, before: Date): Promise<string[]> {
   const {rows} = await pool.query<{name: string}>(
     `SELECT DISTINCT coalesce(nullif(application_name, ''), 'a client without a name') AS name
@@ -302,7 +302,7 @@ function refuseSessions(place: string, names: readonly string[]): void {
 }
 
 async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>): Promise<T> {
-  // A large history takes longer to remove than a statement of a worker may take.
+  // Removing a large history takes longer than the statement timeout of a worker.
   const pool = openPool(address, {
     max: 1,
     applicationName,
@@ -318,7 +318,7 @@ async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>):
   }
 }
 
-// The contents of a warehouse, as they are shown before it goes.
+// The contents of a warehouse, as they are shown before it is removed.
 
 interface Held {
   readonly schemas: readonly OwnSchema[];
@@ -329,7 +329,7 @@ interface Held {
 
 const megabyte = 1_000_000;
 
-/** A schema that another version has made is counted as far as it goes. */
+/** Counts only the parts that exist: another version may have made the schema. */
 export async function readHeld(db: Queryable): Promise<Held> {
   const schemas = await listOwnSchemas(db);
   const {rows} = await db.query<{accounts: boolean; changes: boolean}>(

@@ -1,6 +1,6 @@
-// The process around a verb: the requests to stop it, and its end, at which an error is a sentence
-// and an exit code. And the place of a `start`: the only one in its folder, and under a supervisor
-// that waits to be told.
+// The process around a verb: the requests to stop it, and its end, at which an error becomes a
+// sentence and an exit code. Also the place of a `start`: it is the only one in its folder, and it
+// notifies a supervisor that waits for it.
 
 import {execFile} from 'node:child_process';
 import {once} from 'node:events';
@@ -31,7 +31,7 @@ const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
  */
 export function reportError(error: unknown): number {
   const exitCode = exitCodeOf(error);
-  // Commander has reported its own errors already, but for their page.
+  // Commander has printed its own errors already, but not the reference to the documents.
   if (!(error instanceof CommanderError)) printErr(`${describe(error, exitCode)}\n`);
   else if (exitCode === exitCodes.usage) printErr(`${seeKind('usage')}\n`);
   return exitCode;
@@ -41,7 +41,7 @@ export function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage;
   if (error instanceof UsageError) return exitCodes.usage;
   if (error instanceof FatalError || error instanceof RetryableError) return exitCodes.dependency;
-  // What the service answers is no bug of ours, whatever it is.
+  // A problem in the service's answer is not a bug in this program, whatever it is.
   if (error instanceof RecordError) return exitCodes.dependency;
   if (describeMissingPackage(error) !== null) return exitCodes.usage;
   return exitCodes.bug;
@@ -69,9 +69,9 @@ export function exitOnStrayErrors(): void {
 }
 
 /**
- * Ends the process after all output is with its reader, however slow the reader is: a pipe takes 64
- * KiB at once, and process.exit() alone drops the rest. Handles that are still open (a queue that
- * never closes) do not keep the process.
+ * Ends the process after the reader has received all output, however slow the reader is. A pipe
+ * takes 64 KiB at once, and process.exit() alone drops the rest. Open handles (a queue that never
+ * closes) do not keep the process running.
  * @param signal - the signal that stopped the command; output that could not be written is no
  *   success
  */
@@ -84,7 +84,8 @@ export async function exit(exitCode: number, signal: AbortSignal): Promise<never
 }
 
 /**
- * Writes come in order, so the last one ends after all others; its error is told a moment later.
+ * Writes complete in order, so the last one ends after all others; its error is reported a moment
+ * later.
  */
 async function flush(): Promise<void> {
   const streams = [process.stdout, process.stderr];
@@ -93,13 +94,13 @@ async function flush(): Promise<void> {
   await Promise.all(streams.map(flushOne));
 }
 
-/** After the first request a clean stop gets this long. */
+/** After the first request to stop, a clean stop gets this long. */
 const stopMs = 9_000;
 
 /**
- * Aborts when the command shall stop. A second signal, or a stop that takes too long, ends the
+ * Aborts when the command must stop. A second signal, or a stop that takes too long, ends the
  * process at once.
- * @returns a signal; its reason is a FatalError where output cannot be written
+ * @returns a signal; its reason is a FatalError if output cannot be written
  */
 export function awaitStop(): AbortSignal {
   const stopping = new AbortController();
@@ -110,13 +111,13 @@ export function awaitStop(): AbortSignal {
   };
   const stopOrEnd = (signal: StopSignal) => {
     if (stopping.signal.aborted) process.exit(codeOfSignal(signal));
-    // A person looks on, and whatever comes next may take seconds.
+    // A person is watching, and the stop may take seconds.
     if (signal === 'SIGINT') printErr('\nStopping. Ctrl-C again ends at once.\n');
     stop(new StoppedError('stopped', signal));
   };
   process.on('SIGINT', () => stopOrEnd('SIGINT'));
   process.on('SIGTERM', () => stopOrEnd('SIGTERM'));
-  // Without a listener a broken pipe would end the process with a stack.
+  // Without a listener a broken pipe would end the process with a stack trace.
   process.stdout.on('error', (error) => stop(explainOutputError(error)));
   process.stderr.on('error', () => {});
   watchParent(process.env, () => stop(new StoppedError('npm has ended', null)));
@@ -127,7 +128,7 @@ function codeOf(reason: Error): number {
   return reason instanceof StoppedError ? codeOfSignal(reason.signal) : 1;
 }
 
-/** A reader that stops reading, as `| head -1` does, has what it wants. */
+/** A reader that stops reading, as `| head -1` does, has received all it wanted. */
 function explainOutputError(cause: NodeJS.ErrnoException): Error {
   if (cause.code === 'EPIPE') return new StoppedError('nobody reads on', null, cause);
   return new FatalError(
@@ -137,13 +138,13 @@ function explainOutputError(cause: NodeJS.ErrnoException): Error {
   );
 }
 
-/** The signals that ask a command to stop. */
+/** The signals that request a command to stop. */
 type StopSignal = 'SIGINT' | 'SIGTERM';
 
-/** A command was asked to stop, and ends before it has done what it was asked for. */
+/** A command received a request to stop, and ends before it has finished. */
 export class StoppedError extends Error {
   override readonly name = 'StoppedError';
-  /** The signal that asked; null where nobody reads the output, or npm has ended. */
+  /** The signal that requested it; null if the output has no reader, or npm has ended. */
   readonly signal: StopSignal | null;
 
   constructor(message: string, signal: StopSignal | null, cause?: unknown) {
@@ -152,20 +153,21 @@ export class StoppedError extends Error {
   }
 }
 
-/** As shells have it: 128 and the number of the signal. */
+/** As shells do: 128 plus the number of the signal. */
 export function codeOfSignal(signal: StopSignal | null): number {
   if (signal === null) return 1;
   return signal === 'SIGINT' ? 130 : 143;
 }
 
-// A signal to npm is meant for the program that npm runs, but npm cannot pass a SIGKILL on: `start`
-// and `http` would go on as orphans, and keep their ports. So a process that npm runs ends with its
-// npm. Any other process lives on when its parent ends: it was put into the background on purpose
-// (nohup, setsid, a supervisor). Standard input tells nothing here: cron closes it at once.
+// A signal to npm is meant for the program that npm runs, but npm cannot forward a SIGKILL. `start`
+// and `http` would then continue as orphans, and keep their ports. So a process that npm runs ends
+// with its npm. Any other process continues when its parent ends: it was put into the background on
+// purpose (nohup, setsid, a supervisor). Standard input is no evidence here: cron closes it at
+// once.
 
 /**
- * A process and its parent, as they were at the start; after the parent's end another one takes its
- * place.
+ * A process and its parent, as they were at the start. After the parent has ended, the process gets
+ * another parent.
  */
 interface Link {
   readonly pid: number;
@@ -178,7 +180,7 @@ const lookEveryMs = 1_000;
 const shells = new Set(['sh', 'ash', 'dash', 'bash', 'zsh']);
 const detaching = /\b(nohup|setsid|daemonize|systemd-run)\b|&\s*$/;
 
-/** Calls back once when the npm that runs this process has ended; never where no npm runs it. */
+/** Calls `onEnd` once when the npm that runs this process has ended; never if no npm runs it. */
 function watchParent(env: Environment, onEnd: () => void): void {
   if (!isRunByNpm(env)) return;
   const links = linksToNpm();
@@ -191,8 +193,8 @@ function watchParent(env: Environment, onEnd: () => void): void {
 }
 
 /**
- * Whether npm (or pnpm, yarn) runs a script that is this program, and not one that leaves it behind
- * on purpose.
+ * Whether npm (or pnpm, yarn) runs a script that is this program, and that does not detach it on
+ * purpose.
  */
 export function isRunByNpm({
   npm_lifecycle_event: event,
@@ -202,7 +204,8 @@ export function isRunByNpm({
 }
 
 /**
- * npm runs a script in a shell. Some shells stay between npm and us, others give us their place.
+ * npm runs a script in a shell. Some shells stay between npm and this process, others are replaced
+ * by it.
  */
 function linksToNpm(): Link[] {
   const own = {pid: process.pid, parentPid: process.ppid};
@@ -210,10 +213,10 @@ function linksToNpm(): Link[] {
   return above === null ? [own] : [own, {pid: own.parentPid, parentPid: above}];
 }
 
-/** Null where it cannot be told. */
+/** @returns null if the parent is not known */
 function parentOf(pid: number): number | null {
   if (pid === process.pid) return process.ppid;
-  // "9182 (sh) S 9171 …": the name may hold blanks and brackets.
+  // In "9182 (sh) S 9171 …" the name may contain blanks and brackets.
   const parent = readProcess(pid, 'stat')?.replace(/^.*\) \S /s, '');
   return parent === undefined ? null : Number.parseInt(parent, 10);
 }
@@ -222,10 +225,7 @@ function nameOf(pid: number): string {
   return readProcess(pid, 'comm')?.trim() ?? '';
 }
 
-/**
- * Linux alone has these files. Elsewhere `sh` gives its place to the program, and our own parent is
- * npm.
- */
+/** Only Linux has these files. Elsewhere the program replaces `sh`, and our own parent is npm. */
 function readProcess(pid: number, file: 'stat' | 'comm'): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
@@ -234,13 +234,13 @@ function readProcess(pid: number, file: 'stat' | 'comm'): string | undefined {
   }
 }
 
-// One `start` for each folder of local state. The process listens on a socket in the folder, which
-// the kernel closes when the process ends, however it ends; a socket file without a listener is
-// left over, and counts for nothing.
+// Only one `start` runs for each folder of local state. The process listens on a socket in the
+// folder, which the kernel closes when the process ends, however it ends. A socket file without a
+// listener is a leftover, and does not count.
 
-/** The place of a folder's only `start`, which is ours. */
+/** The place of the only `start` of a folder, held by this process. */
 interface StartPlace {
-  /** What a second start is told: where the console of this one is. */
+  /** Sets the address of the console, which a second start prints. */
   setConsole(url: string | null): void;
   release(): Promise<void>;
 }
@@ -256,17 +256,17 @@ const mostBytes = 100;
 const answerMs = 2_000;
 const attempts = 100;
 const pauseMs = 50;
-/** A file is removed in far less. */
+/** Removing a file takes far less time. */
 const guardMs = 3_000;
 
 /**
- * Takes the place of the folder's only `start`.
+ * Takes the place of the only `start` of the folder.
  * @param home - FIELDMIRROR_HOME
  * @throws {FatalError} another start is running in this folder
  */
 export async function takeStartPlace(home: string): Promise<StartPlace> {
   const folder = resolve(home);
-  // A folder that cannot be made is refused with its reason when Postgres is made in it.
+  // If the folder cannot be created, the creation of Postgres in it reports the reason.
   await mkdir(folder, {recursive: true}).catch(() => {});
   const reach = await reachFolder(folder);
   if (reach === null) return nobodysPlace;
@@ -298,7 +298,7 @@ export async function takeStartPlace(home: string): Promise<StartPlace> {
   );
 }
 
-/** Where no socket can be made, a second start is not found out. */
+/** If no socket can be created, a second start is not detected. */
 const nobodysPlace: StartPlace = {setConsole: () => {}, release: async () => {}};
 
 function describeRunning(home: string, {pid, console}: Running): FatalError {
@@ -311,7 +311,7 @@ function describeRunning(home: string, {pid, console}: Running): FatalError {
   );
 }
 
-/** A way to the folder that is short enough for a socket; null where there is none. */
+/** A path to the folder that is short enough for a socket; null if there is none. */
 async function reachFolder(
   folder: string,
 ): Promise<{path: string; close: () => Promise<void>} | null> {
@@ -342,8 +342,8 @@ async function listen(path: string, answer: () => string): Promise<Server | 'tak
 }
 
 /**
- * Asks who listens; null where nobody does. One that listens and says nothing is there all the
- * same.
+ * Reads which process listens; null if none does. A process that listens and does not answer counts
+ * as running.
  */
 async function ask(path: string): Promise<Running | null> {
   const socket = connect(path);
@@ -367,8 +367,8 @@ async function ask(path: string): Promise<Running | null> {
 }
 
 /**
- * Removes a socket file that nobody listens on. Two that begin at once both find it: one of them
- * removes it, and looks once more before, for a file that is bound anew meanwhile must stay.
+ * Removes a socket file without a listener. Two starts that begin at once both find it. One of them
+ * removes it, and checks once more before: a file that another start has bound meanwhile must stay.
  */
 async function removeLeftOver(path: string): Promise<void> {
   const guard = `${path}.removing`;
@@ -386,23 +386,23 @@ async function removeLeftOver(path: string): Promise<void> {
   }
 }
 
-/** Whoever held it was killed in the middle of removing. */
+/** Removes a guard file whose process was killed during the removal. */
 async function removeOld(guard: string): Promise<void> {
   const {mtimeMs} = await stat(guard).catch(() => ({mtimeMs: Date.now()}));
   if (Date.now() - mtimeMs > guardMs) await rm(guard, {force: true});
 }
 
 async function close(server: Server, reach: {readonly close: () => Promise<void>}): Promise<void> {
-  // Closing removes the file, too.
+  // Closing the server removes the file, too.
   await new Promise<void>((done) => server.close(() => done()));
   await reach.close();
 }
 
-// A supervisor that waits to be told, as systemd does for a unit of Type=notify: when the work can
-// begin, that the process still runs, that it stops. Node has no sockets for datagrams;
-// systemd-notify, which is where systemd is, passes each word on.
+// A supervisor that waits for notices, as systemd does for a unit of Type=notify: when the work can
+// begin, that the process still runs, that it stops. Node has no sockets for datagrams. So
+// systemd-notify, which exists wherever systemd does, sends each notice.
 
-/** The socket of a supervisor, and how long it bears silence; null where it does not care. */
+/** The socket of a supervisor, and the longest silence that it allows; null if it has no limit. */
 export interface Supervisor {
   readonly socket: string;
   readonly patienceMs: number | null;
@@ -418,13 +418,13 @@ interface Watched {
 
 const run = promisify(execFile);
 const ownerLookEveryMs = 500;
-/** Longer than systemd-notify waits for systemd to have taken a word. */
+/** Longer than systemd-notify waits until systemd has received a notice. */
 const tellMs = 6_000;
 
 /**
  * Takes the address of the supervisor out of the environment, so that a Postgres that we start does
- * not answer in our place.
- * @returns null where nothing waits to be told
+ * not send notices in our place.
+ * @returns null if no supervisor waits for notices
  */
 export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
   const {
@@ -439,9 +439,9 @@ export function takeSupervisor(env: NodeJS.ProcessEnv): Supervisor | null {
 }
 
 /**
- * Tells a supervisor that the work can begin, then that the event loop runs, three times in its
- * patience, and in the end that the process stops. Returns after the last word; it never fails, for
- * the work does not hang on who watches.
+ * Notifies a supervisor that the work can begin, then three times in its limit that the event loop
+ * runs, and at the end that the process stops. It returns after the last notice. It never fails,
+ * because the work does not depend on the supervisor.
  */
 export async function notifySupervisor(
   {socket, patienceMs}: Supervisor,

@@ -1,5 +1,5 @@
 // The command line: all verbs and options, and the run of one. A verb's file is loaded when the
-// verb is called, so that a short question gets a quick answer.
+// verb is called, so that a short command is fast.
 
 import {Command} from 'commander';
 import {readVersion} from '../core/package.ts';
@@ -69,14 +69,17 @@ export function buildProgram(signal: AbortSignal): Command {
   return program;
 }
 
-/** `fieldmirror hooks add --help lists its options`: the call whose help has what was mistyped. */
+/**
+ * `fieldmirror hooks add --help lists its options`: names the call whose help lists the mistyped
+ * part.
+ */
 function describeHelp(verb: Command): string {
   const above = verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
   const call = ['fieldmirror', ...above, verb.name(), '--help'].join(' ');
   return `${call} lists its ${verb.commands.length > 0 ? 'verbs' : 'options'}`;
 }
 
-/** Runs the verb of the command line; what is thrown becomes an exit code. */
+/** Runs the verb of the command line; an error becomes an exit code. */
 export async function runProgram(): Promise<never> {
   exitOnStrayErrors();
   const signal = awaitStop();
@@ -88,7 +91,9 @@ export async function runProgram(): Promise<never> {
   return await exit(Number(process.exitCode ?? 0), signal);
 }
 
-/** Stopped by a person: what was under way goes on at the next start. */
+/**
+ * The exit code after a person has stopped the verb: work in progress continues at the next start.
+ */
 function endStopped(error: unknown, {reason}: AbortSignal): number {
   const exitCode = exitCodeOf(error);
   if (exitCode !== 70) return exitCode;

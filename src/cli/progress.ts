@@ -1,4 +1,4 @@
-// How far a work that takes long is, on a terminal and in a log.
+// The progress of long work, on a terminal and in a log.
 
 import cliProgress from 'cli-progress';
 import {describePace, paceOf} from '../core/format.ts';
@@ -12,18 +12,19 @@ import {
 } from '../core/text.ts';
 
 /**
- * Shows how far the sweeps are, how fast they go and how long they will take: bars on a terminal;
- * elsewhere a line at the beginning and the end of each, and some between where it takes long.
+ * Shows how far the sweeps are, how fast they are and how long they will take. On a terminal it
+ * shows bars; elsewhere a line at the beginning and the end of each sweep, and some between if it
+ * takes long.
  */
 export interface Progress {
   /**
-   * @param expected - rows held before, the best guess at a total that the service does not tell; 0
-   * when unknown
+   * @param expected - rows held before, the best estimate of a total that the service does not
+   *   give; 0 if unknown
    */
   begin(stream: string, expected: number): void;
   advance(progress: {readonly stream: string; readonly records: number}): void;
   end(stream: string, line: string): void;
-  /** Tells at once what is waited for; where JSON is printed, too. */
+  /** Prints at once which process the verb waits for, even if JSON is printed. */
   note(line: string): void;
   close(): void;
 }
@@ -34,16 +35,16 @@ type Clock = () => number;
 /** The facts of a bar beside its value and its total. */
 interface Facts {
   readonly name: string;
-  /** How far it is, in words. */
+  /** Its progress, in words. */
   readonly far: string;
-  /** 0 when unknown. */
+  /** 0 if unknown. */
   readonly expected: number;
-  /** How it ended; null while it is under way. */
+  /** How it ended; null while it is in progress. */
   readonly end: string | null;
 }
 
 const barWidth = 32;
-/** Silence is never a fault, and a log is not filled. */
+/** Often enough that silence does not look like a fault, and rare enough not to fill a log. */
 const lineEveryMs = 10_000;
 const machineClock: Clock = () => performance.now();
 
@@ -83,7 +84,7 @@ export function printLines(
   };
 }
 
-/** One line a stream, in place. @param terminal - where they are drawn */
+/** One line for each stream, updated in place. @param terminal - the output for the bars */
 export function formatBars(terminal: NodeJS.WritableStream, clock = machineClock): Progress {
   const bars = openBars(terminal);
   const drawn = new Map<
@@ -99,7 +100,7 @@ export function formatBars(terminal: NodeJS.WritableStream, clock = machineClock
     advance: ({stream, records}) => {
       const own = drawn.get(stream);
       if (own === undefined) return;
-      // Sweeps wait for one another: the time of one begins with its first batch.
+      // Sweeps wait for one another, so the time of one begins with its first batch.
       own.beganAt ??= clock();
       own.bar.update(records, {far: describeRecords(records, own.expected, clock() - own.beganAt)});
     },
@@ -111,16 +112,16 @@ export function formatBars(terminal: NodeJS.WritableStream, clock = machineClock
   };
 }
 
-/** A total that was passed was no total. */
+/** A total that was exceeded is not shown as a total. */
 function describeRecords(done: number, expected: number, elapsedMs: number): string {
   return describePace(paceOf({done, total: expected === 0 ? null : expected, elapsedMs}), {
     things: 'records',
   });
 }
 
-/** Shows how far a push is: a bar on a terminal, elsewhere a line each ten seconds. */
+/** Shows the progress of a push: a bar on a terminal, elsewhere a line every ten seconds. */
 export interface PushProgress {
-  /** @param due - how many changes there are to carry */
+  /** @param due - the number of changes to send */
   begin(account: string, due: number): void;
   advance(): void;
   close(): void;
@@ -153,7 +154,7 @@ export function formatPushBar(terminal: NodeJS.WritableStream, clock = machineCl
   };
 }
 
-/** Calls from time to time. @returns ends that */
+/** Calls a function at intervals. @returns a function that ends the calls */
 type Tick = (call: () => void, everyMs: number) => () => void;
 
 const tickEach: Tick = (call, everyMs) => {
@@ -162,8 +163,8 @@ const tickEach: Tick = (call, everyMs) => {
 };
 
 /**
- * A line comes when nothing does, too: a change that takes a minute is told as one that is under
- * way.
+ * A line is printed even if no change was finished: a change that takes a minute is shown as in
+ * progress.
  */
 export function printPushLines(
   tick: Tick,
@@ -185,7 +186,7 @@ export function printPushLines(
   };
 }
 
-/** Changes made meanwhile are carried, too. */
+/** Changes made meanwhile are sent, too, and counted. */
 function describeChanges(
   {done, total}: {readonly done: number; readonly total: number},
   elapsedMs: number,
@@ -206,8 +207,8 @@ function openBars(terminal: NodeJS.WritableStream): cliProgress.MultiBar {
 }
 
 /**
- * A stream that was never swept has no known total and no bar: an empty or a full one would be a
- * claim.
+ * A stream that was never swept has no known total and no bar: an empty or a full bar would be a
+ * false claim.
  */
 function formatLine(value: number, {name, far, expected, end}: Facts): string {
   if (end !== null) return toPrintable(end);
@@ -217,14 +218,14 @@ function formatLine(value: number, {name, far, expected, end}: Facts): string {
   return toPrintable(`${name} ${bar} ${far}`);
 }
 
-/** A step that takes its time in equal parts. */
+/** A step that consists of equal parts. */
 export interface Counter {
-  /** @param done - so many parts are done */
+  /** @param done - the number of parts that are done */
   at(done: number): void;
   end(): void;
 }
 
-/** The place on which a counter is drawn. */
+/** The output that shows a counter. */
 export interface Screen {
   readonly isTerminal: boolean;
   draw(chunk: Uint8Array): void;
@@ -233,9 +234,9 @@ export interface Screen {
 const machineScreen: Screen = {isTerminal: canDraw(process.stderr), draw: printKeystrokes};
 
 /**
- * Names a step before it begins, and at a terminal counts on the same line how far it is; elsewhere
- * the name is all, as of `printStep`.
- * @param step - a text of ours, as it is drawn as it stands
+ * Prints the name of a step before it begins, and on a terminal counts on the same line how far it
+ * is. Elsewhere it prints only the name, as `printStep` does.
+ * @param step - our own text, printed as it is
  */
 export function countSteps(step: string, total: number, screen: Screen = machineScreen): Counter {
   if (!screen.isTerminal) {

@@ -1,4 +1,4 @@
-// The verb `push`: carries the due changes here and now; or shows the requests, and sends nothing.
+// The verb `push`: sends the due changes here and now; or shows the requests, and sends nothing.
 
 import {reportChange} from '../../jobs/queue-jobs.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
@@ -38,11 +38,10 @@ interface PushOptions {
 }
 
 /**
- * Carries every change that is due, of one account or of all whose tokens are known here, in this
+ * Sends every change that is due, of one account or of all whose tokens are known here, in this
  * process and without the queue; or shows the requests.
- * @returns the exit code: 1 when the service refused or altered a change, or a change needs a
- *   decision; 3
- *   when an account could not be served
+ * @returns the exit code: 1 if the service refused or altered a change, or a change needs a
+ *   decision; 3 if an account could not be served
  */
 export async function push(
   config: Config,
@@ -86,8 +85,8 @@ async function listPushed(
 }
 
 /**
- * Carries the due changes of some accounts, one account after the other. @param watch - the
- * progress is left open
+ * Sends the due changes of some accounts, one account after the other. The caller closes
+ * `progress`.
  */
 export async function pushAll(
   world: Pick<App, 'pool' | 'databaseUrl' | 'openAccount' | 'log'>,
@@ -102,7 +101,7 @@ export async function pushAll(
     progress?.begin(name, moving?.left ?? 0);
     const onCarried = (carried: Carried) => {
       reportChange(world.log, carried);
-      // The others come round again.
+      // Changes that are postponed or in doubt are tried again later.
       if (carried.end !== 'postponed' && carried.end !== 'in_doubt') progress?.advance();
     };
     const counts = await pushAccount({...world, onCarried}, accountId, signal);
@@ -120,7 +119,7 @@ export async function pushAll(
   return {accounts: counted, needy};
 }
 
-/** How many changes are read in one go: there may be a hundred thousand. */
+/** The number of changes read at once: there may be a hundred thousand. */
 const batchSize = 500;
 
 type Plan = Pick<Change, 'state' | 'waitsFor'> & {readonly change: string} & (
@@ -176,17 +175,17 @@ function formatOne(plan: Plan): string {
 /** The result of a push. */
 interface Pushed {
   readonly accounts: readonly (PushCounts & {
-    /** Name of the account. */
+    /** The name of the account. */
     readonly account: string;
-    /** The changes still under way, by state. */
+    /** The changes still in progress, by state. */
     readonly open: readonly {readonly state: ChangeState; readonly count: number}[];
     /**
-     * Changes that another process has in hand, and when the last of them is nobody's if that
-     * process is gone.
+     * Changes that another process has claimed, and the time until the last claim expires if that
+     * process has ended.
      */
     readonly held: HeldChanges;
   })[];
-  /** Conflicts, and the changes that the service refused or altered just now. */
+  /** Conflicts, and the changes that the service has just refused or altered. */
   readonly needy: readonly Change[];
 }
 
@@ -260,7 +259,7 @@ function formatNeedy(change: Change): string[] {
   ];
 }
 
-// The verb `employees login`: user name and password of an employee, sent to the service at once.
+// The verb `employees login`: sends user name and password of an employee to the service at once.
 
 interface EmployeesLoginOptions {
   readonly username: string;
@@ -270,9 +269,9 @@ interface EmployeesLoginOptions {
 }
 
 /**
- * Gives an employee a login. The password comes from standard input or a hidden prompt, and is
- * never kept.
- * @returns the exit code: 1 where it was refused, 3 where nothing could be sent or no answer came
+ * Gives an employee a login. The password is read from standard input or a hidden prompt, and is
+ * never stored.
+ * @returns the exit code: 1 if it was refused, 3 if nothing could be sent or no answer came
  * @throws {UsageError} no such account or employee, no password
  */
 export async function employeesLogin(

@@ -1,7 +1,7 @@
-// The verb `rehearse`: the reference service with the masked records of one account, on which a
-// connector is tried. Each value that may tell who somebody is, or how to reach them, is replaced
-// before it leaves this file. At the end the verb prints what the connector has done to the
-// records.
+// The verb `rehearse`: runs the reference service with the masked records of one account, to try a
+// connector on it. Each value that may reveal who somebody is, or how to reach them, is replaced
+// before it leaves this file. At the end the verb prints the changes that the connector has made to
+// the records.
 
 import {createHmac, randomBytes} from 'node:crypto';
 import type pg from 'pg';
@@ -42,18 +42,20 @@ import {withWarehouse} from './warehouse.ts';
 interface Source {
   readonly table: string;
   readonly to: ServiceResource;
-  /** The table, and the column with its id, without which there is no such record. */
+  /**
+   * The parent table, and the column with the parent's id; a row without its parent is left out.
+   */
   readonly parent?: readonly [table: string, column: string];
-  /** The kind of the parent, where records of several kinds are in one resource. */
+  /** The kind of the parent, if a resource has records of several kinds. */
   readonly kind?: string;
-  /** Fields that are not what their column says, as SQL. */
+  /** SQL for fields whose value is not that of their column. */
   readonly instead?: Readonly<Record<string, string>>;
 }
 
 const ofJob = {parent: ['jobs', 'job_id']} as const;
 const ofCustomer = {parent: ['customers', 'customer_id']} as const;
 
-/** A service knows three states of a job. */
+/** The service knows three states of a job. */
 const status = `CASE WHEN status IN ('scheduled', 'in_progress', 'complete') THEN status
                      ELSE 'scheduled' END`;
 
@@ -77,12 +79,12 @@ const sources: readonly Source[] = [
   {table: 'tasks', to: taskResource, instead: {completed: 'coalesce(completed, false)::text'}},
 ];
 
-/** Rows on their way at once. */
+/** The number of rows read at once. */
 const rowsAtOnce = 1000;
 
 /**
- * Reads an account's live rows that the service has given an id, masked. The client is in a
- * transaction that sees one state of the warehouse.
+ * Reads the live rows of an account that have an id of the service, and masks them. The client is
+ * in a transaction that sees one state of the warehouse.
  * @param key - secret; equal values get equal masks under one key
  */
 async function* readRehearsalRows(
@@ -99,7 +101,7 @@ async function* readRehearsalRows(
   }
 }
 
-/** How many live rows of the account the tables of a rehearsal have in all. */
+/** The number of live rows of the account in all tables of a rehearsal. */
 async function countRehearsalRows(client: pg.ClientBase, accountId: string): Promise<number> {
   const counts = sources.map(
     ({table}) => `(SELECT count(*) FROM warehouse.${table}
@@ -163,7 +165,7 @@ function toServiceRow(
   const fields = {...row, ...Object.fromEntries(masks), ...owner};
   if (to === jobResource) return {table: 'jobs', fields, beside: {employee_ids: beside ?? '{}'}};
   if (to === employeeResource) {
-    // Who may log in has a password; here, one that nobody knows.
+    // An employee who may log in has a password; here it is one that no person knows.
     const hash = `${randomBytes(16).toString('hex')}:${randomBytes(32).toString('hex')}`;
     const password = row.can_login === 'true' ? hash : '\\N';
     return {table: 'employees', fields, beside: {token: newToken(), password_hash: password}};
@@ -172,8 +174,8 @@ function toServiceRow(
 }
 
 /**
- * A value in place of a personal one. What looks like a phone number or an address of e-mail stays
- * one, in ranges that are nobody's; nothing stays nothing.
+ * Replaces a personal value. The value of a phone or e-mail field stays a phone number or an
+ * address, in ranges that belong to no one. An empty value stays empty.
  */
 export function maskValue(field: string, value: string | null, key: Buffer): string | null {
   if (value === null || value.trim() === '') return value;
@@ -190,9 +192,9 @@ export function maskValue(field: string, value: string | null, key: Buffer): str
 interface RehearseOptions {
   readonly account?: string;
   readonly port: number;
-  /** What goes wrong on purpose, as `readFaults` takes it. */
+  /** The faults to cause on purpose, in the form that `readFaults` accepts. */
   readonly faults?: string | true;
-  /** Postgres of its own; the embedded one when not given. */
+  /** The address of a separate Postgres; the embedded one if not given. */
   readonly database?: string;
   /** Prints what the last rehearsal has received so far, and starts none. */
   readonly report?: boolean;
@@ -200,8 +202,8 @@ interface RehearseOptions {
 }
 
 /**
- * Fills a reference service from an account of the warehouse, runs it until told to stop, and
- * prints what was done to its records; as JSON only where the report is asked for.
+ * Fills a reference service from an account of the warehouse, runs it until it is stopped, and
+ * prints the changes made to its records. With JSON, these are printed only for `report`.
  * @throws {UsageError} no such account or fault, or the database holds something else, or another
  *   rehearsal runs in it
  * @throws {FatalError} the warehouse is not of this version, or the port is taken
@@ -213,7 +215,7 @@ export async function rehearse(
 ): Promise<number> {
   const {json} = options;
   const faults = await readAskedFaults(options.faults);
-  // The embedded Postgres has room for the service, wherever the warehouse is.
+  // The embedded Postgres has room for the rehearsal's database, wherever the warehouse is.
   const opening = {migrates: false, makes: config.databaseUrl !== null, signal};
   return await withWarehouse(config, opening, async ({pool, place}, {embedded}) => {
     const databaseUrl = options.database ?? (await (await embedded()).url('rehearsal'));
@@ -236,7 +238,7 @@ export async function rehearse(
     } finally {
       await claim.leave();
     }
-    // Standard output has one document.
+    // Standard output must have only one JSON document.
     if (!json) await printEffects(databaseUrl, json);
     return 0;
   });
@@ -246,7 +248,7 @@ const describeLost =
   'rehearse: the connection to its database broke, so another rehearsal may have begun there; ' +
   'this one has ended; rehearse --report prints what it received';
 
-/** Nothing is filled before the port is certain. */
+/** Nothing is filled before the port is reserved. */
 async function startFilled(
   {pool, account, databaseUrl}: FillPlace,
   {

@@ -1,5 +1,6 @@
-// The verbs that remove data: `prune` what is no longer kept, and `forget` a customer, who is shown
-// first and typed back; the receipt holds none of the data.
+// The verbs that remove data. `prune` removes data that is no longer kept. `forget` removes a
+// customer, who is shown first, and whose name is typed back; its receipt contains none of the
+// data.
 
 import {
   clearUpForgotten,
@@ -33,7 +34,7 @@ import {fitTable, print, typeBack} from './terminal.ts';
 import {printWait, withWarehouse} from './warehouse.ts';
 
 interface PruneOptions {
-  /** Only counts. */
+  /** Only counts, and removes nothing. */
   readonly dryRun?: boolean;
   readonly json: boolean;
   readonly signal: AbortSignal;
@@ -44,8 +45,8 @@ interface Row extends Pick<Retention, 'kind' | 'days' | 'prunedTo'> {
 }
 
 /**
- * Removes now what is no longer kept, as a worker does each hour.
- * @returns the exit code: 1 where another one is pruning, and nothing was done
+ * Removes the data that is no longer kept, at once, as a worker does each hour.
+ * @returns the exit code: 1 if another process is pruning, and nothing was done
  */
 export async function prune(config: Config, options: PruneOptions): Promise<number> {
   const {json, dryRun = false} = options;
@@ -110,9 +111,9 @@ interface Options {
 
 /**
  * Removes the personal data of a customer from the warehouse, and keeps them out of it from then
- * on. The service hears nothing of it.
+ * on. Nothing is sent to the service.
  * @throws {UsageError} no such customer here; another name was typed
- * @throws {FatalError} changes of the customer are not over
+ * @throws {FatalError} changes of the customer are still open
  */
 export async function forget(
   config: Config,
@@ -153,7 +154,7 @@ export async function forget(
 }
 
 /**
- * Clears up behind a customer that the console has forgotten.
+ * Removes the weekly reports that name a customer whom the console has forgotten, and vacuums.
  * @returns a sentence on the weekly reports
  */
 export async function clearUp(
@@ -170,8 +171,8 @@ export async function clearUp(
 }
 
 /**
- * All versions and all messages are looked through: that takes longer than a statement of a worker
- * may.
+ * All versions and all messages are searched, which takes longer than the statement timeout of a
+ * worker.
  */
 function openPatient(directUrl: string): ReturnType<typeof openPool> {
   return openPool(directUrl, {

@@ -1,6 +1,6 @@
-// The sweeps that come round by themselves: listed, set, taken away, and run before their time; and
-// how fresh a stream is to be, whose cost is shown first. What may be set is what a file of
-// settings may have (src/settings/mirror-sections.ts).
+// Scheduled sweeps: listed, set, removed, and run before their time. Also the freshness of a
+// stream, whose cost is shown first. The allowed values are those of a file of settings
+// (src/settings/mirror-sections.ts).
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -30,13 +30,16 @@ import {withWarehouse} from './warehouse.ts';
 
 interface Output {
   readonly json: boolean;
-  /** Name of the account; all of them for a list, the only one for a change. */
+  /**
+   * The name of the account; if left out, a list shows all accounts, and a change uses the only
+   * one.
+   */
   readonly account?: string;
 }
 
 interface Listed extends Schedule {
   readonly account: string;
-  /** By what sweeps like it usually cost; null where none has come to an end. */
+  /** From the usual cost of similar sweeps; null if none of them has ended. */
   readonly requestsADay: number | null;
 }
 
@@ -93,11 +96,10 @@ export async function schedulesList(
 }
 
 /**
- * Makes a schedule, or changes values of the one of that name.
- * @param wanted - `yes` belongs to a freshness, whose cost it confirms: here it is a slip, for
- *   nothing asks
- * @throws {UsageError} a value that cannot be, or one that is missing of a new schedule; nothing is
- *   set
+ * Creates a schedule, or changes values of the one with that name.
+ * @param wanted - `yes` confirms the cost of a freshness; here it is a mistake, because nothing
+ *   needs confirmation
+ * @throws {UsageError} an invalid value, or a missing value of a new schedule; nothing is set
  */
 export async function set(
   config: Config,
@@ -121,7 +123,7 @@ export async function set(
   return await change(config, {name, account, json}, values);
 }
 
-/** Takes a schedule away. @throws {UsageError} there is none of that name */
+/** Removes a schedule. @throws {UsageError} no schedule has that name */
 export async function schedulesRemove(
   config: Config,
   name: string,
@@ -131,8 +133,8 @@ export async function schedulesRemove(
 }
 
 /**
- * Makes the sweep of a schedule due now; the schedule comes round as before.
- * @throws {UsageError} there is none of that name
+ * Makes the sweep of a schedule due now; the schedule continues as before.
+ * @throws {UsageError} no schedule has that name
  * @throws {FatalError} its account is not active
  */
 export async function run(
@@ -211,7 +213,7 @@ function removing({name: account}: Account, held: Schedule): SettingsTree {
   return {schedules: {[account]: {[held.name]: remove}}};
 }
 
-/** The schedule whole: what it has, with these values in place of its own. */
+/** The complete schedule: its own values, replaced by the given ones. */
 async function changing(
   db: Queryable,
   {account, name}: {readonly account: string; readonly name: string},
@@ -231,12 +233,12 @@ async function changing(
     ]);
   }
   const {at, ...rest} = read.data;
-  // The time of day that it had means nothing beside hours or minutes.
+  // Its previous time of day has no meaning if the interval is in hours or minutes.
   const isMoot = values.at === undefined && !isWholeDays(intervalMs(rest.every));
   return {schedules: {[account]: {[name]: isMoot ? rest : read.data}}};
 }
 
-/** Values are told by the options that give them. */
+/** Each value is named by the option that gives it. */
 function refuse(
   problems: readonly (readonly [path: readonly string[], text: string])[],
 ): UsageError {
@@ -269,20 +271,21 @@ function describeNext({nextDueAt}: Schedule, now: string): string {
   return `next due ${describeDue(nextDueAt, now)}`;
 }
 
-/** A freshness that is wished for. */
+/** A freshness that is to be set. */
 interface WantedFreshness {
   readonly everyMs: number;
-  /** Whether its cost was seen, and taken. */
+  /** Whether its cost was seen and confirmed. */
   readonly yes: boolean;
   readonly account?: string | undefined;
   readonly json: boolean;
 }
 
 /**
- * Shows what a freshness of a stream costs in requests, and sets it where that was confirmed.
+ * Shows the cost of a stream's freshness in requests, and sets the freshness if it was confirmed.
  * @param name - of the stream
- * @returns the exit code: 1 where it was not confirmed
- * @throws {UsageError} no such stream, or so often that no pass ends in time; nothing is set
+ * @returns the exit code: 1 if it was not confirmed
+ * @throws {UsageError} no such stream, or an interval so short that no pass ends in time; nothing
+ *   is set
  */
 export async function setFreshness(
   config: Config,

@@ -1,5 +1,5 @@
-// The reference service with a made-up business: alone, as the verb `service`; and as the demo,
-// which is mirrored where there is no account, and lived through some months before.
+// The reference service with a made-up business. The verb `service` runs it alone. As the demo, it
+// is mirrored if there is no account, and some months of its past are played first.
 
 import {once} from 'node:events';
 import type pg from 'pg';
@@ -26,31 +26,30 @@ import type {Opening} from './warehouse.ts';
 interface ServiceOptions {
   readonly port: number;
   /**
-   * 1 when not given, and 500 customers; for a business that is there already only given options
-   * count.
+   * 1 if not given, and 500 customers; for a business that exists already only given options count.
    */
   readonly seed?: number;
   readonly customers?: number;
-  /** The day the business is looked at; one that follows from the seed when not given. */
+  /** The present day of the business; if not given, it follows from the seed. */
   readonly today?: string;
   readonly dialect: 'observed' | 'documented';
   readonly pageSize: number;
   readonly order: 'number' | 'reversed' | 'changed';
-  /** The business goes on: by the clock, or so many times faster. */
+  /** The business continues: by the clock, or faster by a factor. */
   readonly live?: boolean;
   readonly speed?: number;
-  /** A path before every other; empty for none. */
+  /** A path before every other; empty if there is none. */
   readonly base: string;
-  /** True where only lists embed related data. */
+  /** True if only lists embed related data. */
   readonly plainShows?: boolean;
-  /** What goes wrong on purpose, as `readFaults` takes it. */
+  /** The faults to cause on purpose, in the form that `readFaults` accepts. */
   readonly faults?: string | true;
-  /** Postgres of its own; the embedded one when not given. */
+  /** The address of a separate Postgres; the embedded one if not given. */
   readonly database?: string;
   readonly json: boolean;
 }
 
-/** Runs the reference service alone, until told to stop. */
+/** Runs the reference service alone, until it is stopped. */
 export async function service(
   config: Config,
   options: ServiceOptions,
@@ -103,9 +102,9 @@ export async function service(
 }
 
 /**
- * The faults that the option `--faults` asks for, as `startService` takes them.
- * @param asked - true where it was given without a list
- * @throws {UsageError} a fault that there is not
+ * The faults that the option `--faults` names, in the form that `startService` accepts.
+ * @param asked - true if it was given without a list
+ * @throws {UsageError} an unknown fault
  */
 export async function readAskedFaults(
   asked: string | true | undefined,
@@ -115,7 +114,7 @@ export async function readAskedFaults(
   return {faults: readFaults(asked === true ? 'usual' : asked)};
 }
 
-/** Tells how a service is reached, and closes it when the signal says so. */
+/** Reports how a service is reached, and closes it when the signal aborts. */
 export async function serveUntilStopped(
   running: RunningService,
   signal: AbortSignal,
@@ -129,14 +128,14 @@ export async function serveUntilStopped(
   }
 }
 
-/** The date of now in a time zone: `2026-11-02`. */
+/** Today's date in a time zone: `2026-11-02`. */
 export function todayIn(timeZone: string): string {
   return new Date().toLocaleDateString('sv-SE', {timeZone});
 }
 
 /**
- * @throws {UsageError} the options ask for another business than the one that is there and would be
- * shown
+ * @throws {UsageError} the options describe another business than the existing one, which would be
+ *   shown
  */
 function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOptions): void {
   const facts = [
@@ -186,10 +185,10 @@ function describe(account: {
   ].join('\n');
 }
 
-/** How large the made-up business is at its beginning. */
+/** The size of the made-up business at its beginning. */
 const size = {customers: 500, seed: 1};
 
-/** Another process of this machine answers at once, or is not there. */
+/** Another process of this machine answers within this time, or it does not run. */
 const answersWithinMs = 2000;
 
 interface Demo {
@@ -198,10 +197,7 @@ interface Demo {
   readonly source: string;
 }
 
-/**
- * Opens the reference service; at the first time a business is made up, and its past is lived
- * through.
- */
+/** Opens the reference service. The first time, it makes up a business, and plays its past. */
 export async function openDemo(
   {config, closers, embedded}: Opening,
   deps: PastDeps,
@@ -210,10 +206,11 @@ export async function openDemo(
   const {timeZone} = config;
   const {latestNight, livePast, playOn} = await import('./demo-past.ts');
   const today = latestNight(Temporal.Now.zonedDateTimeISO(timeZone));
-  // The past is dated back in a warehouse that is ours alone.
+  // The past is dated back only in a warehouse that is ours alone.
   const nights = config.databaseUrl === null ? config.demoNights : 0;
   const begin = today.subtract({days: nights});
-  // The reference service is loaded here alone: a verb such as `status` asks only the warehouse.
+  // Only this function loads the reference service: a verb such as `status` uses only the
+  // warehouse.
   const {seedBusiness} = await import('../service/business.ts');
   const {startService} = await import('../service/server.ts');
   const business = await seedBusiness(databaseUrl, {
@@ -248,8 +245,8 @@ export async function openDemo(
 }
 
 /**
- * Its address changes with each start, but stays that of a process which is still running: ours may
- * end before that one.
+ * The address of the demo changes with each start. If another process that serves it still runs,
+ * the account keeps that process's address: ours may end before.
  */
 async function openAccount(
   pool: pg.Pool,
@@ -278,7 +275,7 @@ async function answers({apiUrl, token}: GivenAccess): Promise<boolean> {
   }
 }
 
-/** Says that a business is being made up, which takes seconds. */
+/** Prints that a business is being made up, which takes seconds. */
 function printMaking({customers, jobs}: {readonly customers: number; readonly jobs: number}): void {
   printStep(
     `making a business of ${formatNumber(customers)} customers and ${formatNumber(jobs)} jobs`,

@@ -1,4 +1,4 @@
-// The settings of the process and of the warehouse, each with where it came from.
+// The settings of the process and of the warehouse, each with its source.
 
 import {existsSync} from 'node:fs';
 import type {SettingTold} from '../console/services.ts';
@@ -11,7 +11,7 @@ import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts'
 import {fitTable} from './terminal.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 
-/** More rows than these are asked for. */
+/** At most this many rows are printed, unless all are requested. */
 const mostRows = 60;
 
 interface Shown {
@@ -20,7 +20,7 @@ interface Shown {
 }
 
 /**
- * The settings of the environment and of the warehouse, each with where it came from.
+ * The settings of the environment and of the warehouse, each with its source.
  * @param all - those at their defaults, too, however many there are
  */
 export function formatSettings({settings, inForce}: Shown, {all}: {readonly all: boolean}): string {
@@ -32,7 +32,7 @@ export function formatSettings({settings, inForce}: Shown, {all}: {readonly all:
     })),
     ...inForce.map((each) => ({...each, value: showValue(each.value)})),
   ];
-  // After init a file gives most values as they are by default: those are no news.
+  // After `init` a file gives most values as they are by default: those are no news.
   const set = all ? told : told.filter(({isDefault}) => !isDefault);
   const shown = all ? set : set.slice(0, mostRows);
   const rows = shown.map(({name, value, source, file}) => [name, value, file ?? source]);
@@ -46,7 +46,7 @@ export function formatSettings({settings, inForce}: Shown, {all}: {readonly all:
   return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --all shows them`;
 }
 
-/** @param given - those of them that something has given, though it is the default */
+/** @param given - those of them that a source gives explicitly, although with the default value */
 function describeDefaults(
   count: number,
   given: readonly {readonly source: string; readonly file: string | null}[],
@@ -74,7 +74,7 @@ export async function listSettings(
 
 /**
  * The settings of the warehouse, compared with the file in the folder that this process runs in.
- * @returns also what is wrong with that file, which then counts as none
+ * @returns also the problem of that file, which is then ignored
  */
 export async function compareSettings(
   config: Pick<Config, 'account' | 'timeZone'>,
@@ -99,7 +99,7 @@ function showValue(value: SettingInForce['value']): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** What goes before a file of settings. */
+/** The settings that take precedence over a file of settings. */
 export function settingsEnvironment({
   account,
   timeZone,

@@ -1,4 +1,5 @@
-// The verb `start`: worker, schedules and console, until it is stopped; or one sweep of everything.
+// The verb `start`: runs worker, schedules and console, until it is stopped; or one sweep of
+// everything.
 
 import {randomUUID} from 'node:crypto';
 import {EventEmitter, once} from 'node:events';
@@ -50,10 +51,10 @@ import {fitTable, formatNextSteps, print} from './terminal.ts';
 
 interface StartOptions {
   readonly once: boolean;
-  /** Whether there is a console and an HTTP API, as long as it stays. */
+  /** Whether a console and an HTTP API are open while it runs. */
   readonly http: boolean;
   readonly host: string;
-  /** Left out: the usual one, or any other where that is in use. */
+  /** If left out: the usual port, or any other if that one is in use. */
   readonly port?: number;
   readonly json: boolean;
 }
@@ -65,7 +66,7 @@ interface Run extends StartOptions, Served {
 }
 
 const streamNames = allStreams.map(({name}) => name);
-/** Bars are for one account: with several, each stream is under way many times. */
+/** Bars are for one account: with several, each stream is in progress many times. */
 const plainLines: Progress = {
   begin: () => {},
   advance: () => {},
@@ -75,9 +76,10 @@ const plainLines: Progress = {
 };
 
 /**
- * The main job: migrate, then worker and schedules, for every account whose token is known here.
- * With `once`: one full sweep of every stream of each, the changes that are due, a summary, exit.
- * @param signal - aborts when a person or a supervisor asks to stop
+ * The main job: migrates, then runs worker and schedules for every account whose token is known
+ * here. With `once` it runs one full sweep of every stream of each account, sends the due changes,
+ * prints a summary, and exits.
+ * @param signal - aborts when a person or a supervisor requests a stop
  * @returns the exit code
  */
 export async function start(
@@ -149,7 +151,7 @@ export async function start(
   try {
     return await withApp(config, run, {staysInCopy: !options.once, signal});
   } catch (error) {
-    // A supervisor that stops a start which is not yet at work gets a clean end, as it does later.
+    // If a supervisor stops a start that is not ready yet, the exit is clean, as it is later.
     const isStopped =
       error === signal.reason && error instanceof StoppedError && error.signal === 'SIGTERM';
     if (isStopped && !options.once) return 0;
@@ -159,7 +161,7 @@ export async function start(
   }
 }
 
-/** Where several run on one machine, each has a port of its own. */
+/** If several starts run on one machine, each has a separate port. */
 async function openConsole(
   config: Config,
   world: App,
@@ -183,7 +185,7 @@ function checksQueue(outage: QueueBackend['outage']): QueueCheck {
     outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok';
 }
 
-/** A supervisor is told what `/readyz` tells, with the server and without. */
+/** Reports to a supervisor the state that `/readyz` shows, with the HTTP server and without. */
 async function watch(
   supervisor: Supervisor | null,
   {pool, log}: App,
@@ -288,7 +290,7 @@ async function stay(
   return 0;
 }
 
-/** A link signs in whoever has it, so that it is printed for a person alone, never into a log. */
+/** A link signs in anybody who has it, so it is printed only for a person, never into a log. */
 async function describeConsole(server: OpenedServer | null): Promise<string[]> {
   if (server === null) return [];
   if (!process.stdout.isTTY)
@@ -311,12 +313,12 @@ async function describeFullSweeps({pool}: App, accounts: readonly Account[]): Pr
   ];
 }
 
-/** More accounts than these are told in one line. */
+/** More accounts than these are described in one line. */
 const fewAccounts = 3;
 
 /**
- * The first lines of `start`: from where and to where it mirrors, and the accounts that it leaves
- * alone.
+ * The first lines of `start`: the sources and the target of the mirror, and the accounts that it
+ * does not serve.
  */
 function formatOpening(world: App, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
   const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
@@ -371,8 +373,8 @@ function ahead(instant: string | undefined): string {
   return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
 }
 
-// What the worker of `start` does beside the work of every worker: alerts, the delivery of the
-// star, and weekly reports.
+// The additional parts of the worker of `start`: alerts, the delivery of the star, and weekly
+// reports.
 
 const reportsEveryMs = 60_000;
 
@@ -381,8 +383,7 @@ type PartsDeps = AlertDeps & {
 };
 
 /**
- * Parts of the worker of `start` beside those of every worker: alerts, the delivery of the star,
- * and weekly reports.
+ * Parts that only the worker of `start` has: alerts, the delivery of the star, and weekly reports.
  */
 export function makesParts(
   deps: PartsDeps,
@@ -395,8 +396,8 @@ export function makesParts(
 }
 
 /**
- * The weekly reports are looked for once a minute, from when the first account is served: those
- * that go into the folder, and those that go by e-mail.
+ * Makes the weekly reports that are due, into the folder and by e-mail. It checks for them once a
+ * minute, from when the first account is served.
  */
 function makeReportRounds(
   {pool, log, config, onSecret}: PartsDeps,
@@ -430,8 +431,8 @@ function makeReportRounds(
   };
 }
 
-// The alerts of a worker, beside its other work: what is wrong is looked for once a minute, by one
-// worker of all, and what is due is sent. A receiver that hangs holds up no sweep and no look:
+// The alerts of a worker, beside its other work. Once a minute one of all workers checks for
+// problems, and messages that are due are sent. A receiver that hangs delays no sweep and no check:
 // nothing waits for it.
 
 export interface AlertDeps {
@@ -453,7 +454,7 @@ export interface AlertDeps {
 
 const everyMs = 10_000;
 
-/** Finds what is wrong, where it is time for it. */
+/** Checks for problems, if it is time for a check. */
 export async function lookForProblems({pool, log, config}: AlertDeps): Promise<void> {
   const look = await beginAlertCheck(pool);
   if (look === null) return;
@@ -472,7 +473,10 @@ async function saveProblems(
   return await endAlertCheck(pool, look, await readProblems(pool, toHealthInput(config)));
 }
 
-/** Sends what is due. @param more.onTried - is told after each few that were tried */
+/**
+ * Sends the messages that are due.
+ * @param more.onTried - is called after each few that were tried
+ */
 export async function sendAlerts(
   {pool, log, config, onSecret}: AlertDeps,
   more: {readonly signal?: AbortSignal; readonly onTried?: () => void} = {},
@@ -481,7 +485,9 @@ export async function sendAlerts(
   await sendDue({pool, log, keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret, ...more});
 }
 
-/** The two parts of a worker: what is not sent before it stops is due for the next worker. */
+/**
+ * The two parts of a worker: a message that is not sent before it stops is due for the next worker.
+ */
 function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') => Pulse): Rounds[] {
   const messages = pulse('messages');
   const onFailure = (error: unknown) =>

@@ -1,6 +1,6 @@
-// The verb `status`: a few accounts have a table of streams each; many accounts have one line each,
-// and a table only for those that need a person. What somebody else has locked is named, and the
-// rest is told.
+// The verb `status`. A few accounts each have a table of streams. Many accounts have one line each,
+// and only those that need a person have a table. If another session has locked a part, the holder
+// is named, and the other parts are shown.
 
 import {join} from 'node:path';
 import {listAccounts} from '../accounts/accounts.ts';
@@ -39,15 +39,16 @@ import {fitTable, print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface StatusOptions {
-  /** Name of the only account to look at. */
+  /** The name of the only account to show. */
   readonly account?: string;
   readonly json: boolean;
 }
 
 /**
- * Health at a glance, from the rows alone: nothing is asked of the service or the queue.
- * @returns the exit code: 1 when anything needs a person, as the words say
- * @throws {UsageError} there is no account of that name
+ * Prints the health at a glance, from the rows alone: nothing is requested from the service or the
+ * queue.
+ * @returns the exit code: 1 if anything needs a person, as the text reports
+ * @throws {UsageError} no account has that name
  */
 export async function status(config: Config, options: StatusOptions): Promise<number> {
   const opening = {migrates: false, lockTimeoutMs: briefLockTimeoutMs};
@@ -67,7 +68,7 @@ export async function status(config: Config, options: StatusOptions): Promise<nu
 }
 
 /**
- * Reads all that `status` tells. What somebody else has locked is left out.
+ * Reads all that `status` shows. Parts that another session has locked are left out.
  * @param name - of the only account
  */
 export async function readStatusStory(warehouse: Warehouse, config: Config, name?: string) {
@@ -109,7 +110,7 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   };
 }
 
-/** How many accounts are shown with their streams, whether they need a person or not. */
+/** Up to this many accounts are shown with their streams, whether they need a person or not. */
 const fewAccounts = 3;
 const shownEvents = 20;
 
@@ -119,11 +120,11 @@ export function formatStatus(
   facts: {
     readonly place: string;
     readonly now: string;
-    /** Null, like the retention, where it could not be read. */
+    /** Null, like the retention, if it could not be read. */
     readonly workers: readonly Worker[] | null;
-    /** Where the star is delivered. */
+    /** The targets that the star is delivered to. */
     readonly targets?: readonly TargetHealth[];
-    /** Who gets the weekly report. */
+    /** The lists that receive the weekly report. */
     readonly reportLists?: readonly ReportListHealth[];
     readonly underWay?: readonly UnderWay[];
     readonly retention?: RetentionStory | null;
@@ -305,7 +306,7 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** What this process brings along when it looks for what is wrong. */
+/** The values of this process that a check for problems needs. */
 export function toHealthInput({
   keys,
   bounds,
@@ -324,11 +325,11 @@ export function toHealthInput({
 /** A part of the answer that is missing. */
 interface Unread {
   readonly what: string;
-  /** Who has it locked, and what to do. */
+  /** The holder of the lock, and the next step. */
   readonly reason: string;
 }
 
-/** Reads one thing after the other; what is locked is left out, and noted. */
+/** Reads one part after the other; a locked part is left out, and noted. */
 export class UnlockedReader {
   readonly #url: string;
   readonly #unread: Unread[] = [];
@@ -342,7 +343,7 @@ export class UnlockedReader {
     return this.#unread;
   }
 
-  /** @returns null where it is locked. @throws every other error of `read` */
+  /** @returns null if it is locked. @throws every other error of `read` */
   async read<T>(what: string, read: () => Promise<T>): Promise<T | null> {
     try {
       return await read();

@@ -1,5 +1,5 @@
 // The verbs `sweeps`: past sweeps with the evidence for their end states, and the one decision that
-// is a person's; and `quarantine`: what sweeps could not read.
+// is a person's. Also the verbs `quarantine`: the records that sweeps could not read.
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -67,9 +67,9 @@ export async function sweepsShow(
 }
 
 /**
- * Lets the tombstones of a stopped sweep through: a worker, or the next `start`, asks for each
- * record once more and marks deleted those still gone.
- * @throws {UsageError} the sweep is not stopped, or a later full sweep has come to its end
+ * Approves the tombstones of a stopped sweep: a worker, or the next `start`, requests each record
+ * once more, and marks those that are still gone as deleted.
+ * @throws {UsageError} the sweep is not stopped, or a later full sweep has ended
  */
 export async function sweepsApprove(
   config: Config,

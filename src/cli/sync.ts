@@ -1,5 +1,5 @@
-// Sweeps that a person asks for: the verbs `sync` and `quarantine retry`, and how each verb waits
-// for sweeps and tells their ends.
+// Sweeps that a person requests: the verbs `sync` and `quarantine retry`. Also how each verb waits
+// for sweeps and reports their ends.
 
 import {type EventEmitter, once} from 'node:events';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -35,7 +35,7 @@ import type {Warehouse} from './warehouse.ts';
 interface SyncOptions {
   /** A window's name, or a filter as `name=value`. */
   readonly window?: string;
-  /** More filters; all of them hold. */
+  /** More filters; all of them must hold. */
   readonly filter?: readonly string[];
   readonly record?: string;
   readonly account?: string;
@@ -43,8 +43,8 @@ interface SyncOptions {
 }
 
 /**
- * Sweeps now, in this process, without the queue; a sweep that a worker has under way is waited
- * for.
+ * Sweeps now, in this process, without the queue. If a worker has the sweep in progress, the verb
+ * waits for it.
  * @param names - streams; none means all
  * @returns the exit code
  * @throws {UsageError} an unknown stream, window, filter or number
@@ -61,8 +61,8 @@ export async function sync(
       const account = requireActive(await chooseAccount(world, run.account));
       await requireOpened(world, account);
       const {accountId} = account;
-      // Without a name the environment's account is meant, which a person who has several may not
-      // think of.
+      // Without a name the environment's account is used, which a person with several may not
+      // expect.
       if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
         printErr(`of account ${account.name}; --account NAME sweeps another one\n`);
       const progress = watchProgress(run.json);
@@ -84,7 +84,7 @@ export async function sync(
   );
 }
 
-/** Carries a sweep here, unless a worker has it; takes it over if that worker fails. */
+/** Runs a sweep here, unless a worker has it; takes it over if that worker fails. */
 function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
     await runSweepJob(deps, sweepId, {signal, isWatched: true});
@@ -127,7 +127,7 @@ function termsOf({window, filter = []}: Pick<SyncOptions, 'window' | 'filter'>):
   return [...(window === undefined ? [] : [window]), ...filter];
 }
 
-/** The outcome of another try. */
+/** The outcome of a retry. */
 interface Retried {
   readonly quarantineId: string;
   readonly outcome: 'read' | 'gone' | 'still-bad' | 'not-answered';
@@ -137,9 +137,9 @@ interface Retried {
 type Numbered = ShownEntry & {readonly number: string};
 
 /**
- * Asks for records by their numbers now, in this process.
- * @returns the exit code: 1 when one of them still cannot be read
- * @throws {UsageError} there is no such entry, or it has no number to ask by
+ * Requests records by their numbers now, in this process.
+ * @returns the exit code: 1 if one of them still cannot be read
+ * @throws {UsageError} there is no such entry, or it has no number
  */
 export async function quarantineRetry(
   config: Config,
@@ -206,13 +206,14 @@ function formatRetried({quarantineId, outcome, reason}: Retried): string {
   );
 }
 
-// The one way to ask for sweeps and to wait for their ends, for every verb. A sweep's row decides
-// that the sweep has ended, not the worker that carried it: another worker may have it, or its
-// account may be stopped before any worker claims it.
+// Every verb requests sweeps and waits for their ends in this way. The row of a sweep decides that
+// the sweep has ended, not the worker that ran it. Another worker may have it, or its account may
+// be stopped before any worker claims it.
 
 const lookEveryMs = 100;
 /**
- * Until somebody is told what is waited for: the time in which a sweep that ends at once does so.
+ * After this time the verb prints which process it waits for: a sweep that ends at once ends
+ * earlier.
  */
 const patienceMs = 500;
 const outOfReachMs = 60_000;
@@ -220,16 +221,16 @@ const outOfReachMs = 60_000;
 interface Watch {
   readonly progress: Progress;
   readonly signal: AbortSignal;
-  /** Runs a sweep here as far as it goes, if it is due; left out where workers run sweeps. */
+  /** Runs a sweep here as far as possible, if it is due; left out if workers run sweeps. */
   readonly run?: (sweepId: string) => Promise<void>;
   /**
-   * Tells `ended` when a worker of this process has ended a sweep; the row is looked at then, and
-   * not only every so often.
+   * Emits `ended` when a worker of this process has ended a sweep. The row is then read at once,
+   * and not only at the next interval.
    */
   readonly ends?: EventEmitter<{ended: []}>;
 }
 
-/** Asks for a sweep that is due at once, and shows it. @returns its number */
+/** Requests a sweep that is due at once, and shows it. @returns its number */
 export async function askForSweep(
   {pool}: Pick<Warehouse, 'pool'>,
   asked: Omit<SweepRequest, 'requestedBy'>,
@@ -242,8 +243,8 @@ export async function askForSweep(
 }
 
 /**
- * Waits until the row of every sweep tells its end, in any process. A database that is away for a
- * while is waited for; a sweep of an account that is no longer active ends as failed.
+ * Waits until the row of every sweep shows its end, in any process. If the database is unreachable
+ * for a while, the wait continues. A sweep of an account that is no longer active ends as failed.
  */
 export async function watchSweeps(
   world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
@@ -296,8 +297,8 @@ async function lookOnce(
 }
 
 /**
- * Tells once of each process that has a sweep which is waited for: a wait without a word looks like
- * a program that hangs. A process that is certainly gone loses its sweep at once.
+ * Names each process once that has a sweep which the verb waits for: a silent wait looks like a
+ * program that hangs. A process that has certainly ended loses its sweep at once.
  */
 async function printHeld(
   {pool}: Pick<Warehouse, 'pool'>,
@@ -339,10 +340,10 @@ interface StreamSummary {
   readonly recordsPerSecond: number;
   /** Why the sweep is not certified. */
   readonly reasons: readonly string[];
-  /** For one record that was asked for: the evidence that the service has none of that number. */
+  /** If one record was requested: the evidence that the service has none of that number. */
   readonly absent: string | null;
   readonly error: string | null;
-  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  /** The number of the page with cause and fix; null if nothing has to be fixed. */
   readonly docs: string | null;
 }
 
@@ -363,8 +364,8 @@ function describeEnd(sweep: Sweep): string {
 }
 
 /**
- * The service's words that it has no record of the number asked for; null where it has, or was not
- * asked.
+ * The service's answer that it has no record of the requested number; null if there is no such
+ * answer.
  */
 function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string | null {
   if (evidence.absent === undefined) return null;
@@ -385,7 +386,7 @@ export async function summarise(
         stream: sweep.stream,
         state: sweep.state,
         records: sweep.counts.records,
-        // Of a window nothing was counted at its end.
+        // A window sweep counts no rows at its end.
         rows:
           sweep.rows ?? (await countRows(pool, findStream(sweep.stream).table, sweep.accountId)),
         inserted: sweep.counts.inserted,

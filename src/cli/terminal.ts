@@ -1,4 +1,4 @@
-// What verbs print, and what a person is asked: lines that break, the next steps, a page of the
+// The output of verbs, and questions to a person: wrapped lines, the next steps, a page of the
 // documents; secrets, a name to be typed back, questions one after the other.
 
 import {createInterface, type Interface} from 'node:readline/promises';
@@ -19,11 +19,11 @@ import {
   widthOf,
 } from '../core/text.ts';
 
-/** What a verb found out, for a program and for a person. */
+/** The result of a verb, for a program and for a person. */
 interface Result {
   readonly json: unknown;
   readonly text: string;
-  /** A text that somebody copies or a program reads, such as SQL: it is never folded. */
+  /** A text that a person copies or a program reads, such as SQL: it is never wrapped. */
   readonly isDocument?: boolean;
 }
 
@@ -47,7 +47,7 @@ export function fitTable(
   rows: readonly (readonly (string | number)[])[],
   numbers: readonly number[] = [],
 ): string {
-  // What a terminal must not get is longer as it is printed.
+  // Characters that a terminal must not get become longer when they are printed.
   const printable = rows.map((row) =>
     row.map((cell) => (typeof cell === 'string' ? toPrintable(cell) : cell)),
   );
@@ -55,7 +55,8 @@ export function fitTable(
 }
 
 /**
- * Breaks a long line between words; further lines are indented more. @param hanging - by how much
+ * Wraps a long line between words; further lines are indented more.
+ * @param hanging - by how much
  */
 export function wrap(line: string, hanging = 4): string {
   const [, first = '', text = ''] = /^( *)(.*)$/s.exec(line) ?? [];
@@ -66,9 +67,9 @@ export function wrap(line: string, hanging = 4): string {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A verb, with its options, as the reader would type it at this place. Where npm runs us no program
- * of our name need be in PATH: in a checkout the scripts of its package.json run the source, and
- * npx finds a program that was installed.
+ * A verb, with its options, as the reader would type it here. If npm runs this program, PATH may
+ * have no program of our name. In a checkout the scripts of its package.json run the source, and
+ * npx finds an installed program.
  */
 export function callOf(verb: string, env: Environment = process.env): string {
   const {npm_lifecycle_event: event, npm_lifecycle_script: script = ''} = env;
@@ -80,8 +81,8 @@ export function callOf(verb: string, env: Environment = process.env): string {
 
 /**
  * The lines that a reader may copy after a first look.
- * @param account - the name of the account of the environment, or of the made-up one; null where
- *   there is neither
+ * @param account - the name of the account of the environment, or of the made-up one; null if there
+ *   is neither
  */
 export function formatNextSteps(account: string | null, env: Environment = process.env): string {
   const call = (verb: string) => callOf(verb, env);
@@ -99,7 +100,7 @@ export function formatNextSteps(account: string | null, env: Environment = proce
 }
 
 /**
- * Prints the section about the code of an error or of an alert. It needs nothing but the documents.
+ * Prints the section about the code of an error or of an alert. It needs only the documents.
  * @returns the exit code
  * @throws {UsageError} no such code
  */
@@ -118,8 +119,8 @@ function listCodes(): string {
 }
 
 /**
- * A terminal shows no links: of one to another page its number is left, of one to a document its
- * name.
+ * A terminal shows no links: a link to another page becomes its number, and a link to a document
+ * its name.
  */
 function toPlain(markdown: string): string {
   return markdown.replaceAll(/\[([^\]]+)\]\(([^)]+)\)/g, (_, text: string, href: string) => {
@@ -131,11 +132,11 @@ function toPlain(markdown: string): string {
 }
 
 /**
- * Reads a secret from standard input: a prompt that shows nothing on a terminal, else all there is.
- * Never an argument: every user of the machine sees those.
- * @param missing - the message where nothing came
- * @param options.keepsBlanks - for a secret that may begin or end with blanks: it loses no more
- *   than one newline at its end
+ * Reads a secret: on a terminal with a prompt that shows nothing, else all of standard input. A
+ * secret is never an argument: every user of the machine sees those.
+ * @param missing - the message if nothing came
+ * @param options.keepsBlanks - for a secret that may begin or end with blanks: only one newline at
+ *   its end is removed
  * @throws {UsageError} nothing came
  */
 export async function readSecret(
@@ -163,9 +164,9 @@ async function askHidden(question: string): Promise<string> {
 }
 
 /**
- * Lets a person type back the name of what an act is about, so that it is not done by a slip: at a
- * terminal by a question, else by the first line of standard input.
- * @param act - what would be done, as `to remove the account`
+ * Lets a person type back the name that an act is about, so that it is not done by mistake. The
+ * name is read with a question on a terminal, else from the first line of standard input.
+ * @param act - the act, as `to remove the account`
  * @throws {UsageError} something else was typed, or nothing: nothing was done
  */
 export async function typeBack(act: string, name: string): Promise<void> {
@@ -193,7 +194,7 @@ async function readLine(): Promise<string> {
   return (await text(process.stdin)).split('\n')[0] ?? '';
 }
 
-/** Asks a person at a terminal, one question after the other. */
+/** Prompts a person at a terminal, one question after the other. */
 export class Asker {
   readonly #lines: Interface;
   readonly #closed: Promise<never>;
@@ -216,10 +217,10 @@ export class Asker {
   }
 
   /**
-   * Asks until an answer is taken.
-   * @param otherwise - taken where nothing is typed; null where something must be
-   * @param take - makes of the answer what is wanted; its UsageError is told, and the question
-   *   comes again
+   * Repeats a question until an answer is accepted.
+   * @param otherwise - the answer if nothing is typed; null if an answer is required
+   * @param take - converts the answer; the message of its UsageError is printed, and the question
+   *   is repeated
    * @throws {UsageError} the person ended it
    */
   async ask<T>(
@@ -242,7 +243,7 @@ export class Asker {
     }
   }
 
-  /** Tells how an answer was found. */
+  /** Prints how an answer was found. */
   tell(text: string): void {
     printErr(`${text}\n`);
   }
@@ -252,8 +253,8 @@ export class Asker {
   }
 
   async #read(prompt: string, isHidden: boolean): Promise<string> {
-    // Readline draws its prompt anew at each key, so that it has to know it; of a hidden answer it
-    // draws nothing.
+    // Readline prints its prompt again at each key, so it must know the prompt. For a hidden answer
+    // it prints nothing, so the prompt is printed here.
     if (isHidden) printErr(prompt);
     this.#isHidden = isHidden;
     try {

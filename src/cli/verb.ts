@@ -1,4 +1,5 @@
-// What the definitions of all verbs share: how settings and arguments are read, and a run ends.
+// Code that the definitions of all verbs share: how settings and arguments are read, and how a run
+// ends.
 
 import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
 import {parseEnv} from 'node:util';
@@ -9,9 +10,9 @@ import {parseInterval} from '../core/format.ts';
 import {readPrivateFile} from '../core/secret.ts';
 import {isId} from '../core/text.ts';
 
-/** The command line hands this to every verb. */
+/** The command line passes this to every verb. */
 export interface CliContext {
-  /** Whether `--json` was given, wherever it stands. Known only when a verb is called. */
+  /** Whether `--json` was given, in any place. Known only when a verb is called. */
   readonly json: () => {readonly json: boolean};
   /** Ends what runs when a person stops it. */
   readonly signal: AbortSignal;
@@ -19,12 +20,12 @@ export interface CliContext {
 
 /**
  * Reads the settings, of the environment and of a file for it: see `loadConfig` and `withEnvFile`.
- * The first is loaded by verbs alone; `--help` and `--version` need no setting.
+ * Only verbs load the first; `--help` and `--version` need no setting.
  */
 export async function config(
   options: {
     readonly isAdding?: boolean;
-    /** Leaves out account and warehouse of the file: others are about to take their place. */
+    /** Leaves out account and warehouse of the file: new ones are about to replace them. */
     readonly isAnew?: boolean;
   } = {},
 ): Promise<Config> {
@@ -42,7 +43,7 @@ export async function finishVerb(verb: () => Promise<number>): Promise<void> {
   process.exitCode = await verb();
 }
 
-// Arguments are read before a verb's code is loaded: a wrong one is told with the usage.
+// Arguments are read before a verb's code is loaded: a wrong one is reported with the usage.
 
 /** Collects the words of an option that may be repeated. */
 export function addWord(word: string, words: readonly string[]): readonly string[] {
@@ -55,7 +56,9 @@ export function readPort(text: string): number {
   throw new InvalidArgumentError('expected a port, 0 to 65535 (0: any free one)');
 }
 
-/** Segments that no router takes for a pattern, and no client writes in another way. */
+/**
+ * Accepts segments that no router reads as a pattern, and that every client writes in the same way.
+ */
 export function readBasePath(text: string): string {
   if (/^(\/[\w-]+)*\/?$/.test(text)) return text.replace(/\/$/, '');
   throw new InvalidArgumentError(
@@ -75,7 +78,7 @@ export function readSpan(text: string): number {
   throw new InvalidArgumentError('expected a span such as 30s, 5m, 4h or 2d');
 }
 
-/** To the minute at least, with its offset. */
+/** An instant needs at least hours and minutes, and its offset. */
 const instantShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)$/;
 
 /** A moment since which something was done: a span before now, or an instant. */
@@ -98,19 +101,20 @@ export function readNumber(text: string): string {
   throw new InvalidArgumentError('expected a number');
 }
 
-// Settings of the environment, kept in a file: `.env` of the folder in which we are called, or
-// another one that is named.
+// Settings of the environment, kept in a file: `.env` of the current folder, or another one that is
+// named.
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** Settings of ours that begin with another word. */
+/** Our settings that begin with another word than FIELDMIRROR_. */
 const others = [
   ...['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'],
   ...['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
 ];
 /**
- * Settings that belong together: where the environment gives another value to the first of a group,
- * the file's others are meant for something else. A token, above all, is sent to no other address.
+ * Settings that belong together. If the environment gives another value to the first of a group,
+ * the others in the file are meant for something else, and are ignored. Above all, a token is sent
+ * to no other address.
  */
 const ofAccount = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];
 const ofWarehouse = ['DATABASE_URL', 'DATABASE_DIRECT_URL'];
@@ -121,16 +125,16 @@ const groups = [
   ['FIELDMIRROR_KEY_FILE', 'FIELDMIRROR_KEY'],
 ];
 
-/** The file of settings of the warehouse, where no other is named. */
+/** The file of settings of the warehouse, unless another one is named. */
 export const settingsFile = 'fieldmirror.yaml';
 
-/** The file of settings of the process, where no other is named. */
+/** The file of settings of the process, unless another one is named. */
 export function envFileOf({FIELDMIRROR_ENV_FILE: file}: Env): string {
   return file === undefined || file.trim() === '' ? '.env' : file.trim();
 }
 
 /**
- * The environment, with what a file of settings adds to it: the environment goes before it.
+ * The environment, with the settings that a file adds to it: the environment takes precedence.
  * @param options.isAnew - account and warehouse of the file are left out
  * @returns also the names that the file has given
  * @throws {UsageError} the file cannot be read, or others may read it
@@ -159,9 +163,9 @@ function isOurs(name: string): boolean {
 }
 
 /**
- * The settings of the file; none where it is not there, unless it was named and is not about to be
- * written. A file without any setting of our name is another program's, whatever DATABASE_URL says
- * in it.
+ * The settings of the file. If the file does not exist, there are none, unless it was named and is
+ * not about to be written. A file without any FIELDMIRROR_ setting belongs to another program,
+ * whatever its DATABASE_URL is.
  * @throws {UsageError} the file cannot be read, or others may read it
  */
 export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
@@ -187,10 +191,7 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
   }
 }
 
-/**
- * @throws {UsageError} something else than a file is there, such as /dev/null, which stands for no
- * settings
- */
+/** @throws {UsageError} the path is no regular file, such as /dev/null, which means no settings */
 export function expectFile(file: string): void {
   if (!existsSync(file) || statSync(file).isFile()) return;
   throw new UsageError(
@@ -200,8 +201,9 @@ export function expectFile(file: string): void {
 }
 
 /**
- * Writes settings into the file, for its owner alone; lines about other names stay as they are.
- * @param given - null takes a setting out of the file
+ * Writes settings into the file, which only its owner can read; lines with other names stay as they
+ * are.
+ * @param given - null removes a setting from the file
  */
 export function writeEnvFile(file: string, given: Readonly<Record<string, string | null>>): void {
   expectFile(file);
@@ -226,7 +228,7 @@ export function writeEnvFile(file: string, given: Readonly<Record<string, string
   }
 }
 
-/** As shells, systemd and docker compose read it, too. */
+/** Quotes a value so that shells, systemd and docker compose read it, too. */
 function quote(value: string): string {
   if (/^[\w./:@%+=,~?&-]*$/.test(value)) return value;
   const mark = [`'`, '"', '`'].find((each) => !value.includes(each));

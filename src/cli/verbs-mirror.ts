@@ -92,7 +92,7 @@ function addSchema(verbs: Command, {json}: CliContext): void {
     .action((file) => finishVerb(async () => (await loadConfig()).configSchema(file, json())));
 }
 
-/** `-` is standard output, as it is standard input of the verbs that read. */
+/** `-` means standard output here, and standard input for the verbs that read. */
 function pathOf(file: string): string | undefined {
   return file === '-' ? undefined : file;
 }

@@ -1,4 +1,4 @@
-// Definitions of the verbs that look after an installation: its health, its sweeps, its accounts.
+// Definitions of the verbs that maintain an installation: its health, its sweeps, its accounts.
 // Their code is loaded when they are called.
 
 import {type Command, Option} from 'commander';

@@ -1,6 +1,6 @@
-// The ground of every verb that asks the warehouse: opened in order and closed in reverse. A verb
-// such as `status` gets along with it, and loads neither the API client nor a logger: these are
-// `app.ts`.
+// The base of every verb that uses the warehouse: it is opened in order and closed in reverse. A
+// verb such as `status` needs only this, and loads neither the API client nor a logger, which
+// `app.ts` loads.
 
 import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -13,28 +13,28 @@ import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {type EmbeddedPostgres, hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
 
-/** The warehouse, migrated unless told otherwise. */
+/** The warehouse, migrated unless `migrates` is false. */
 export interface Warehouse {
   readonly pool: pg.Pool;
   readonly databaseUrl: string;
   /**
-   * The address of sessions of our own, and a pool of them: the same, unless a pooler is in
-   * between.
+   * The address of direct sessions, and a pool of them. Both are the same as above, unless a pooler
+   * is in between.
    */
   readonly directUrl: string;
   readonly direct: pg.Pool;
   /** The place of the warehouse, for a person: never a password. */
   readonly place: string;
-  /** Tells waits for locks to somebody else than standard error. */
+  /** Sends reports of waits for locks to a function instead of standard error. */
   readonly tellWaitsTo: (tell: (line: string) => void) => void;
 }
 
-/** Eight sweeps at once, each with a transaction and a lease now and then. */
+/** Eight sweeps at once, each with a transaction, and sometimes a lease. */
 const poolSize = 16;
-/** Stands for the embedded Postgres in errors. */
+/** Replaces the address of the embedded Postgres in errors. */
 const embeddedUrl = 'postgres://127.0.0.1/warehouse';
 
-/** Things to close, last opened first; a failure to close one does not keep the others open. */
+/** Closes things, last opened first; if one fails to close, the others are still closed. */
 class Closers {
   readonly #closers: (() => Promise<unknown>)[] = [];
 
@@ -47,10 +47,10 @@ class Closers {
   }
 }
 
-/** Until a step that was left when the command stopped has come to its end. */
+/** The longest wait for a step that was left when the command stopped. */
 const settleMs = 6_000;
 
-/** The steps of an opening, each of which a stop cuts short. */
+/** The steps of an opening; a stop interrupts each of them. */
 class Steps {
   readonly #signal: AbortSignal | undefined;
   readonly #left: Promise<unknown>[] = [];
@@ -90,7 +90,7 @@ export interface Opening {
   /** The embedded Postgres, joined once, at its first use. */
   readonly embedded: () => Promise<EmbeddedPostgres>;
   /**
-   * Waits for a step of the opening, and no longer than until the command shall stop.
+   * Waits for a step of the opening, but only until the command must stop.
    * @throws the reason of the stop
    */
   readonly step: <T>(work: Promise<T>) => Promise<T>;
@@ -98,22 +98,22 @@ export interface Opening {
 
 interface OpeningOptions {
   readonly migrates: boolean;
-  /** For how long a statement waits for a lock; left out: as long as a worker does. */
+  /** How long a statement waits for a lock; if left out, as long as a worker does. */
   readonly lockTimeoutMs?: number;
 }
 
-/** For a verb that tells how things stand: what is locked is left out of the answer. */
+/** For a verb that reports the state: a locked part is left out of the answer. */
 export const briefLockTimeoutMs = 500;
 
 /**
- * Does something with the warehouse, and closes it whatever happens.
+ * Calls `use` with the warehouse, and closes the warehouse in every case.
  * @param options.migrates - whether the schema is brought up to date first
- * @param options.lockTimeoutMs - for a verb that would rather say who holds a lock than wait for it
- * @param options.makes - whether an embedded Postgres is made where none is; a verb that migrates
- *   makes one
+ * @param options.lockTimeoutMs - for a verb that names the holder of a lock rather than wait for it
+ * @param options.makes - whether an embedded Postgres is created if there is none; a verb that
+ *   migrates creates one
  * @param use - may open more, which is closed before the warehouse is
- * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses us; or
- *   there is none yet
+ * @throws {RetryableError | FatalError} Postgres cannot be reached, is too old, or refuses access;
+ *   or there is none yet
  * @throws {UsageError} no permission on the data folder
  */
 export async function withWarehouse<T>(
@@ -142,7 +142,7 @@ export async function withWarehouse<T>(
     if (error === options.signal?.reason) throw error;
     throw explainDatabaseError(error, config.databaseUrl ?? embeddedUrl);
   } finally {
-    // A Postgres of our own is stopped only where nothing of ours uses it any more.
+    // Our own Postgres is stopped only after nothing of this process uses it any more.
     if (joined !== null) await steps.settle();
     await closers.close();
   }
@@ -182,12 +182,12 @@ async function openPostgres(
   return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place, tellWaitsTo};
 }
 
-/** For a person who looks on: a start that waits says for whom. */
+/** For a person who is watching: a start that waits prints which session it waits for. */
 export function printWait(line: string): void {
   printErr(`${line}\n`);
 }
 
-/** Loads the definitions of the star only now: a verb that migrates nothing does without them. */
+/** Loads the definitions of the star only now: a verb that migrates nothing does not need them. */
 export async function bringUpToDate(
   direct: pg.Pool,
   isThorough = false,
@@ -197,7 +197,7 @@ export async function bringUpToDate(
 }
 
 /**
- * A verb that only looks makes no Postgres: it would be an empty one.
+ * A verb that only reads creates no Postgres: it would be an empty one.
  * @throws {FatalError} there is none yet
  */
 export function requireEmbedded(home: string): void {
