@@ -1,6 +1,6 @@
-// Who may come in over HTTP: keys, sessions of the console, links that sign in once; and what was
-// requested and done. Keys, cookies and codes are random bytes. Only their hash is kept, and looked
-// up whole, so that no comparison tells how much of a guess was right.
+// Access over HTTP: keys, sessions of the console, links that sign in once, and the records of
+// requests and actions. Keys, cookies and codes are random bytes. Only their hash is stored. It is
+// looked up as a whole, so that no comparison reveals how much of a guess was right.
 
 import {createHash, randomBytes} from 'node:crypto';
 import type pg from 'pg';
@@ -27,12 +27,9 @@ const plainKeyColumns = [
   'revoked_at',
 ] as const satisfies readonly (keyof KeyRow)[];
 
-/**
- * A key as the warehouse knows it, never its text: a row of sync.api_keys, whose definition says
- * what each column means.
- */
+/** A key without its text: a row of sync.api_keys, whose definition documents each column. */
 export interface ApiKey extends ReadRow<KeyRow, (typeof plainKeyColumns)[number]> {
-  /** Name of the account that it opens; null: the console for all of them. */
+  /** Name of the account that it opens; null if it opens the console for all accounts. */
   readonly account: string | null;
   /** IANA zone of that account. */
   readonly timeZone: string | null;
@@ -48,10 +45,9 @@ const keyColumns = [
 const keyTables = 'sync.api_keys LEFT JOIN sync.accounts USING (account_id)';
 
 /**
- * Makes a key and keeps its hash.
- * @returns its text, which cannot be read again; null when there is a key of that name already,
- *   revoked or
- *   not
+ * Makes a key and stores its hash.
+ * @returns its text, which cannot be read again; null if there is a key of that name already,
+ *   revoked or not
  */
 export async function addApiKey(
   db: Queryable,
@@ -74,7 +70,9 @@ export async function addApiKey(
   return rowCount === 1 ? text : null;
 }
 
-/** @throws {UsageError} rights that do not go together: a viewer makes no deletes to be held */
+/**
+ * @throws {UsageError} the rights exclude each other: a viewer makes no deletes that could be held
+ */
 export function checkKeyRights({role, holdsDeletes}: Pick<ApiKey, 'role' | 'holdsDeletes'>): void {
   if (!holdsDeletes || role !== 'viewer') return;
   throw new UsageError(
@@ -82,7 +80,7 @@ export function checkKeyRights({role, holdsDeletes}: Pick<ApiKey, 'role' | 'hold
   );
 }
 
-/** `operator, masked, deletes held`: the role of a key, and what it has beside it. */
+/** `operator, masked, deletes held`: the role of a key, and its other settings. */
 export function describeRights({
   role,
   masks,
@@ -100,8 +98,8 @@ export async function listApiKeys(db: Queryable): Promise<ApiKey[]> {
 }
 
 /**
- * From the next request on the key opens nothing. @returns false where no key of that name is in
- * use
+ * Revokes a key: from the next request on it opens nothing.
+ * @returns false if no key of that name is in use
  */
 export async function revokeApiKey(db: Queryable, name: string): Promise<boolean> {
   const {rowCount} = await db.query(
@@ -111,7 +109,7 @@ export async function revokeApiKey(db: Queryable, name: string): Promise<boolean
   return rowCount === 1;
 }
 
-/** The key of this text, noted as used now; null when it opens nothing. */
+/** The key of this text, noted as used now; null if it opens nothing. */
 export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | null> {
   if (!isToken(text, keyPrefix)) return null;
   const {rows} = await db.query<ApiKey & {isFresh: boolean}>(
@@ -126,7 +124,7 @@ export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | n
   return key;
 }
 
-/** Whether a key was not revoked since. */
+/** Whether a key has not been revoked. */
 export async function isKeyInUse(db: Queryable, apiKeyId: string): Promise<boolean> {
   const {rowCount} = await db.query(
     'SELECT FROM sync.api_keys WHERE api_key_id = $1 AND revoked_at IS NULL',
@@ -135,7 +133,7 @@ export async function isKeyInUse(db: Queryable, apiKeyId: string): Promise<boole
   return rowCount === 1;
 }
 
-/** Those of some keys that were revoked since. */
+/** The ids of the given keys that have been revoked. */
 export async function listRevoked(db: Queryable, apiKeyIds: readonly string[]): Promise<string[]> {
   const {rows} = await db.query<{id: string}>(
     `SELECT api_key_id AS id FROM sync.api_keys WHERE api_key_id = ANY ($1)
@@ -145,8 +143,8 @@ export async function listRevoked(db: Queryable, apiKeyIds: readonly string[]): 
   return rows.map(({id}) => id);
 }
 
-// Noted once a minute, however many requests come. Of two at once one writes, and neither waits for
-// the other.
+// Notes the use of a key at most once a minute, however many requests come. Of two requests at
+// once, one writes, and neither waits for the other.
 async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
   await db.query(
     `UPDATE sync.api_keys SET last_used_at = date_trunc('minute', now())
@@ -159,7 +157,7 @@ async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
 }
 
 /**
- * The result of one item of a request: its change, or the HTTP API's answer where nothing had to
+ * The result of one item of a request: its change, or the HTTP API's answer if nothing had to
  * change.
  */
 export type ApiResult = {readonly change_id: string} | {readonly unchanged: unknown};
@@ -171,14 +169,14 @@ export interface ApiRequest {
   readonly bodyHash: Buffer;
 }
 
-/** How long the same key is the same request, at least. */
+/** How long, at least, the same key identifies the same request. */
 const keptFor = '30 days';
 
 /**
- * Claims a request for this transaction, or finds its earlier results; waits for another
- * transaction that is at it. Each claim deletes up to two old requests, so that they need no
- * clean-up of their own.
- * @returns null when it is new: the caller keeps its results before it commits
+ * Claims a request for this transaction, or finds its earlier results. If another transaction is
+ * processing the request, it waits for that one. Each claim deletes up to two old requests, so that
+ * no separate clean-up is needed.
+ * @returns null if the request is new: the caller stores its results before it commits
  */
 export async function claimApiRequest(
   client: pg.ClientBase,
@@ -206,7 +204,7 @@ export async function claimApiRequest(
   return rows[0];
 }
 
-/** Keeps the results of a request that this transaction has claimed. */
+/** Stores the results of a request that this transaction has claimed. */
 export async function saveApiResults(
   client: pg.ClientBase,
   {accountId, idempotencyKey}: ApiRequest,
@@ -233,9 +231,7 @@ const sessionColumns = [
   'expires_at',
 ] as const satisfies readonly (keyof SessionRow)[];
 
-/**
- * A person who is signed in: a row of sync.sessions, whose definition says what each column means.
- */
+/** A person who is signed in: a row of sync.sessions, whose definition documents each column. */
 export type Session = ReadRow<SessionRow, (typeof sessionColumns)[number]>;
 type NewSession = Pick<
   Session,
@@ -246,7 +242,7 @@ const sessionPrefix = 'fms_';
 const sessionLasts = '12 hours';
 
 /**
- * Signs somebody in for twelve hours.
+ * Signs a person in for twelve hours.
  * @returns the text of the cookie
  */
 export async function openSession(db: Queryable, given: NewSession): Promise<Secret> {
@@ -261,14 +257,14 @@ export async function openSession(db: Queryable, given: NewSession): Promise<Sec
   return token;
 }
 
-/** The session of a cookie; null where it is over, signed out, or its key was revoked. */
+/** The session of a cookie; null if it has expired, was signed out, or its key was revoked. */
 export async function readSession(db: Queryable, token: string): Promise<Session | null> {
   return (await readSessions(db, [token])).get(token) ?? null;
 }
 
 /**
- * The sessions of some cookies, by cookie: one that is over, signed out, or whose key was revoked
- * is not among them.
+ * The sessions of some cookies, by cookie. A session that has expired, was signed out, or whose key
+ * was revoked is left out.
  */
 export async function readSessions(
   db: Queryable,
@@ -314,7 +310,10 @@ export async function makeSignInCode(db: Queryable, role: Role): Promise<Secret>
   return code;
 }
 
-/** Uses a code up: of two callers at once one gets it. @returns null when it opens nothing */
+/**
+ * Uses up a code: if two callers use it at once, one gets it.
+ * @returns null if it opens nothing
+ */
 export async function useSignInCode(
   db: Queryable,
   code: string,
@@ -344,10 +343,13 @@ const auditColumns = [
   'after',
 ] as const satisfies readonly (keyof AuditRow)[];
 
-/** An action in the console: a row of sync.audit, whose definition says what each column means. */
+/** An action in the console: a row of sync.audit, whose definition documents each column. */
 export type AuditEntry = ReadRow<AuditRow, (typeof auditColumns)[number]>;
 
-/** Notes an action, in the transaction that does it. @returns the number of the entry */
+/**
+ * Writes an audit entry for an action, in the transaction that does it.
+ * @returns the number of the entry
+ */
 export async function writeAudit(
   db: Queryable,
   entry: Omit<AuditEntry, 'auditId' | 'at'>,
@@ -363,8 +365,8 @@ export async function writeAudit(
 }
 
 /**
- * The latest actions, the newest first. @param accountIds - only of these, and of none in
- * particular; null: all
+ * The latest actions, the newest first.
+ * @param accountIds - only actions on these accounts; null: all actions, also those on no account
  */
 export async function listAudit(
   db: Queryable,
@@ -378,7 +380,7 @@ export async function listAudit(
   return rows;
 }
 
-/** node-postgres would make an array of Postgres of an array. */
+/** node-postgres would send a JavaScript array as an array of Postgres. */
 function toJson(value: unknown): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value);
 }
@@ -386,12 +388,12 @@ function toJson(value: unknown): string | null {
 const randomLength = 32;
 const ending = /^[A-Za-z0-9_-]{43}$/;
 
-/** Makes a text that cannot be guessed: 32 random bytes behind a prefix that says what it opens. */
+/** Makes a text that cannot be guessed: 32 random bytes after a prefix that shows what it opens. */
 function makeToken(prefix: string): Secret {
   return new Secret(prefix + randomBytes(randomLength).toString('base64url'));
 }
 
-/** Whether a text has the form of `makeToken`: what has not is never looked up. */
+/** Whether a text has the form of `makeToken`; any other text is never looked up. */
 function isToken(text: string, prefix: string): boolean {
   return text.startsWith(prefix) && ending.test(text.slice(prefix.length));
 }

@@ -24,7 +24,7 @@ const columns = [
 export type Account = ReadRow<Row, (typeof columns)[number]>;
 export type AccountState = Account['state'];
 
-/** A token as it is kept: `src/core/secret.ts` makes and opens it. */
+/** A token as it is stored; `src/core/secret.ts` makes and opens it. */
 export interface SealedToken {
   readonly keyId: string;
   readonly bytes: Buffer;
@@ -39,7 +39,9 @@ export function placeOf(apiUrl: string): string {
   return `${host}${pathname.replace(/\/+$/, '')}`;
 }
 
-/** @throws {UsageError} the account is at another service: the rows of two would be mixed */
+/**
+ * @throws {UsageError} the account is at another service: the rows of two services would be mixed
+ */
 export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: string): void {
   const [here, there] = [placeOf(known.apiUrl), placeOf(apiUrl)];
   if (here === there) return;
@@ -51,12 +53,12 @@ export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: stri
 }
 
 /**
- * Makes the account of that name, or gives it another zone; an account that agrees already is not
- * written.
- * @param options.mayMove - whether its address may become another service's: of the demo only,
+ * Makes the account of that name, or updates its address and zone; an account that already agrees
+ * is not written.
+ * @param options.mayMove - whether its address may become another service's: only for the demo,
  *   whose port changes
- * @throws {UsageError} the account of that name is at another service: the rows of two would be
- *   mixed
+ * @throws {UsageError} the account of that name is at another service: the rows of two services
+ *   would be mixed
  */
 export async function upsertAccount(
   db: Queryable,
@@ -64,8 +66,8 @@ export async function upsertAccount(
   options: {readonly mayMove?: boolean} = {},
 ): Promise<Account> {
   const {name, apiUrl, timeZone} = account;
-  // Another process may write the account after we have read it: then we judge the account as it is
-  // by now.
+  // If another process writes the account after we have read it, we read it again and judge it as
+  // it is then.
   for (;;) {
     const known = await readAccount(db, name);
     if (known?.apiUrl === apiUrl && known.timeZone === timeZone) return known;
@@ -75,7 +77,7 @@ export async function upsertAccount(
   }
 }
 
-/** @returns null where the address is no longer the one that was read; then nothing is written */
+/** @returns null if the address is no longer the one that was read; then nothing is written */
 async function writeAccount(
   db: Queryable,
   {name, apiUrl, timeZone}: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
@@ -91,7 +93,7 @@ async function writeAccount(
   return rows[0] ?? null;
 }
 
-/** The account of that name, null when there is none. */
+/** The account of that name; null if there is none. */
 export async function readAccount(db: Queryable, name: string): Promise<Account | null> {
   const {rows} = await db.query<Account>(
     `SELECT ${selectColumns(columns)} FROM sync.accounts WHERE name = $1`,
@@ -108,9 +110,7 @@ export async function listAccounts(db: Queryable): Promise<Account[]> {
   return rows;
 }
 
-/**
- * The account of that number and its token as it is kept here, null when there is no such account.
- */
+/** The account of that number and its stored token; null if there is no such account. */
 export async function readAccountAccess(
   db: Queryable,
   accountId: string,
@@ -127,8 +127,8 @@ export async function readAccountAccess(
 }
 
 /**
- * The accounts whose tokens are known, in any state: those named, and those sealed with one of the
- * keys.
+ * The accounts whose tokens are known, in any state: those given by id, and those whose token is
+ * sealed with one of the keys.
  */
 export async function listKnownAccounts(
   db: Queryable,
@@ -143,10 +143,10 @@ export async function listKnownAccounts(
 }
 
 /**
- * Keeps a sealed token for an account, in place of the one it had. The owner of another token is to
- * be learned anew.
- * @param instead - only where this one is still kept: the same token, sealed anew, must not replace
- *   a newer one
+ * Stores a sealed token for an account, in place of the one it had. The owner of a different token
+ * must be learned again.
+ * @param instead - if given, writes only if this one is still stored: the same token, sealed again,
+ *   must not replace a newer one
  */
 export async function saveSealedToken(
   db: Queryable,
@@ -161,7 +161,7 @@ export async function saveSealedToken(
   );
 }
 
-/** Pauses an account for a person: nothing more of it is begun; due work waits. */
+/** Pauses an account for a person: no more of its work begins; due work waits. */
 export async function pauseAccount(
   db: Queryable,
   accountId: string,
@@ -171,10 +171,10 @@ export async function pauseAccount(
 }
 
 /**
- * Lets the sweeps of an account run again. A caller that was refused with its token asks anew. Full
- * sweeps that failed while it was stopped are asked for again, so that nothing stays failed until
- * the next night.
- * @returns false when it was active already
+ * Lets the sweeps of an account run again. A caller that was refused with its token sends requests
+ * again. If the account was stopped and the last full sweep of a stream failed, that sweep is
+ * requested again. So no stream stays failed until the next night.
+ * @returns false if it was active already
  */
 export async function resumeAccount(db: Queryable, accountId: string): Promise<boolean> {
   await db.query(
@@ -193,10 +193,10 @@ export async function resumeAccount(db: Queryable, accountId: string): Promise<b
 
 /**
  * Stops an account whose token is refused, and ends each of its due sweeps as `failed`, so that no
- * caller waits for one; both in one statement. A worker with one of its sweeps under way is refused
- * by the service as well.
- * @param reason - the failure met, and the next step
- * @returns false when it was stopped already: its first reason stays
+ * caller waits for one; both in one statement. The service also refuses a worker that has one of
+ * its sweeps in progress.
+ * @param reason - the failure, and the next step
+ * @returns false if it was stopped already: its first reason stays
  */
 export async function stopAccount(
   db: Queryable,
@@ -230,7 +230,7 @@ async function setAccountState(
   return rowCount === 1;
 }
 
-/** Learns whose token is in use, from a record that was created with it. */
+/** Stores which employee's token is in use, learned from a record that was created with it. */
 export async function learnEmployee(
   db: Queryable,
   accountId: string,
@@ -244,9 +244,8 @@ export async function learnEmployee(
 }
 
 /**
- * Gives an account another name, in a transaction of the caller. Files of settings know it by its
- * name.
- * @throws the error of the database where another account has the name by now
+ * Renames an account, in a transaction of the caller. Settings files refer to it by its name.
+ * @throws the error of the database if another account has the name by now
  */
 export async function renameAccount(
   db: Queryable,
@@ -257,8 +256,8 @@ export async function renameAccount(
 }
 
 /**
- * The commands that let an account go on that is paused or stopped, each with what it does; none of
- * an active one.
+ * The commands that let a paused or stopped account continue, each with its effect; none for an
+ * active account.
  */
 export function listRecoveryCommands({
   name,
@@ -268,7 +267,7 @@ export function listRecoveryCommands({
   if (state === 'active') return [];
   if (state === 'paused') return [[`accounts resume ${name}`, 'lets it go on']];
   const check = [`accounts check ${name}`, 'lets it go on, once its token is taken again'] as const;
-  // Every worker picks up a sealed token; a token of the environment is known to its process alone.
+  // Every worker picks up a sealed token; only the process itself knows a token of its environment.
   return keyId === null
     ? [['start', 'lets it go on, with the right FIELDMIRROR_API_TOKEN'], check]
     : [[`accounts add ${name}`, 'gives it a new token, and lets it go on'], check];
@@ -290,9 +289,12 @@ export interface Holding {
   readonly rows: string;
 }
 
-/** Entries of the audit say who did what: they stay. */
+/** Audit entries record who did what, so they stay. */
 const keptTables = ['sync.audit'];
-/** Rows of these point at rows of others, or their removal writes into others: they go first. */
+/**
+ * Rows of these tables refer to rows of others, or their removal writes into others, so they are
+ * removed first.
+ */
 const emptiedFirst = ['sync.changes', 'sync.sessions', 'sync.quarantine'];
 
 /** Each table that holds rows of an account, with their number. */
@@ -309,8 +311,8 @@ export async function countHoldings(db: Queryable, accountId: string): Promise<H
 }
 
 /**
- * Whether work of the account is under way; its row is locked, so that nothing is begun until the
- * transaction ends.
+ * Checks whether work of the account is in progress. Its row is locked, so that no work begins
+ * until the transaction ends.
  * @returns the reason why it cannot be removed now, or null
  */
 export async function findWorkUnderWay(db: Queryable, accountId: string): Promise<string | null> {
@@ -336,8 +338,8 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
 }
 
 /**
- * Removes an account and all that it holds, in a transaction of the caller. Nothing of it goes to
- * the service.
+ * Removes an account and all of its rows, in a transaction of the caller. Nothing is sent to the
+ * service.
  */
 export async function removeAccount(
   db: Queryable,
@@ -358,8 +360,8 @@ export async function removeAccount(
 }
 
 /**
- * Tables in the order in which they are emptied: rows before their versions, which the removal of a
- * row adds to; the account comes last.
+ * Tables in the order in which they are emptied. Rows are removed before their versions, because
+ * the removal of a row adds a version; the account comes last.
  */
 async function listTables(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{table: string}>(

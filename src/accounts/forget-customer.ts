@@ -1,6 +1,5 @@
-// Forgetting a customer: its data are counted and removed by functions of the database, in
-// migrations/functions/forget. Then what no transaction can hold is cleared up: report files and
-// dead rows.
+// Forgets a customer. Functions of the database, in migrations/functions/forget, count and remove
+// its data. No transaction can include report files and dead rows, so they are removed afterwards.
 
 import {readFile, rm} from 'node:fs/promises';
 import pg from 'pg';
@@ -15,15 +14,15 @@ export interface CustomerKey {
   readonly number: string;
 }
 
-/** What the warehouse holds of a customer. */
+/** A customer as the warehouse has it. */
 interface HeldCustomer {
-  /** Null where the name is gone already. */
+  /** Null if the name was removed already. */
   readonly name: string | null;
-  /** Whether the service had it when it was last read. */
+  /** Whether the service had the customer when it was last read. */
   readonly isLive: boolean;
 }
 
-/** Rows of a table that were emptied, or that went. */
+/** How many rows of a table were emptied or removed. */
 export interface ForgottenRows {
   readonly table: string;
   readonly rows: number;
@@ -40,7 +39,7 @@ const objectInUse = '55006';
 const insufficientPrivilege = '42501';
 const lockNotAvailable = '55P03';
 
-/** @returns null where no row and no version is of that customer */
+/** @returns null if no row and no version is of that customer */
 export async function findCustomer(
   db: Queryable,
   {accountId, number}: CustomerKey,
@@ -77,7 +76,10 @@ export async function listNames(
   }
 }
 
-/** Counts what forgetting a customer would remove, by reading alone: nobody waits for it. */
+/**
+ * Counts the rows that forgetting a customer would remove. It only reads, so no other session waits
+ * for it.
+ */
 export async function countForgotten(
   pool: pg.Pool,
   customer: CustomerKey,
@@ -93,10 +95,10 @@ export async function countForgotten(
 }
 
 /**
- * Removes the personal data of a customer, in a transaction of the caller. Once it is committed the
- * tables are to be vacuumed.
- * @throws {FatalError} changes of the customer are not over, or the login is not the owner's
- * @throws {RetryableError} somebody else held a table for too long
+ * Removes the personal data of a customer, in a transaction of the caller. After its commit, the
+ * tables must be vacuumed.
+ * @throws {FatalError} changes of the customer are still open, or the login is not the owner's
+ * @throws {RetryableError} another session held a table for too long
  */
 export async function forgetCustomer(
   client: pg.ClientBase,
@@ -108,7 +110,7 @@ export async function forgetCustomer(
   return receipt;
 }
 
-/** The receipts of a customer, the newest first: none where it was never forgotten. */
+/** The receipts of a customer, the newest first; none if it was never forgotten. */
 export async function listReceipts(
   db: Queryable,
   {accountId, number}: CustomerKey,
@@ -126,8 +128,8 @@ export async function listReceipts(
 }
 
 /**
- * All versions and all messages are looked through: that takes longer than a statement may
- * elsewhere.
+ * Runs one of the two functions without a statement timeout: it searches all versions and all
+ * messages, which takes longer than a statement may take elsewhere.
  */
 async function run(
   client: pg.ClientBase,
@@ -170,8 +172,8 @@ function explain(error: unknown, number: string): unknown {
 }
 
 /**
- * Vacuums and analyses every table of ours, for dead rows and statistics hold values, too, and the
- * star may hold names.
+ * Vacuums and analyses every table of ours, because dead rows and statistics also contain values,
+ * and the star may contain names.
  * @param pool - without a pooler in between, and without a limit for a statement
  */
 async function vacuumAll(pool: pg.Pool): Promise<void> {
@@ -196,17 +198,17 @@ async function listReportFiles(db: Queryable, accountId: string): Promise<readon
 export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
   readonly number: string;
   readonly account: string;
-  /** The rows that would go; none where it was forgotten, or cannot be. */
+  /** The rows that would be removed; none if the customer was forgotten already, or cannot be. */
   readonly removed: readonly ForgottenRows[];
-  /** Why it cannot be forgotten now; null where it can. */
+  /** Why the customer cannot be forgotten now; null if it can. */
   readonly refusal: string | null;
-  /** The newest first; none where it was never forgotten. */
+  /** The newest first; none if the customer was never forgotten. */
   readonly receipts: readonly Receipt[];
 }
 
 /**
- * Reads what forgetting a customer would do.
- * @returns null where nothing is here of such a customer
+ * Reads the effect that forgetting a customer would have.
+ * @returns null if the warehouse has nothing of such a customer
  */
 export async function readForgetting(
   pool: pg.Pool,
@@ -236,7 +238,10 @@ async function count(
   }
 }
 
-/** A sentence or two each on the data that go, those that stay, and those that are not reached. */
+/**
+ * Describes, in a sentence or two each, the data that are removed, those that stay, and those that
+ * are not reached.
+ */
 export function describeEnd(
   label: string,
   {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>,
@@ -253,15 +258,15 @@ export function describeEnd(
   ];
 }
 
-/** Rows that went, added up: `12 rows in 3 tables`. */
+/** The sum of the removed rows: `12 rows in 3 tables`. */
 export function sumRemoved(removed: readonly ForgottenRows[]): string {
   const rows = removed.reduce((sum, each) => sum + each.rows, 0);
   return `${formatNumber(rows)} rows in ${formatNumber(removed.length)} tables`;
 }
 
 /**
- * The weekly reports that were cleared up, and those that could not be; none where none named the
- * customer.
+ * Describes the weekly reports that were removed, and those that could not be read; empty if there
+ * are none of either.
  */
 export function describeFiles({removed, unseen}: ClearedFiles): string[] {
   return [
@@ -275,12 +280,12 @@ export function describeFiles({removed, unseen}: ClearedFiles): string[] {
 /** Files of weekly reports, by what became of them. */
 interface ClearedFiles {
   readonly removed: readonly string[];
-  /** They cannot be read from here. */
+  /** Files that cannot be read from here. */
   readonly unseen: readonly string[];
 }
 
 /**
- * Clears up behind a customer that was forgotten.
+ * Removes the report files that name a forgotten customer, and vacuums the tables.
  * @param pool - as `vacuumAll` needs it
  * @param forgotten.names - texts by which the customer was found, read before it was forgotten
  */
@@ -293,7 +298,7 @@ export async function clearUpForgotten(
   return files;
 }
 
-/** A page names customers as HTML: a file that holds one of the names goes as a whole. */
+/** A page contains names as HTML. A file that contains one of the names is removed as a whole. */
 async function removeReports(
   files: readonly string[],
   names: readonly string[],

@@ -1,6 +1,7 @@
-// The way to an account at the service: its address, its token, and what becomes of a refusal when
-// the token was replaced meanwhile. And another address for it, and whether the business there is
-// the one that the warehouse holds: judged by what records keep for as long as they live.
+// Access to an account at the service: its address, its token, and how a refusal is judged if the
+// token was replaced meanwhile. Also moves an account to another address, and checks whether the
+// business there is the one in the warehouse. That check compares values that never change while a
+// record exists.
 
 import type pg from 'pg';
 import {type Client, createClient} from '../api/client.ts';
@@ -19,18 +20,18 @@ import type {WorkerReach} from './workers.ts';
 interface AccountsOptions {
   readonly pool: pg.Pool;
   /**
-   * Keys that open the tokens sealed in the warehouse; without any, only tokens given apart are
-   * known.
+   * Keys that open the tokens sealed in the warehouse; without any, only tokens given separately
+   * are known.
    */
   readonly keys: readonly SealingKey[];
   readonly allowHttp: boolean;
   readonly allowLinkLocal?: boolean;
   readonly transport?: Pick<TransportOptions, 'retry' | 'limits' | 'concurrency'>;
-  /** Told of every token that is opened, so that a log can be kept clean of it. */
+  /** Called with every token that is opened, so that a log can be kept clean of it. */
   readonly onToken?: (token: Secret) => void;
 }
 
-/** The address and token of an account, given apart from its row. */
+/** The address and token of an account, given separately from its row. */
 export interface GivenAccess {
   readonly apiUrl: string;
   readonly token: Secret;
@@ -38,14 +39,15 @@ export interface GivenAccess {
 
 type StoredAccount = Account & {readonly sealed: SealedToken | null};
 
-/** Access given apart, and the token that was sealed at that moment. */
+/** Access given separately, and the token that was sealed at that moment. */
 interface Given extends GivenAccess {
   readonly sealedBefore: Secret | null;
 }
 
 interface Open {
   /**
-   * The address, state and sealed token it was opened with: when one changes, it is opened anew.
+   * The address, state and sealed token that the account was opened with. If one of them changes,
+   * the account is opened again.
    */
   readonly by: string;
   readonly transport: Transport;
@@ -53,15 +55,16 @@ interface Open {
 }
 
 /**
- * The ways to the accounts that this process serves, each opened when it is first needed, and kept.
+ * Access to the accounts that this process serves. Each is opened when it is first needed, and
+ * kept.
  */
 export class Accounts {
   readonly #options: AccountsOptions;
   readonly #given = new Map<string, Given>();
-  /** Given apart, but a newer token was sealed since. */
+  /** Ids of accounts whose token was given separately, but a newer one was sealed since. */
   readonly #superseded = new Set<string>();
   readonly #open = new Map<string, Open>();
-  /** Replaced while sweeps may still be on them; idle connections close by themselves. */
+  /** Replaced transports, which sweeps may still use; idle connections close automatically. */
   readonly #replaced: Transport[] = [];
   #observer: AccountObserver | null = null;
 
@@ -70,16 +73,17 @@ export class Accounts {
   }
 
   /**
-   * Makes known an access that is not in the warehouse: the environment's account, the demo. Its
-   * address goes before the row's, which another demo on the same warehouse may have moved. Its
-   * token goes before the one that is sealed there now, and gives way to one that is sealed later.
+   * Adds an access that is not in the warehouse: that of the environment's account, or of the demo.
+   * Its address takes precedence over the row's, which another demo on the same warehouse may have
+   * changed. Its token takes precedence over the one that is sealed there now, but not over one
+   * that is sealed later.
    */
   async give(accountId: string, access: GivenAccess): Promise<void> {
     const account = await this.#read(accountId);
     this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
   }
 
-  /** Tells somebody of every request from now on, also of accounts that are open already. */
+  /** Reports every request from now on to an observer, also for accounts that are open already. */
   observe(observer: AccountObserver): void {
     this.#observer = observer;
   }
@@ -101,7 +105,7 @@ export class Accounts {
     };
   }
 
-  /** Why the token of an account cannot be had here, and the next step; null where it can. */
+  /** Why the token of an account is not available here, and the next step; null if it is. */
   async findProblem(accountId: string): Promise<string | null> {
     try {
       this.#chooseToken(await this.#read(accountId));
@@ -113,8 +117,8 @@ export class Accounts {
   }
 
   /**
-   * Opens the way to an account: the same one at every call, until the account gets another address
-   * or token or is resumed.
+   * Opens an account. Every call returns the same access, until the account gets another address,
+   * token or state.
    * @throws {FatalError} there is no such account, or its token is not known here
    */
   async open(accountId: string): Promise<AccountApi> {
@@ -141,7 +145,7 @@ export class Accounts {
     return account;
   }
 
-  /** Cuts the requests under way, and closes all connections. */
+  /** Aborts the requests in progress, and closes all connections. */
   async close(): Promise<void> {
     const transports = [...this.#open.values()]
       .map(({transport}) => transport)
@@ -204,7 +208,7 @@ export class Accounts {
 }
 
 /**
- * The token of an account, from the seal it is kept under.
+ * The token of an account, opened from its seal.
  * @throws {FatalError} there is no seal, or the keys do not open it; the message names the account
  *   and the step
  */
@@ -231,12 +235,12 @@ export function openToken(
   }
 }
 
-/** The way to one account at the service. */
+/** Access to one account at the service. */
 export interface AccountApi {
   readonly api: Client;
   /** IANA zone in which the account writes times without an offset. */
   readonly timeZone: string;
-  /** The token that the account was opened with; left out where it cannot be replaced meanwhile. */
+  /** The token that the account was opened with; left out if it cannot be replaced meanwhile. */
   readonly token?: TokenInUse;
 }
 
@@ -251,9 +255,10 @@ interface TokenInUse {
 }
 
 /**
- * Judges the refusal of a token: if the token was replaced while in use, the refusal says nothing
- * of the new one.
- * @returns the error to go on with, which says how the account gets another token
+ * Judges the refusal of a token: if the token was replaced while in use, the refusal does not apply
+ * to the new one.
+ * @returns the error to continue with; unless the token was replaced, it names how the account gets
+ *   another one
  */
 export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<unknown> {
   if (!(error instanceof AccessError) || token === undefined) return error;
@@ -268,12 +273,10 @@ export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<
   return new AccessError(`${error.message}; ${token.mend}`, {cause: error});
 }
 
-/**
- * The streams whose records have a number of their own and the moment in which they were created.
- */
+/** The streams whose records have a number and the moment in which they were created. */
 type NumberedStream = 'customers' | 'jobs' | 'employees';
 
-/** What a record keeps for as long as it lives. */
+/** The values that a record keeps as long as it exists. */
 interface Identity {
   readonly number: string;
   readonly id: string;
@@ -298,7 +301,7 @@ async function sampleIdentities(
   return rows;
 }
 
-/** How many changes of an account are not over. */
+/** How many changes of an account are still open. */
 export async function countOpenChanges(db: Queryable, accountId: string): Promise<number> {
   const {rows} = await db.query<{count: number}>(
     'SELECT count(*)::integer AS count FROM sync.changes WHERE account_id = $1 AND is_open',
@@ -308,9 +311,8 @@ export async function countOpenChanges(db: Queryable, accountId: string): Promis
 }
 
 /**
- * Gives an account another address; workers ask there from their next request on.
- * @returns false where it has another address by now than the one that was read: then nothing is
- *   written
+ * Gives an account another address; workers use it from their next request on.
+ * @returns false if its address is no longer the one that was read: then nothing is written
  */
 export async function moveAccount(
   db: Queryable,
@@ -325,16 +327,19 @@ export async function moveAccount(
 }
 
 const streams = ['customers', 'jobs', 'employees'] as const satisfies readonly NumberedStream[];
-/** Three dozen requests: two businesses that agree in so many moments to the second are one. */
+/**
+ * Three dozen requests in total: if so many moments agree to the second, the two businesses are the
+ * same.
+ */
 const perStream = 12;
-/** A record may have been deleted there since the last sweep: up to one in so many. */
+/** A record may have been deleted at the service since the last sweep: up to one in this many. */
 const oneGoneIn = 10;
 
 /** Rows of a stream, compared with the records of their numbers. */
 interface ComparedStream {
   readonly stream: NumberedStream;
   readonly equal: number;
-  /** Numbers of which there is no record. */
+  /** Numbers for which the service has no record. */
   readonly gone: readonly string[];
   /** Sentences about the records that differ. */
   readonly differing: readonly string[];
@@ -346,8 +351,8 @@ export interface ComparedBusiness {
 }
 
 /**
- * Compares number, id and moment of creation of a sample of live rows. It reads, and writes nothing
- * on either side.
+ * Compares number, id and moment of creation of a sample of live rows with the service's records.
+ * It only reads, on both sides.
  */
 export async function compareBusiness(
   db: Queryable,

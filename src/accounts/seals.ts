@@ -5,11 +5,11 @@ import {FatalError, UsageError} from '../core/errors.ts';
 import {type SealingKey, seal, secretBounds, unseal} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 
-/** Something sealed: its place, what it is bound to, and how a person calls it. */
+/** A sealed value: its place, what it is bound to, and its name for a person. */
 interface HeldSeal {
   readonly table: 'accounts' | 'alert_rules' | 'feed_hooks';
   readonly id: string;
-  /** What it is, for a person. */
+  /** Its kind and name, for a person. */
   readonly what: string;
   readonly keyId: string;
   readonly bytes: Buffer;
@@ -64,10 +64,7 @@ export async function listSealingKeys(db: Queryable): Promise<string[]> {
   return rows.map(({keyId}) => keyId);
 }
 
-/**
- * Puts a seal in the place of the one that was read. Of an account the owner of the token stays
- * known.
- */
+/** Replaces the seal that was read. For an account, the known owner of the token is kept. */
 async function replaceSeal(
   db: Queryable,
   {table, id, keyId, bytes}: Pick<HeldSeal, 'table' | 'id' | 'keyId' | 'bytes'>,
@@ -81,11 +78,11 @@ async function replaceSeal(
 }
 
 /**
- * Seals all that is sealed in the warehouse anew with the first of the keys, in a transaction of
- * the caller: all of it, or nothing.
- * @param keys - the new key, then those that open what is sealed now
- * @returns what was sealed with another key before
- * @throws {UsageError} none of the keys opens something, or it is damaged; the message names each
+ * Seals everything that is sealed in the warehouse again with the first of the keys, in a
+ * transaction of the caller: all of it, or nothing.
+ * @param keys - the new key, then those that open the current seals
+ * @returns the seals that another key had made before
+ * @throws {UsageError} none of the keys opens a seal, or a seal is damaged; the message names each
  */
 export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Promise<HeldSeal[]> {
   const [key] = keys;

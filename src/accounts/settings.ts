@@ -3,8 +3,8 @@
 import type {Queryable} from '../postgres/database.ts';
 
 /**
- * Lets one file after the other be applied; held until the transaction ends. A worker may read the
- * rules, and so cannot lock them: files are applied by the owner of the warehouse.
+ * Lets only one settings file be applied at a time; the lock is held until the transaction ends. A
+ * worker may read the rules, and so cannot lock them: the owner of the warehouse applies files.
  */
 export async function lockSettings(db: Queryable): Promise<void> {
   await db.query('LOCK TABLE sync.write_rules IN SHARE ROW EXCLUSIVE MODE');
@@ -14,8 +14,8 @@ export async function lockSettings(db: Queryable): Promise<void> {
 export type RowLimit = {readonly rows: number} | {readonly percent: number};
 
 /**
- * What may be done without a person: `deletions` marked by one sweep of a stream; `edits` of one
- * transaction, updates and deletes, in a table.
+ * The kind of action that has a limit above which a person must approve it: `deletions` that one
+ * sweep of a stream marks, or `edits` of one transaction, updates and deletes, in a table.
  */
 export type LimitKind = 'deletions' | 'edits';
 
@@ -37,7 +37,7 @@ interface HeldLimit {
   readonly most_percent: string | null;
 }
 
-/** The limit that was set for a stream of an account; null where the default applies. */
+/** The limit that was set for a stream of an account; null if the default applies. */
 export async function readDeletionLimit(
   db: Queryable,
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
@@ -95,7 +95,7 @@ function toLimit({most_rows, most_percent}: HeldLimit): RowLimit {
   return most_rows === null ? {percent: Number(most_percent)} : {rows: most_rows};
 }
 
-/** Working hours of one employee, where they differ from those of the account. */
+/** Working hours of one employee, if they differ from those of the account. */
 export interface Capacity {
   readonly account: string;
   readonly employeeNumber: string;
@@ -144,7 +144,7 @@ export async function writeCapacity(
   );
 }
 
-/** Takes the working hours of one employee away: those of the account count. */
+/** Removes the working hours of one employee: those of the account apply again. */
 export async function deleteCapacity(
   db: Queryable,
   {account, employeeNumber}: Pick<Capacity, 'account' | 'employeeNumber'>,
@@ -158,7 +158,7 @@ export async function deleteCapacity(
   );
 }
 
-/** A day on which nobody of an account works. */
+/** A day on which no employee of an account works. */
 export interface ClosedDay {
   readonly account: string;
   /** As in 2026-12-25. */
@@ -190,7 +190,7 @@ export async function writeClosedDay(
   );
 }
 
-/** Lets a day be one like any other. */
+/** Removes a closed day. */
 export async function deleteClosedDay(
   db: Queryable,
   {account, date}: Pick<ClosedDay, 'account' | 'date'>,
@@ -236,10 +236,10 @@ export const labelKinds = Object.keys(labelled) as LabelKind[];
 /** A number of the service without a name. */
 export type Unlabelled = Omit<Label, 'label'>;
 
-/** Records that are looked through for numbers without a name: the newest of each kind. */
+/** How many records are searched for numbers without a label: the newest of each kind. */
 const searchedRecords = 10_000;
 
-/** Numbers that records of an account have, and nobody has named; at most so many of a kind. */
+/** Numbers in records of an account that have no label; at most so many of a kind. */
 export async function listUnlabelled(
   db: Queryable,
   {accountId, name: account}: {readonly accountId: string; readonly name: string},
@@ -272,7 +272,7 @@ export async function writeLabel(db: Queryable, {account, kind, id, label}: Labe
   );
 }
 
-/** Takes a label away. */
+/** Removes a label. */
 export async function deleteLabel(
   db: Queryable,
   {account, kind, id}: Pick<Label, 'account' | 'kind' | 'id'>,
@@ -293,7 +293,7 @@ export interface InsightSettings {
   readonly onTimeGraceMinutes: number | null;
 }
 
-/** What people told of each account, by its name. */
+/** The insight settings of each account, by its name. */
 export async function listInsightSettings(
   db: Queryable,
 ): Promise<(InsightSettings & {readonly account: string})[]> {
@@ -306,7 +306,7 @@ export async function listInsightSettings(
   return rows;
 }
 
-/** Writes what people told of an account. */
+/** Writes the insight settings of an account. */
 export async function writeInsightSettings(
   db: Queryable,
   account: string,
@@ -326,7 +326,7 @@ export async function writeInsightSettings(
   );
 }
 
-/** Lets an account be one of which nothing is told. */
+/** Removes the insight settings of an account. */
 export async function deleteInsightSettings(db: Queryable, account: string): Promise<void> {
   await db.query(
     `DELETE FROM mart.settings USING sync.accounts AS held WHERE held.account_id = account_key

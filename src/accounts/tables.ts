@@ -1,4 +1,4 @@
-// Tables of accounts, of the workers that serve them, and of those who come in over HTTP.
+// Tables of accounts, of the workers that serve them, and of the people and systems that use HTTP.
 
 import {type SQLWrapper, sql} from 'drizzle-orm';
 import {
@@ -18,7 +18,7 @@ import {
 import {defaultSystem, roles, shortName} from '../core/names.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 
-/** The name of a system, as a check: that of a key or a rule. */
+/** A check that a column has the name of a system, as a key or a rule has it. */
 export const isSystemName = (column: SQLWrapper) =>
   sql`${column} ~ ${sql.raw(`'${shortName.source}'`)}`;
 

@@ -1,5 +1,6 @@
-// The workers that serve accounts, as rows; and the leases of processes that are gone. These end at
-// once where that is certain: on the machine of the process. Everywhere else they run out.
+// The workers that serve accounts, as rows, and the leases of processes that have ended. Their
+// leases end at once if that is certain, which only the machine of the process can know. Everywhere
+// else the leases expire.
 
 import {findPlace, isHolderGone} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -27,24 +28,24 @@ export type WorkerIdentity = ReadRow<Row, (typeof identityColumns)[number]>;
 /** The accounts and keys within a worker's reach at the moment. */
 export interface WorkerReach {
   readonly accountIds: readonly string[];
-  /** Keys that it opens sealed tokens with. */
+  /** Ids of the keys with which the worker opens sealed tokens. */
   readonly keyIds: readonly string[];
-  /** Whether its environment names a server of e-mail. */
+  /** Whether the worker's environment names a mail server. */
   readonly sendsMail: boolean;
   /** The account whose token it has from its environment, and a mark of that token. */
   readonly given: {readonly accountId: string; readonly tokenMark: string} | null;
 }
 
-/** A worker: a row of sync.workers, whose definition says what each column means. */
+/** A worker: a row of sync.workers, whose definition documents each column. */
 export interface Worker extends ReadRow<Row, (typeof columns)[number]>, WorkerReach {
-  /** Whether it has looked for work within the last minute. */
+  /** Whether it has checked for work within the last minute. */
   readonly isAlive: boolean;
 }
 
 /** Rows of workers that were killed are kept for a day, so that a person can be told. */
 const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day'`;
 
-/** Notes that a worker is alive, and forgets those that are long gone. */
+/** Notes that a worker is alive, and deletes the rows of workers that were not seen for a day. */
 export async function noteWorker(
   db: Queryable,
   worker: WorkerIdentity & WorkerReach,
@@ -74,8 +75,8 @@ export async function noteWorker(
 }
 
 /**
- * A worker that stops as it should leaves no row: one that is left was killed, or cannot reach the
- * database.
+ * A worker that stops properly leaves no row. If a row is left, its worker was killed, or cannot
+ * reach the database.
  */
 export async function removeWorker(db: Queryable, workerId: string): Promise<void> {
   await db.query('DELETE FROM sync.workers WHERE worker_id = $1', [workerId]);
@@ -99,8 +100,8 @@ export async function listWorkers(db: Queryable): Promise<Worker[]> {
 }
 
 /**
- * Every table with leases, each with `lease_until` and `holder`; and the condition, if any, by
- * which an index leads to the rows that may be held.
+ * Every table with leases, each with `lease_until` and `holder`, and the condition by which an
+ * index finds the rows that may be held; `true` if there is none.
  */
 const leased: Readonly<Record<string, string>> = {
   alert_deliveries: `state IN ('due', 'sending')`,
@@ -124,8 +125,8 @@ const held = Object.entries(leased)
   .join(' UNION ALL ');
 
 /**
- * Ends the leases of processes of this machine that are certainly gone, so that their work is taken
- * up at once; whoever takes it up counts its fence further, as after a lease that ran out.
+ * Ends the leases of processes of this machine that have certainly ended, so that another process
+ * takes up their work at once. That process increments the fence, as after a lease that expired.
  * @returns how many leases were ended
  */
 export async function endDeadLeases(db: Queryable): Promise<number> {

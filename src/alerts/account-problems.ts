@@ -1,4 +1,4 @@
-// What is wrong with an account, for a person to see to: its sweeps, its changes, what has drifted.
+// Finds the problems of an account that need a person: its sweeps, its changes, its drift.
 
 import {listRecoveryCommands} from '../accounts/accounts.ts';
 import type {LateChange, LateChanges} from '../changes/change-health.ts';
@@ -8,7 +8,9 @@ import type {AccountFacts, StreamFacts} from '../health/account-status.ts';
 import {brokenSince, describeFreshness} from '../sweeps/freshness.ts';
 import type {Problem} from './alerts.ts';
 
-/** A problem without its place; there is but one of the kind, unless it names its subject. */
+/**
+ * A problem without account and stream. Unless it names its subject, there is only one of its kind.
+ */
 type Unplaced = Omit<Problem, 'account' | 'stream' | 'subject'> & Partial<Pick<Problem, 'subject'>>;
 
 const dayMs = 86_400_000;
@@ -23,13 +25,13 @@ const namedSchedules = 3;
  * - a sweep that waits for approval;
  * - records in quarantine;
  * - a sweep that waits until the warehouse has room;
- * - a stream that is swept in full by schedule, and was not proven complete for two days, or for
- *   two intervals of its
- *   schedule where that is longer; one that never was counts from the day its account was added;
- * - changes made here that do not come to their end by themselves: `listLateChanges` says which;
+ * - a stream with a schedule of full sweeps that was not proven complete for two days, or for two
+ *   intervals of the schedule if that is longer; if it never was, the time counts from the day its
+ *   account was added;
+ * - changes made here that do not finish automatically, as defined by `listLateChanges`;
  * - schedules that have not run for two of their intervals;
- * - a freshness that was promised and is not kept, though its sweeps come round.
- * A paused account was paused by a person: nothing of it is late.
+ * - a promised freshness that is not kept, although its sweeps run.
+ * A paused account was paused by a person, so nothing of it is late.
  * @param now - ISO 8601, by the database's clock
  */
 export function findAccountProblems(accounts: readonly AccountFacts[], now: string): Problem[] {
@@ -119,7 +121,10 @@ function describeQuarantine({quarantined}: StreamFacts): Unplaced | null {
   return {kind: 'quarantine', since: null, text: `${records} in quarantine`, next};
 }
 
-/** Among sweeps that wait with an error, only a want of room is not counted as a failure. */
+/**
+ * If a sweep waits with an error and no counted failure, it waits for room: only a lack of room is
+ * not counted as a failure.
+ */
 function describeNoRoom({sweeps}: StreamFacts): Unplaced | null {
   const waiting = sweeps.find(
     ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
@@ -150,7 +155,7 @@ function describeUnproven(
   return {kind: 'unproven', since: provenAt ?? account.createdAt, text, next: why};
 }
 
-/** A schedule that does not run at all is told as such. */
+/** A schedule that does not run at all is left out: it is reported separately. */
 function problemsOfPromises({account, promises, overdue}: AccountFacts, now: string): Problem[] {
   if (account.state !== 'active') return [];
   const waiting = new Set(overdue.map(({scheduleId}) => scheduleId));
@@ -248,9 +253,9 @@ const words = {
 } as const;
 
 /**
- * Finds fields that are new, have vanished or changed their type within the last seven days. The
- * latest event of a field counts: one that came back is no problem. `status` lists the events
- * themselves.
+ * Finds fields that are new, have vanished or changed their type within the last seven days. Only
+ * the latest event of a field counts: a field that came back is no problem. `status` lists the
+ * events themselves.
  */
 export function findDrift(accounts: readonly AccountFacts[]): Problem[] {
   return accounts.flatMap(({account, events}) => {

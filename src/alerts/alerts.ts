@@ -1,6 +1,7 @@
-// Alerts as rows. What is wrong: a look finds everything that is wrong at the moment; here that
-// becomes alerts that open and mend, and what is to be sent of them. And who is told: the rules of
-// sync.alert_rules. A file of settings names all of their columns but the address.
+// Alerts as rows. A check finds every problem that exists at the moment. This module opens and
+// resolves the alerts for these problems, and writes the deliveries that are to be sent. The rules
+// of sync.alert_rules define who is notified. A settings file names all of their columns but the
+// address.
 
 import type pg from 'pg';
 import type {Account} from '../accounts/accounts.ts';
@@ -14,40 +15,40 @@ import type {alertRules, alerts} from './tables.ts';
 
 type Row = typeof alerts.$inferSelect;
 
-/** Something that is wrong and does not end without a person, who must look, decide or act. */
+/** A problem that does not end without a person, who must investigate, decide or act. */
 export interface Problem {
-  /** Name of the account; null where it is about the installation. */
+  /** Name of the account; null if the problem concerns the installation. */
   readonly account: string | null;
   readonly stream: string | null;
   readonly kind: Cause;
   /**
-   * Tells it from others of its kind, account and stream: number of a sweep or change, a table, a
-   * field. Empty where there is but one, or where several are told together.
+   * Distinguishes the problem from others of its kind, account and stream: number of a sweep or
+   * change, a table, a field. Empty if there can be only one, or if several are reported together.
    */
   readonly subject: string;
-  /** Since when it is so: ISO 8601; null where that is not known. */
+  /** Since when the problem exists, in ISO 8601; null if that is not known. */
   readonly since: string | null;
   /** The problem in words. */
   readonly text: string;
-  /** The next step: a command, or where to look. Null where the text says it. */
+  /** The next step: a command, or where to check. Null if the text names it. */
   readonly next: string | null;
 }
 
-/** The problems that a look found. */
+/** The problems that a check found. */
 export interface FoundProblems {
   readonly problems: readonly Problem[];
-  /** The accounts that were looked at: their numbers by name. */
+  /** The accounts that were checked, with their numbers and names. */
   readonly accounts: readonly Pick<Account, 'accountId' | 'name'>[];
-  /** The only kind that was looked for, where others could not be; null: all were. */
+  /** The only kind that was checked, if the others could not be; null if all were. */
   readonly only: Cause | null;
 }
 
-/** A look that has begun: its number, without which nothing is written. */
+/** A check that has begun, with its number: without the current number nothing is written. */
 export interface AlertCheck {
   readonly fence: number;
 }
 
-/** What a look has changed. */
+/** How many alerts a check has opened and resolved. */
 export interface AlertCounts {
   readonly opened: number;
   readonly mended: number;
@@ -65,7 +66,7 @@ const columns = [
   'mended_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A row of sync.alerts, whose definition says what each column means. */
+/** A row of sync.alerts, whose definition documents each column. */
 export interface Alert extends ReadRow<Row, (typeof columns)[number]> {
   /** Name of the account. */
   readonly account: string | null;
@@ -75,15 +76,18 @@ export interface Alert extends ReadRow<Row, (typeof columns)[number]> {
 export const alertColumns = `${selectColumns(columns, 'alert')}, account.name AS account`;
 
 const everyLook = "interval '1 minute'";
-/** A look takes a second; a worker that is killed in one holds up the next for as long. */
+/**
+ * A check takes a second. If a worker is killed during one, the next check is delayed for this
+ * long.
+ */
 const lookLease = "interval '2 minutes'";
-/** More than these at once are told in one message. */
+/** If more than these are due at once, they are sent as one message. */
 const mostMessages = 5;
 
 /**
- * Begins a look, where a rule wants one, the last is a minute ago, and no other worker has begun
- * it.
- * @returns null where there is nothing to do
+ * Begins a check if there is a rule, the last check was a minute ago, and no other worker has begun
+ * one.
+ * @returns null if there is nothing to do
  */
 export async function beginAlertCheck(db: Queryable): Promise<AlertCheck | null> {
   const {rows} = await db.query<AlertCheck>(
@@ -100,9 +104,9 @@ export async function beginAlertCheck(db: Queryable): Promise<AlertCheck | null>
 }
 
 /**
- * Ends a look: what is wrong and has no alert gets one, an alert of what is no longer wrong is
- * mended, and each rule that tells of it gets a delivery; all in one transaction.
- * @returns null where the look was taken over by another worker: nothing is written
+ * Ends a check, all in one transaction. A problem without an alert gets one, and an alert whose
+ * problem was no longer found is resolved. Each rule that covers such an alert gets a delivery.
+ * @returns null if another worker took over the check: nothing is written
  */
 export async function endAlertCheck(
   pool: pg.Pool,
@@ -129,7 +133,7 @@ export async function endAlertCheck(
   });
 }
 
-/** Gives back a look that failed: the next one need not wait until it lapses. */
+/** Releases a check that failed, so the next one need not wait until its lease expires. */
 export async function releaseAlertCheck(db: Queryable, {fence}: AlertCheck): Promise<void> {
   await db.query('UPDATE sync.alert_looks SET lease_until = NULL WHERE fence = $1', [fence]);
 }
@@ -158,8 +162,9 @@ async function openAlerts(client: pg.ClientBase, problems: string): Promise<numb
 }
 
 /**
- * An alert of a kind that was not looked for stays open. One that this version cannot find is
- * another's to mend, for as long as workers of several versions are alive.
+ * Resolves the alerts whose problem was not found. An alert of a kind that was not checked stays
+ * open. If this version does not know its kind, it stays open while workers of several versions are
+ * alive: another version resolves it.
  */
 async function resolveAlerts(
   client: pg.ClientBase,
@@ -181,9 +186,9 @@ async function resolveAlerts(
 }
 
 /**
- * For each open alert and each rule that tells of it, once. Was the same thing told within the
- * rule's quiet time, it waits for the end of that. A rule that was just made is told of what is
- * open already.
+ * Adds one delivery for each open alert and each rule that covers it. If the same problem was
+ * reported within the rule's quiet time, the delivery is due at the end of that time. A new rule
+ * also gets deliveries for alerts that are open already.
  */
 async function requestOpened(client: pg.ClientBase): Promise<void> {
   await client.query(
@@ -207,7 +212,10 @@ async function requestOpened(client: pg.ClientBase): Promise<void> {
   );
 }
 
-/** What nobody was told of is not told mended. A try whose answer was lost may have arrived. */
+/**
+ * Adds deliveries that report alerts as resolved. If no one was notified of the opening, the end is
+ * not reported either. A try whose answer was lost may have arrived, so it counts.
+ */
 async function requestMended(client: pg.ClientBase, alertIds: readonly string[]): Promise<void> {
   await client.query(
     `UPDATE sync.alert_deliveries SET state = 'dropped'
@@ -223,7 +231,10 @@ async function requestMended(client: pg.ClientBase, alertIds: readonly string[])
   );
 }
 
-/** Whatever was tried already keeps the message of its own: the receiver may have it. */
+/**
+ * Folds the due messages of a rule into one digest if there are too many. A message that was tried
+ * already stays separate: the receiver may have it.
+ */
 async function foldIntoDigests(client: pg.ClientBase): Promise<void> {
   const isUntold = `told.state = 'due' AND told.attempts = 0
     AND told.due_at <= now() AND told.alert_id IS NOT NULL`;
@@ -255,24 +266,24 @@ const readColumns = [
 ] as const satisfies readonly (keyof RuleRow)[];
 
 /**
- * A row of sync.alert_rules, without what is sealed in it. Its definition says what each column
- * means.
+ * A row of sync.alert_rules, without its sealed access. The definition of the table documents each
+ * column.
  */
 export interface AlertRule
   extends Omit<ReadRow<RuleRow, (typeof readColumns)[number]>, 'causes' | 'quietMs' | 'everyMs'> {
-  /** Another version may have written one that this does not know. */
+  /** Another version may have written a cause that this version does not know. */
   readonly causes: readonly string[] | null;
   readonly quietMs: number;
   readonly everyMs: number | null;
-  /** Name of the account; null where the rule is for everything. */
+  /** Name of the account; null if the rule is for everything. */
   readonly account: string | null;
-  /** Whether its address is known; one that a file of settings made waits for it. */
+  /** Whether the rule's address is known; a rule that a settings file made waits for it. */
   readonly hasAddress: boolean;
 }
 
 export type Receiver = AlertRule['receiver'];
 
-/** A rule as it is asked for. */
+/** The values of a rule that is to be made. */
 export interface RulePlan
   extends Pick<
     AlertRule,
@@ -296,8 +307,8 @@ const ruleColumns = [
 ].join(', ');
 
 /**
- * Whether a rule tells of an alert: `rule` and `alert` in a query. A rule is never told of its own
- * failure, and a ping that names no cause goes on while the service sends a new field: nothing is
+ * Whether a rule covers an alert, for a query with `rule` and `alert`. A rule never covers its own
+ * failure. A ping that names no cause continues while the service sends a new field: nothing is
  * wrong then.
  */
 export const isTold = `(
@@ -307,8 +318,8 @@ export const isTold = `(
   AND NOT (alert.cause = 'alerts-failing' AND alert.subject = rule.name))`;
 
 /**
- * Makes a rule; a ping is due at once.
- * @returns false where there is a rule of that name
+ * Makes a rule; its ping, if it is one, is due at once.
+ * @returns false if there is a rule of that name
  */
 export async function insertRule(db: Queryable, plan: RulePlan): Promise<boolean> {
   const {rowCount} = await db.query(
@@ -344,7 +355,7 @@ export async function listRules(db: Queryable): Promise<AlertRule[]> {
   return rows;
 }
 
-/** What is sealed of a rule; null where nothing is. */
+/** The sealed access of a rule; null if it has none. */
 export async function readSealedAccess(db: Queryable, ruleId: string): Promise<Sealed | null> {
   const {rows} = await db.query<{keyId: string | null; bytes: Buffer | null}>(
     'SELECT key_id AS "keyId", sealed_access AS bytes FROM sync.alert_rules WHERE rule_id = $1',
@@ -355,9 +366,9 @@ export async function readSealedAccess(db: Queryable, ruleId: string): Promise<S
 }
 
 /**
- * Removes a rule, and what was still to be sent by it. Alerts are kept for rules: with the last
- * rule they go, so that none stays open that no worker looks at.
- * @returns false where there is none of that name
+ * Removes a rule, and its messages that were still to be sent. Alerts exist only for rules: with
+ * the last rule they are deleted, so that none stays open without being checked.
+ * @returns false if there is no rule of that name
  */
 export async function deleteRule(db: Queryable, name: string): Promise<boolean> {
   const {rowCount} = await db.query(
@@ -370,10 +381,7 @@ export async function deleteRule(db: Queryable, name: string): Promise<boolean> 
   return rowCount === 1;
 }
 
-/**
- * How often a ping comes, and for how long a thing is not told again, where nothing else was asked
- * for.
- */
+/** Defaults: how often a ping is sent, and for how long a problem is not reported again. */
 export const usualEveryMs = 300_000;
 export const usualQuietMs = 14_400_000;
 
@@ -384,7 +392,8 @@ interface RuleSetting
     'name' | 'receiver' | 'target' | 'account' | 'causes' | 'quietMs' | 'everyMs'
   > {
   /**
-   * Whether a rule of e-mail brings the server that sends it; the environment gives that of others.
+   * Whether an e-mail rule has its own mail server; the environment gives that of other e-mail
+   * rules.
    */
   readonly hasServer: boolean;
 }
@@ -403,9 +412,10 @@ export async function listRuleSettings(db: Queryable): Promise<RuleSetting[]> {
 }
 
 /**
- * Changes the settings of a rule; its address and its messages stay. A new rule, and one of e-mail
- * that is to bring its server from now on, waits for what is secret: no worker claims by an empty
- * key. A ping comes no later than its new interval says.
+ * Makes a rule or changes its settings; its address and its messages stay. A new rule waits for its
+ * secret access, as does an e-mail rule that is to have its own server from now on. Until then its
+ * key is empty, and no worker claims its messages. The next ping is due at most one new interval
+ * from now.
  */
 export async function writeRuleSetting(
   db: Queryable,
@@ -434,9 +444,9 @@ export async function writeRuleSetting(
 }
 
 /**
- * Gives a rule the address, or the server of e-mail, that it waits for. Messages that wait are sent
- * then.
- * @returns false where no rule of that name waits
+ * Gives a rule the address or the mail server that it waits for. Its waiting messages are then
+ * sent.
+ * @returns false if no rule of that name waits
  */
 export async function giveRuleAccess(
   db: Queryable,
@@ -451,7 +461,8 @@ export async function giveRuleAccess(
 }
 
 /**
- * The step that gives a rule the address that it waits for; of e-mail its server is what is secret.
+ * The command that gives a rule the address that it waits for. For e-mail, the mail server is the
+ * secret.
  */
 export function describeAddressStep(rule: string, receiver: Receiver): string {
   const address = receiver === 'email' ? '--email ADDRESS --smtp -' : `--${receiver} -`;

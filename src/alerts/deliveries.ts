@@ -1,5 +1,5 @@
-// The messages of alerts that are to be sent, and how those of each rule fare. Nothing that is read
-// here is a secret.
+// The alert messages that are to be sent, and the health of each rule's messages. No plain secret
+// is read here.
 
 import type {Sealed} from '../core/secret.ts';
 import {claimDue, type FailedTry, noteClaim, type SendClaim} from '../feed/deliver.ts';
@@ -16,7 +16,7 @@ import {
 } from './alerts.ts';
 import type {alertDeliveries} from './tables.ts';
 
-/** A delivery that was claimed, and all that it takes to send it. */
+/** A claimed delivery, and everything needed to send it. */
 export interface Delivery extends SendClaim {
   readonly kind: 'opened' | 'mended' | 'digest' | 'ping';
   readonly messageId: string;
@@ -26,16 +26,16 @@ export interface Delivery extends SendClaim {
   readonly sealed: Sealed | null;
 }
 
-/** What a message tells of: an alert that has opened or was mended. */
+/** An alert as a message reports it: it was opened or resolved. */
 export interface News extends Alert {
   readonly news: 'opened' | 'mended';
 }
 
-/** The means of a worker. */
+/** The keys and the mail server that a worker has. */
 interface Means {
-  /** Keys that it opens seals with. */
+  /** Ids of the keys with which the worker opens seals. */
   readonly keyIds: readonly string[];
-  /** Whether its environment names a server of e-mail. */
+  /** Whether the worker's environment names a mail server. */
   readonly hasSmtp: boolean;
 }
 
@@ -46,8 +46,8 @@ export const deliveryQueue = {
 } as const;
 
 /**
- * The news that something is wrong goes out before the news that it is over, each by itself or in a
- * digest.
+ * Whether an earlier message about the same alert is still to be sent, separately or in a digest.
+ * The message that an alert was opened is sent before the message that it was resolved.
  */
 const isAfterAnother = `
   EXISTS (SELECT FROM sync.alert_deliveries AS told
@@ -58,12 +58,18 @@ const isAfterAnother = `
            WHERE (told.delivery_id = due.delivery_id OR told.digest_id = due.delivery_id)
              AND (earlier.state IN ('due', 'sending') OR digest.state IN ('due', 'sending')))`;
 
-/** A ping that does not come says that something is wrong: `due` and `rule` in a query. */
+/**
+ * Whether a ping is withheld because its rule covers an open alert, for a query with `due` and
+ * `rule`. A missing ping signals that something is wrong.
+ */
 const isWithheld = `
   (due.kind = 'ping' AND EXISTS (
     SELECT FROM sync.alerts AS alert WHERE alert.mended_at IS NULL AND ${isTold}))`;
 
-/** Claims deliveries. What this worker has not the means for is left to another. */
+/**
+ * Claims deliveries. If this worker lacks the key or the mail server for one, it is left to another
+ * worker.
+ */
 export async function claimDeliveries(
   db: Queryable,
   {keyIds, hasSmtp}: Means,
@@ -80,7 +86,7 @@ export async function claimDeliveries(
   return await claimDue<Delivery>(db, deliveryQueue, select, [limit, keyIds, hasSmtp]);
 }
 
-/** What a delivery tells, in the order in which it happened; nothing for a ping. */
+/** The alerts that a delivery reports, in the order in which they happened; none for a ping. */
 export async function listNews(db: Queryable, deliveryId: string): Promise<News[]> {
   const {rows} = await db.query<News>(
     `SELECT ${alertColumns}, told.kind AS news
@@ -94,7 +100,7 @@ export async function listNews(db: Queryable, deliveryId: string): Promise<News[
   return rows;
 }
 
-/** The receiver took it. The next ping is due one interval from now. */
+/** Notes that the receiver accepted a delivery. The next ping is due one interval from now. */
 export async function noteSent(db: Queryable, delivery: Delivery): Promise<void> {
   const next = `now() + (SELECT every_ms FROM sync.alert_rules AS rule
     WHERE rule.rule_id = claimed.rule_id) * interval '1 millisecond'`;
@@ -107,8 +113,8 @@ export async function noteSent(db: Queryable, delivery: Delivery): Promise<void>
 }
 
 /**
- * The receiver did not take it: it is due again later, or given up.
- * @returns whether it was still ours
+ * Notes that the receiver did not accept a delivery: it is due again later, or given up.
+ * @returns whether this worker still held the claim
  */
 export async function noteFailed(
   db: Queryable,
@@ -135,21 +141,21 @@ const pastColumns = [
 ] as const satisfies readonly (keyof typeof alertDeliveries.$inferSelect)[];
 
 /**
- * A message to a receiver, as a person looks back on it: a row of sync.alert_deliveries, whose
- * definition says what each column means.
+ * A past message to a receiver, for a person: a row of sync.alert_deliveries, whose definition
+ * documents each column.
  */
 export interface PastDelivery
   extends ReadRow<typeof alertDeliveries.$inferSelect, (typeof pastColumns)[number]> {
   readonly rule: string;
-  /** The alert that it tells of, in words; null of a digest and a ping. */
+  /** The text of the alert that it reports; null for a digest and a ping. */
   readonly text: string | null;
-  /** How many messages a digest stands for; 0 of any other. */
+  /** How many messages a digest replaces; 0 for any other message. */
   readonly folded: number;
 }
 
 /**
- * The latest messages of some rules, the newest first: a digest in place of those that it tells, no
- * ping that was taken.
+ * The latest messages of some rules, the newest first. A digest appears in place of the messages
+ * that it contains. A ping is left out unless its last try failed.
  */
 export async function listPastDeliveries(
   db: Queryable,
@@ -170,39 +176,43 @@ export async function listPastDeliveries(
   return rows;
 }
 
-/** How the messages of one rule fare. Instants are ISO 8601 in UTC. */
+/** The health of one rule's messages. Instants are ISO 8601 in UTC. */
 export interface RuleHealth {
   readonly rule: string;
   readonly receiver: Receiver;
-  /** Whether its address is known; one that a file of settings made waits for it. */
+  /** Whether the rule's address is known; a rule that a settings file made waits for it. */
   readonly hasAddress: boolean;
   /**
-   * The key that its address is sealed with; null: it goes through the mail server of the workers'
-   * environment.
+   * The key that the rule's address is sealed with; null if the mail server of the workers'
+   * environment sends its messages.
    */
   readonly keyId: string | null;
-  /** When a receiver last took one. */
+  /** When a receiver last accepted a message. */
   readonly lastSentAt: string | null;
   /** Messages that are still to be sent. */
   readonly waiting: number;
-  /** Messages that were given up within the last week, and not followed by one that was taken. */
+  /**
+   * Messages that were given up within the last week, after which the receiver accepted no other.
+   */
   readonly givenUp: number;
   /**
    * Since when messages do not arrive; null while nothing is wrong with the rule. A rule that waits
-   * for its address fails ten minutes after it was made, though nothing is to be sent: otherwise
-   * its first message would be late.
+   * for its address counts as failing ten minutes after it was made, even if nothing is to be sent.
+   * Otherwise its first message would be late.
    */
   readonly failingSince: string | null;
-  /** Why the last try failed; null also where no worker has tried. */
+  /** Why the last try failed; null also if no worker has tried. */
   readonly lastError: string | null;
 }
 
-/** The first tries may meet a receiver that is just being restarted. */
+/** The first tries may fail because the receiver is being restarted. */
 const failingAfterTries = 3;
-/** A worker looks every ten seconds. */
+/** A worker checks for due deliveries every ten seconds. */
 const untakenAfter = "interval '10 minutes'";
 
-/** Nothing that came later was taken either. */
+/**
+ * Whether a message was given up within the last week, and no later message was accepted either.
+ */
 const isGivenUp = `(
   due.state = 'failed' AND due.due_at > now() - interval '7 days'
   AND NOT EXISTS (
@@ -215,7 +225,10 @@ const isFailing = `(
     OR coalesce(due.lease_until, due.due_at) < now() - ${untakenAfter})
   OR ${isGivenUp})`;
 
-/** How each rule fares, by name. What was sent is not counted: of it the last alone matters. */
+/**
+ * The health of each rule, by name. Sent messages are not counted: only the time of the last one
+ * matters.
+ */
 export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
   const {rows} = await db.query<RuleHealth>(
     `SELECT rule.name AS rule, rule.receiver, rule.key_id IS DISTINCT FROM '' AS "hasAddress",
@@ -239,7 +252,7 @@ export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
   return rows;
 }
 
-/** A rule, and how its messages fare. */
+/** A rule, and the health of its messages. */
 export interface RuleStatus extends AlertRule, Omit<RuleHealth, 'rule'> {}
 
 export interface AlertOverview {
@@ -249,7 +262,7 @@ export interface AlertOverview {
   readonly open: readonly Alert[];
 }
 
-/** Reads what there is of alerts. */
+/** Reads the rules with their health, and the open alerts. */
 export async function readAlertOverview(db: Queryable): Promise<AlertOverview> {
   const health = new Map((await listRuleHealth(db)).map(({rule, ...each}) => [rule, each]));
   const rules = await listRules(db);

@@ -1,7 +1,6 @@
-// What is wrong with the installation, for a person to see to: workers and their parts, receivers
-// of alerts and of the feed, the star, sizes, locks. A disk that fills up stops every sweep: what
-// grows past its bound is told before. Bounds are settings, for a usual size is known to a person
-// alone.
+// Finds the problems of the installation that need a person: workers and their parts, receivers of
+// alerts and of the feed, the star, sizes, locks. A full disk stops every sweep, so growth past a
+// bound is reported before that. Bounds are settings, because only a person knows the usual size.
 
 import type {Worker} from '../accounts/workers.ts';
 import {formatAgo, formatDuration, formatNumber} from '../core/format.ts';
@@ -14,14 +13,17 @@ import {endHolders, type HeldUp, type LockHolder, nameHolder} from '../postgres/
 import {describeAddressStep, type Problem} from './alerts.ts';
 import type {RuleHealth} from './deliveries.ts';
 
-/** The workers, and the keys of the command that looks. */
+/** The workers, and the keys of the checking command. */
 export interface Workforce {
   readonly workers: readonly Worker[];
-  /** The keys that the command itself was given: they are asked where no worker is alive. */
+  /** The keys that the command itself was given; they count if no worker is alive. */
   readonly keyIds: readonly string[];
 }
 
-/** A worker looks every two seconds; a schedule that waits for longer has none. */
+/**
+ * A worker checks for due schedules every two seconds; if a schedule waits for longer, it has no
+ * worker.
+ */
 const dueLateMs = 60_000;
 const shownWorkers = 5;
 const unserved = {stream: null, kind: 'unserved', subject: '', since: null} as const;
@@ -66,14 +68,13 @@ export function formatWorkers(workers: readonly Worker[], now: string): string {
 }
 
 /**
- * Why nobody opens what is sealed with a key: `sealed with key 4f1c, and the workers have none`;
- * null where a live worker has it. Where no worker is alive, the keys of the command that looks
- * count.
+ * Why no worker opens a seal of this key: `sealed with key 4f1c, and the workers have none`; null
+ * if a live worker has the key. If no worker is alive, the keys of the checking command count.
  */
 function describeMissingKey(keyId: string, {workers, keyIds}: Workforce): string | null {
   const alive = workers.filter(({isAlive}) => isAlive);
   const held = alive.length === 0 ? keyIds : alive.flatMap((worker) => worker.keyIds);
-  // Without a worker and without a key of our own nothing is known.
+  // Without a worker and without our own key, nothing is known.
   if (held.includes(keyId) || (alive.length === 0 && held.length === 0)) return null;
   const they = alive.length === 0 ? 'the key given here is' : 'the workers have';
   return `sealed with key ${keyId}, and ${they} ${[...new Set(held)].join(', ') || 'none'}`;
@@ -142,16 +143,16 @@ function describeUnserved(
   };
 }
 
-/** How the background parts of live workers fare. */
+/** The health of the background parts of live workers. */
 export interface PartFacts {
   readonly parts: readonly PartHealth[];
-  /** The sessions that Fieldmirror waits for at the moment; read where a part is late alone. */
+  /** The sessions that Fieldmirror waits for at the moment; read only if a part is late. */
   readonly waitsFor: readonly LockHolder[];
 }
 
 /**
- * The parts that have had no good round for longer than they may, whatever the cause. @param now -
- * ISO 8601, by the database's clock
+ * The parts that have had no successful round for longer than they may, whatever the cause.
+ * @param now - ISO 8601, by the database's clock
  */
 export function listLateParts(facts: readonly PartHealth[], now: string): PartHealth[] {
   return facts.filter((health) => {
@@ -164,8 +165,8 @@ export function listLateParts(facts: readonly PartHealth[], now: string): PartHe
 }
 
 /**
- * Finds the parts that need a person: one problem for each part, of the worker where it is late for
- * longest.
+ * Finds the parts that need a person: one problem for each part, for the worker on which it has
+ * been late for longest.
  */
 export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string): Problem[] {
   const late = new Map<PartName, PartHealth>();
@@ -208,14 +209,14 @@ function ageOf(instant: string, now: string): number {
   return Math.max(0, Date.parse(now) - Date.parse(instant));
 }
 
-/** Another version may note parts that this one does not know. */
+/** Another version may record parts that this version does not know. */
 function isPart(part: string): part is PartName {
   return Object.hasOwn(parts, part);
 }
 
 /**
- * Finds the rules whose messages do not arrive, or would not: nobody hears of anything else that is
- * wrong.
+ * Finds the rules whose messages do not arrive, or would not: their receivers do not learn of any
+ * other problem.
  * @param now - ISO 8601, by the database's clock
  */
 export function findFailingRules(
@@ -261,7 +262,7 @@ export function findFailingRules(
 }
 
 /**
- * Why no worker can send to the receiver of a rule; null where one can, or none is alive and
+ * Why no worker can send to the receiver of a rule; null if one can, or if none is alive and
  * nothing is known.
  */
 function describeLack(
@@ -283,12 +284,12 @@ function describeLack(
   };
 }
 
-/** The first tries may meet a subscriber that is just being restarted. */
+/** The first tries may fail because the subscriber is being restarted. */
 const failingAfterTries = 3;
 
 /**
- * Finds the subscribers of the feed that are stopped, take nothing, or have no worker that can send
- * to them.
+ * Finds the subscribers of the feed that are stopped, accept nothing, or have no worker that can
+ * send to them.
  * @param now - ISO 8601, by the database's clock
  */
 export function findFailingHooks(
@@ -351,9 +352,9 @@ export function findFailingHooks(
 const starLateMs = 600_000;
 
 /**
- * Finds out whether the star is behind the warehouse for longer than a refresh takes.
- * @param waitingSince - when the oldest change was made that the star does not hold; null where it
- *   holds all
+ * Checks whether the star has been behind the warehouse for longer than a refresh takes.
+ * @param waitingSince - when the oldest change was made that the star does not contain; null if it
+ *   contains all
  * @param now - ISO 8601, by the database's clock
  */
 export function findStarProblems(waitingSince: string | null, now: string): Problem[] {
@@ -370,8 +371,8 @@ export function findStarProblems(waitingSince: string | null, now: string): Prob
 }
 
 /**
- * The most bytes that the database or a table may take, or the least that are to be free where the
- * embedded Postgres lives.
+ * The most bytes that the database or a table may use, or the least that must be free on the disk
+ * of the embedded Postgres.
  */
 export interface Bound {
   /** `database`, `disk`, or the name of a table with its schema. */
@@ -380,12 +381,13 @@ export interface Bound {
 }
 
 const units: Readonly<Record<string, number>> = {MB: 1e6, GB: 1e9, TB: 1e12};
-/** Less than this is no room for a full sweep. */
+/** Less free space than this is too little for a full sweep. */
 const leastFree: Bound = {name: 'disk', bytes: 1e9};
 
 /**
- * Reads bounds as FIELDMIRROR_BOUNDS has them, checked: `database=50GB,sync.sweeps=2GB,disk=5GB`.
- * @returns with a bound of the disk, unless it is given
+ * Reads the bounds of FIELDMIRROR_BOUNDS, which was checked before:
+ * `database=50GB,sync.sweeps=2GB,disk=5GB`.
+ * @returns the bounds; a default for the disk is added if none is given
  */
 export function readBounds(text: string | null): readonly Bound[] {
   const given = [...(text ?? '').matchAll(/([\w.]+)=(\d+)([MGT]B)/g)].map(
@@ -395,8 +397,8 @@ export function readBounds(text: string | null): readonly Bound[] {
 }
 
 /**
- * Finds what has grown past its bound. A bound of a table that is not there would not count,
- * without a word.
+ * Finds what has grown past its bound. A bound of a missing table is a problem too, because it
+ * would silently have no effect.
  */
 export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Problem[] {
   return bounds.flatMap(({name, bytes}) => {
@@ -418,7 +420,7 @@ export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Pr
   });
 }
 
-/** @returns null where it is within its bound, and for a disk that cannot be looked at */
+/** @returns null if the size is within its bound, or if the disk cannot be checked */
 function describeGrowth(name: string, size: number | null, bound: number): string | null {
   if (name === leastFree.name)
     return size === null || size >= bound
@@ -439,8 +441,8 @@ function formatBytes(bytes: number): string {
 }
 
 /**
- * Finds the sessions of others that hold Fieldmirror up, each by itself. @param now - ISO 8601, by
- * the database's clock
+ * Finds the sessions of others that hold Fieldmirror up: one problem for each.
+ * @param now - ISO 8601, by the database's clock
  */
 export function findHeldUp(holders: readonly HeldUp[], now: string): Problem[] {
   return holders.map((holder) => ({

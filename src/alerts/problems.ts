@@ -1,7 +1,7 @@
-// What is told of the whole warehouse, read in one place: every problem, which `status` shows and
-// alerts report, those of what is delivered among them, and the figures for machines. Silence is a
-// fault: a night that was not delivered, or a report that was not made, is a problem, whether a try
-// has failed or none was begun.
+// Reads the health of the whole warehouse in one place: every problem, which `status` shows and
+// alerts report, and the figures for machines. Problems of deliveries and reports are found here.
+// Silence is a problem: a night without a delivery, or a missing report, counts whether a try
+// failed or none began.
 
 import type pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
@@ -77,9 +77,9 @@ import {
   type Workforce,
 } from './installation-problems.ts';
 
-/** What stands beside the accounts. */
+/** The state of the installation, apart from its accounts. */
 interface Installation extends Workforce, PartFacts {
-  /** Why the warehouse may be a copy; null where nothing speaks for it. */
+  /** Why the warehouse may be a copy; null if nothing suggests it. */
   readonly copy: string | null;
   /** The sessions of others that hold Fieldmirror up. */
   readonly heldUp: readonly HeldUp[];
@@ -93,19 +93,18 @@ interface Installation extends Workforce, PartFacts {
   readonly sizes: readonly Size[];
 }
 
-/** What the process that looks brings along. */
+/** The input that the checking process provides. */
 export interface HealthInput extends Pick<Workforce, 'keyIds'> {
   readonly bounds: readonly Bound[];
   /**
-   * Folder of the embedded Postgres; null where Postgres is another one, whose disk is not seen
-   * from here.
+   * Folder of the embedded Postgres; null for another Postgres, whose disk this process cannot see.
    */
   readonly home: string | null;
-  /** The address by which it reaches the warehouse. */
+  /** The address by which the process reaches the warehouse. */
   readonly address: WarehouseAddress;
 }
 
-/** Reads what stands beside the accounts. No table is counted. */
+/** Reads the state of the installation apart from its accounts. It counts the rows of no table. */
 export async function readInstallation(
   db: Queryable,
   {keyIds, bounds, home, address}: HealthInput,
@@ -128,7 +127,10 @@ export async function readInstallation(
   };
 }
 
-/** Reads how the parts of live workers fare, and where one is late, what holds it up. */
+/**
+ * Reads the health of the parts of live workers. If one is late, it also reads which sessions
+ * Fieldmirror waits for.
+ */
 export async function readPartFacts(db: Queryable): Promise<PartFacts> {
   const parts = await listParts(db);
   const isLate = listLateParts(parts, await readNow(db)).length > 0;
@@ -171,9 +173,9 @@ function copyProblem(text: string): Problem {
 }
 
 /**
- * Finds everything that an alert is about, of all accounts: the problems of `status`, each thing by
- * itself, and drift. Where somebody has locked what is read for that, it tells who, and leaves
- * every other alert as it is.
+ * Finds everything that alerts report, for all accounts: each problem of `status` separately, and
+ * drift. If another session has locked the tables that this reads, only the sessions that hold
+ * Fieldmirror up are returned. Every other alert then stays as it is.
  */
 export async function readProblems(pool: pg.Pool, input: HealthInput): Promise<FoundProblems> {
   try {
@@ -197,8 +199,8 @@ async function readEveryProblem(db: Queryable, input: HealthInput): Promise<Foun
 }
 
 /**
- * The health of the whole warehouse in figures; `readAccounts` tells the same of each account with
- * its rows and reasons.
+ * The health of the whole warehouse in figures; `readAccounts` returns the same for each account
+ * with its rows and reasons.
  */
 export interface HealthFigures {
   /** ISO 8601, by the clock of the database. */
@@ -213,7 +215,7 @@ export interface HealthFigures {
   /** Schedules that have not run for two of their intervals. */
   readonly overdue: readonly OverdueSchedule[];
   readonly quarantine: readonly OpenQuarantine[];
-  /** How many changes made here are not over, by state. */
+  /** How many changes made here are still open, by state. */
   readonly changes: readonly ChangeCount[];
   /** The changes that need a person. */
   readonly late: readonly LateChanges[];
@@ -222,9 +224,9 @@ export interface HealthFigures {
   readonly databaseBytes: number;
   /** How long things are kept, and how many were removed. */
   readonly retention: RetentionStory;
-  /** Workers that have looked for work within the last minute. */
+  /** Workers that have checked for work within the last minute. */
   readonly workersAlive: number;
-  /** When the oldest change was made that the star does not hold; null where it holds all. */
+  /** When the oldest change was made that the star does not contain; null if it contains all. */
   readonly starWaitsSince: string | null;
   /** Where the star is delivered. */
   readonly targets: readonly TargetHealth[];
@@ -263,13 +265,13 @@ export async function readHealthFigures(db: Queryable): Promise<HealthFigures> {
   };
 }
 
-/** The first tries may meet storage that is just being restarted. */
+/** The first tries may fail because the storage is being restarted. */
 const failingAfterTries = 3;
 /** Sweeps of a night may take some hours longer than those of the night before. */
 const graceMs = 21_600_000;
 
 /**
- * Finds the targets that take no snapshot, got none for a night, or keep old ones that should be
+ * Finds the targets that accept no snapshot, got none for a night, or keep old ones that should be
  * removed.
  * @param now - ISO 8601, by the database's clock
  */
@@ -330,7 +332,7 @@ function describeUnremoved({name, failingSince, lastError}: TargetHealth): Descr
   };
 }
 
-/** One line for each target: the last snapshot, or what is done at the moment. */
+/** One line for each target: the last snapshot, and the step in progress at the moment. */
 export function formatTargets(targets: readonly TargetHealth[], now: string): string {
   return targets.map((target) => `delivery  ${describeTarget(target, now)}`).join('\n');
 }
@@ -373,7 +375,7 @@ export function findReportProblems(
   });
 }
 
-/** Nothing is known while no worker is alive: that is told as such. */
+/** While no worker is alive, nothing is known; that is reported as a separate problem. */
 function describeNoServer(
   {name, failingSince}: ReportListHealth,
   {workers}: Pick<Workforce, 'workers'>,

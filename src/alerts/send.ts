@@ -1,5 +1,5 @@
-// Alerts on their way: what is due, its words, and each kind of receiver. Names and reasons in a
-// message come from elsewhere: each stays on its line, and each receiver escapes it as it must.
+// Sends alerts: the due deliveries, their text, and each kind of receiver. Names and reasons in a
+// message come from other systems: each is kept on one line, and escaped for its receiver.
 
 import type pg from 'pg';
 import {numberOfCause, seeDocs, UsageError} from '../core/errors.ts';
@@ -31,11 +31,11 @@ import {
 interface SendDueDeps extends SendDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
-  /** Is told after each few that were tried. */
+  /** Called after each group of tries. */
   readonly onTried?: () => void;
 }
 
-/** Receivers that are slow hold up no others but these. */
+/** Deliveries that are sent at the same time, so that slow receivers delay no others but these. */
 const atOnce = 8;
 const backOff = {firstMs: 30_000, longestMs: 3_600_000};
 /** About a day of tries. */
@@ -81,22 +81,22 @@ async function postpone(
   else log.warn({event: 'alert.postponed', ...facts}, 'an alert was not taken; it is tried again');
 }
 
-/** The means of this process to send. */
+/** The keys and servers with which this process sends. */
 interface SendDeps extends SendMeans {
-  /** The server of e-mail of rules that bring none. */
+  /** The mail server for e-mail rules that have none themselves. */
   readonly smtpUrl: Secret | null;
   readonly signal?: AbortSignal;
 }
 
-/** A rule, as far as it takes to send by it. */
+/** The parts of a rule that are needed to send by it. */
 type Route = Pick<Delivery, 'rule' | 'receiver' | 'target' | 'sealed'>;
 
 /**
- * Sends a message, or a ping where there is none, once.
+ * Sends a message once; if it is null, a ping.
  * @returns the receiver's answer, for a person
- * @throws {RetryableError} the receiver does not take it
- * @throws {UsageError | FatalError} this process cannot reach it: no key, no server of e-mail, an
- *   address that may not be used
+ * @throws {RetryableError} the receiver does not accept it
+ * @throws {UsageError | FatalError} this process cannot reach the receiver: no key, no mail server,
+ *   an address that may not be used
  */
 export async function sendMessage(
   deps: SendDeps,
@@ -132,17 +132,17 @@ function findAccess(deps: SendDeps, {rule, sealed}: Route): Access {
   );
 }
 
-/** A message as every receiver gets it. */
+/** The content of a message, the same for every receiver. */
 export interface AlertMessage {
   /** The same in each try: a receiver that has it already may drop the repeat. */
   readonly messageId: string;
   readonly kind: 'opened' | 'mended' | 'digest' | 'test';
   readonly rule: string;
-  /** What it tells, in the order in which it happened. */
+  /** The alerts that it reports, in the order in which they happened. */
   readonly news: readonly News[];
 }
 
-/** A digest tells as many, and how many more there are. */
+/** A digest lists this many alerts, and how many more there are. */
 const mostNews = 20;
 const longestTitle = 150;
 const longestLine = 500;
@@ -160,7 +160,7 @@ export function titleOf({kind, rule, news}: AlertMessage): string {
   return `${news.length} alerts: ${parts.join(', ')}`;
 }
 
-/** The whole message, in lines without any control character but the ends of lines. */
+/** The lines of the whole message, without any control character. */
 export function linesOf(message: AlertMessage): string[] {
   const {kind, news} = message;
   if (kind === 'test')
@@ -186,7 +186,7 @@ function detailsOf({news, cause, since, nextStep, mendedAt}: News): string[] {
   ];
 }
 
-/** A name with an end of line in it would be a line of its own, or a header of a mail. */
+/** Removes line breaks: a name with one would become a separate line, or a header of a mail. */
 function toLine(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]+/gu, ' ').trim();
 }
@@ -204,7 +204,7 @@ function mailOf(message: AlertMessage): Mail {
   };
 }
 
-/** The last line is the message's id: Slack itself drops no repeat. */
+/** The last line is the message's id, because Slack itself does not drop repeats. */
 function bodyForSlack(message: AlertMessage): string {
   const lines = [`Fieldmirror: ${titleOf(message)}`, ...linesOf(message)];
   const text = escapeText([...lines, `message ${message.messageId}`].join('\n'));
@@ -212,7 +212,7 @@ function bodyForSlack(message: AlertMessage): string {
 }
 
 /**
- * `<!channel>` would call everybody, `<https://…|…>` would be a link. @see docs/watching.md
+ * `<!channel>` would notify everyone, and `<https://…|…>` would be a link. @see docs/watching.md
  * "Alerts"
  */
 function escapeText(text: string): string {

@@ -1,4 +1,4 @@
-// Tables of alerts: who is told, what is wrong, what was sent.
+// Tables of alerts: who is notified, what is wrong, what was sent.
 
 import {sql} from 'drizzle-orm';
 import {
@@ -18,13 +18,13 @@ import {receivers} from '../core/errors.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
 
 /**
- * A word in lower case. Which words there are is for the program to say: a newer one beside this
- * may have more.
+ * A word in lower case. The program defines which words there are: a newer version that runs at the
+ * same time may have more.
  */
 const causeWord = '[a-z](-?[a-z]){0,49}';
 
 const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;
-/** Only `due` and `sending` go on. */
+/** Only `due` and `sending` are still in progress. */
 const deliveryStates = ['due', 'sending', 'sent', 'folded', 'dropped', 'failed'] as const;
 
 export const alertRules = syncSchema.table(
@@ -46,7 +46,7 @@ export const alertRules = syncSchema.table(
   (table) => [
     unique('alert_rules_name_key').on(table.name),
     check('alert_rules_receiver_check', sql`${table.receiver} IN (${listed(receivers)})`),
-    // A receiver's address is a secret wherever it lets its holder write there.
+    // The address of a receiver is a secret if anyone who has it can write there.
     check(
       'alert_rules_sealed_access_check',
       inOneLine(
@@ -54,7 +54,8 @@ export const alertRules = syncSchema.table(
         sql`AND (${table.receiver} = 'email' OR ${table.sealed_access} IS NOT NULL)`,
       ),
     ),
-    // As text, a word that needs quotes has them, and NULL is written large: none of these passes.
+    // In the text of an array, a word that needs quotes has them, and NULL is in capitals. None of
+    // these matches.
     check(
       'alert_rules_causes_check',
       sql`${table.causes}::text ~ ${sql.raw(`'^\\{${causeWord}(,${causeWord})*\\}$'`)}`,
@@ -103,7 +104,7 @@ export const alerts = syncSchema.table(
   (table) => [
     check('alerts_cause_check', sql`${table.cause} ~ ${sql.raw(`'^${causeWord}$'`)}`),
     check('alerts_mended_at_check', sql`${table.mended_at} >= ${table.opened_at}`),
-    // The lock against two alerts of one thing: it holds however many workers look.
+    // Prevents two open alerts for the same problem, however many workers check.
     uniqueIndex('alerts_open_key')
       .on(table.cause, sql`coalesce(account_id, 0)`, sql`coalesce(stream, '')`, table.subject)
       .where(sql`mended_at IS NULL`),
@@ -180,7 +181,7 @@ export const alertDeliveries = syncSchema.table(
       'alert_deliveries_attempts_check',
       sql`${table.attempts} >= 0 AND ${table.fence} >= ${table.attempts}`,
     ),
-    // A ping is never over: its row is due again and again.
+    // A ping never ends: its row becomes due again and again.
     check(
       'alert_deliveries_sent_at_check',
       inOneLine(

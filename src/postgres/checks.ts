@@ -1,4 +1,4 @@
-// Whether a database is fit to work with: its clock, its direct address, its sequences.
+// Checks whether a database can be used: its clock, its direct address, its sequences.
 
 import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
@@ -6,7 +6,7 @@ import type {Queryable} from './database.ts';
 import {describeDatabase, explainDatabaseError} from './database-errors.ts';
 
 /**
- * More than the way to the database and back ever takes, less than would make a schedule or an age
+ * More than a round trip to the database ever takes, less than would make a schedule or an age
  * wrong.
  */
 const maxClockMs = 60_000;
@@ -38,8 +38,8 @@ export function describeAhead(aheadMs: number): string {
 }
 
 /**
- * Leases are by the database's clock; first schedules and the ages that we write are by ours.
- * @throws {FatalError} they are too far apart
+ * Leases use the database's clock; first schedules and the ages that we write use ours.
+ * @throws {FatalError} the two clocks are too far apart
  */
 export async function refuseWrongClock(db: Queryable): Promise<void> {
   const aheadMs = await readClockAheadMs(db);
@@ -52,8 +52,9 @@ export async function refuseWrongClock(db: Queryable): Promise<void> {
 }
 
 /**
- * Looks whether sessions of our own can be had, of the same database: migrations and the queue in
- * one database and the rows in another would never meet, without a word.
+ * Checks that the direct address gives sessions that are not shared, of the same database.
+ * Otherwise migrations and the queue would be in one database and the rows in another, without any
+ * error.
  * @param pool - of DATABASE_URL
  * @param direct - of DATABASE_DIRECT_URL
  * @throws {RetryableError | FatalError} the address cannot be reached, shares sessions too, or
@@ -81,7 +82,7 @@ async function readIdentity(pool: pg.Pool): Promise<string | undefined> {
   return rows[0]?.identity;
 }
 
-/** A sequence that would give a number which is taken already. */
+/** A sequence whose next number is taken already. */
 interface SpentSequence {
   /** With its schema, as in `warehouse.customers_row_id_seq`. */
   readonly sequence: string;
@@ -93,8 +94,8 @@ interface SpentSequence {
   readonly highest: string;
 }
 
-// The catalogue knows every column that counts, those added later too. The number of a row that is
-// gone counts as well: given once more, two rows would share one history.
+// The catalogue has every column with a sequence, including those added later. The number of a
+// deleted row counts as well: if it were given again, two rows would share one history.
 const listSequences = `
   SELECT counter.oid::regclass::text AS sequence, owner.oid::regclass::text AS "table",
          attname AS "column",
@@ -109,8 +110,8 @@ const listSequences = `
    ORDER BY 1`;
 
 /**
- * Finds the sequences that are behind the numbers in use, as after a restore that left them behind,
- * or after rows that came with numbers of their own. One look into an index each.
+ * Finds the sequences that are behind the numbers in use, as after a restore without them, or after
+ * rows were inserted with explicit numbers. It takes one index lookup per table.
  */
 export async function findSpentSequences(pool: pg.Pool): Promise<SpentSequence[]> {
   const {rows: all} = await pool.query<

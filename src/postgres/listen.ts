@@ -1,6 +1,6 @@
-// Notices of Postgres. One session listens for all who wait for one channel, and goes on for a
-// while after the last: a reader that asks again at once is heard. A reader that waits holds no
-// connection of the pool.
+// Notices of Postgres. One session listens on behalf of all readers that wait for one channel. It
+// stays open for a while after the last reader, so a reader that soon comes back misses no notice.
+// A waiting reader holds no connection of the pool.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
@@ -10,15 +10,15 @@ const keepAliveAfterMs = 10_000;
 
 interface Listening {
   readonly onNotice: (payload: string) => void;
-  /** Told each time that a session listens: notices given before were not heard. */
+  /** Called each time that a session begins to listen: notices sent before were not received. */
   readonly onListening?: () => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Listens to a channel of Postgres on a session of its own until told to stop. A notice given while
- * the session is lost is not heard: the listener must look by itself now and then.
- * @param onFailure - told each time that no session can be had
+ * Listens to a channel of Postgres on a separate session until the signal aborts. A notice sent
+ * while the session is lost is not received, so the caller must also check now and then.
+ * @param onFailure - called each time that no session can be opened
  */
 export async function listen(
   databaseUrl: string,
@@ -63,22 +63,25 @@ async function listenOnce(
 }
 
 const lingerMs = 60_000;
-/** Makes up for a notice that was lost with its session. */
+/** The longest wait, in case a notice was lost with its session. */
 const lookAgainMs = 5_000;
 
 interface NoticeWatchOptions {
-  /** Of sessions of our own: no pooler in between. */
+  /** For sessions that are not shared: no pooler in between. */
   readonly directUrl: string;
   readonly channel: string;
-  /** Told each time that no session can be had. */
+  /** Called each time that no session can be opened. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** Waits for a notice since it was made, for some time at most, or until the signal aborts. */
+/**
+ * Waits for a notice that arrived after this function was made, for some time at most, or until the
+ * signal aborts.
+ */
 export type WaitOn = (
   ms: number,
   signal: AbortSignal,
-  /** Whether a notice given from now on is worth waking for. */
+  /** Whether a notice that arrives from now on ends the wait. */
   concerns?: (payload: string) => boolean,
 ) => Promise<void>;
 
@@ -87,28 +90,28 @@ interface Waiting {
   readonly concerns: (payload: string) => boolean;
 }
 
-/** Wakes those who wait for notices of one channel. */
+/** Wakes the readers that wait for notices of one channel. */
 export class NoticeWatch {
   readonly #options: NoticeWatchOptions;
   readonly #waiting = new Set<Waiting>();
   readonly #closing = new AbortController();
   #listening: AbortController | null = null;
   #linger: NodeJS.Timeout | undefined;
-  /** Grows with each notice: a reader sees whether there was one since it read. */
+  /** Counts the notices: a reader sees whether one arrived since it read. */
   #notices = 0;
 
   constructor(options: NoticeWatchOptions) {
     this.#options = options;
   }
 
-  /** Aborts when it is closed. */
+  /** Aborts when the watch is closed. */
   get signal(): AbortSignal {
     return this.#closing.signal;
   }
 
   /**
-   * Begins to listen: call it, then read, then wait. A notice given while reading ends the wait at
-   * once.
+   * Begins to listen. Call it first, then read, then wait: a notice that arrives during the read
+   * ends the wait at once.
    */
   watch(): WaitOn {
     this.#listen();
@@ -130,7 +133,7 @@ export class NoticeWatch {
     };
   }
 
-  /** Ends every wait, and listens no more. */
+  /** Ends every wait, and stops listening. */
   close(): void {
     this.#closing.abort();
     this.#stop();
@@ -151,7 +154,7 @@ export class NoticeWatch {
     });
   }
 
-  /** @param payload - null where nothing was heard until now: everybody looks once */
+  /** @param payload - null if notices may have been missed until now: every reader wakes once */
   #hear(payload: string | null): void {
     this.#notices += 1;
     for (const {wake, concerns} of this.#waiting) if (payload === null || concerns(payload)) wake();

@@ -1,5 +1,6 @@
-// Whoever waits for a lock says after a few seconds for whom: a wait without a word looks like a
-// program that hangs, and the error of one that gave up names them.
+// Reports which sessions a statement waits for. After a few seconds of waiting for a lock, a line
+// names them, because a silent wait looks like a program that hangs. If the statement gives up, its
+// error names them too.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
@@ -7,29 +8,29 @@ import pg from 'pg';
 type Db = pg.Pool | pg.ClientBase;
 
 /**
- * A session that another one waits for. Postgres shows its login, application and process to
- * everybody; the rest to a member of its login or of pg_read_all_stats.
+ * A session that another session waits for. Postgres shows its login, application and process id to
+ * everyone. The rest it shows only to members of its login or of pg_read_all_stats.
  */
 export interface LockHolder {
   readonly login: string | null;
   readonly application: string;
   /** 0 for a prepared transaction, which has no session. */
   readonly pid: number;
-  /** When its transaction began: ISO 8601; null where it has none, or this login may not see it. */
+  /** When its transaction began, in ISO 8601; null if it has none, or this login may not see it. */
   readonly since: string | null;
-  /** This login may not see what the session does, nor since when. */
+  /** Whether this login may not see the session's state and when its transaction began. */
   readonly isHidden: boolean;
-  /** Tables of Fieldmirror that it has locked for more than reading, or waits for. */
+  /** Tables of Fieldmirror that the session has locked for more than reading, or waits to lock. */
   readonly holds: readonly string[];
-  /** It waits for a lock itself. */
+  /** Whether the session waits for a lock itself. */
   readonly isWaiting: boolean;
 }
 
-/** How waits are told. */
+/** How waits are reported. */
 export interface WaitWords {
-  /** Is told one line each time. */
+  /** Called with one line each time. */
   readonly tell: (line: string) => void;
-  /** Until the first line, and between two. */
+  /** Milliseconds until the first line, and between two lines. */
   readonly patienceMs?: number;
 }
 
@@ -61,8 +62,8 @@ const factsOf = `
     FROM holder LEFT JOIN pg_stat_activity AS session ON session.pid = holder.pid`;
 
 /**
- * The sessions that some processes wait for, and those that these wait for in turn: whoever waits
- * for nobody comes first. Empty where none of the processes waits.
+ * The sessions that some processes wait for, and the sessions that those wait for in turn. Sessions
+ * that wait for none come first. The list is empty if none of the processes waits.
  */
 export async function listHolders(db: Db, pids: readonly number[]): Promise<LockHolder[]> {
   const {rows} = await db.query<LockHolder>(
@@ -77,7 +78,7 @@ export async function listHolders(db: Db, pids: readonly number[]): Promise<Lock
 
 /**
  * The sessions that have, or wait for, a lock on a whole table of Fieldmirror that keeps others
- * from writing it, or from reading it too.
+ * from writing it, or from reading it as well.
  */
 async function listTableHolders(db: Db): Promise<LockHolder[]> {
   const {rows} = await db.query<LockHolder>(
@@ -94,7 +95,7 @@ async function listTableHolders(db: Db): Promise<LockHolder[]> {
 /** A session that keeps Fieldmirror from its work. */
 export interface HeldUp extends LockHolder {
   /**
-   * Since when sessions of Fieldmirror have been waiting for it: ISO 8601; null where none waits at
+   * Since when sessions of Fieldmirror have been waiting for it, in ISO 8601; null if none waits at
    * the moment.
    */
   readonly waitedSince: string | null;
@@ -106,13 +107,13 @@ const heldUpAfter = {
   waitMs: 10_000,
   /** It has locked a whole table. */
   tableMs: 60_000,
-  /** Rows that it has written, or locked, are of an open transaction. */
+  /** It has written or locked rows in a transaction that is still open. */
   rowsMs: 300_000,
 };
 
 /**
- * A session of Fieldmirror, `pg_stat_activity AS session`: by its name, which any login can choose,
- * and by a right that few have.
+ * Condition for a session of Fieldmirror, `pg_stat_activity AS session`. It checks the application
+ * name, which any login can choose, and a right that few logins have.
  */
 export const isOurs = `(
   session.application_name LIKE 'fieldmirror%' AND coalesce(has_function_privilege(
@@ -120,9 +121,9 @@ export const isOurs = `(
 
 /**
  * The sessions of others that hold Fieldmirror up: those that it waits for, and those that have
- * locked tables or rows of it for long, whether it has met them yet or not. Where the beginning of
- * a transaction cannot be seen, a lock on a whole table counts at once, and one on rows when
- * Fieldmirror waits for it.
+ * locked its tables or rows for long. The latter count even if Fieldmirror does not wait for them
+ * yet. If the start of a transaction is not visible, a lock on a whole table counts at once. A lock
+ * on rows then counts only when Fieldmirror waits for it.
  */
 export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]> {
   const {rows} = await db.query<HeldUp>(
@@ -157,14 +158,15 @@ export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]>
       ORDER BY "isWaiting", facts.pid`,
     [after.waitMs, after.tableMs, after.rowsMs],
   );
-  // Of those that wait for each other, the first one is in the way.
+  // If some of the sessions do not wait themselves, they are the cause, and the waiting ones are
+  // left out.
   const isFree = rows.some(({isWaiting}) => !isWaiting);
   return rows
     .filter(({isWaiting}) => !isFree || !isWaiting)
     .map((row) => ({...row, pid: row.pid ?? 0}));
 }
 
-/** The process of Postgres behind a session of our own. */
+/** The id of the Postgres process behind our session. */
 export async function readProcessId(client: Db): Promise<number> {
   const {rows} = await client.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
   return rows[0]?.pid ?? 0;
@@ -203,7 +205,7 @@ export function nameHolders(holders: readonly LockHolder[]): string {
 
 const secondsSince = (begunAt: number) => Math.round((performance.now() - begunAt) / 1000);
 
-/** The next step of whoever waits for some sessions. */
+/** The next step for a person whose work waits for some sessions. */
 export function endHolders([first]: readonly LockHolder[]): string {
   if (first === undefined) return 'fieldmirror status names who has locked a table';
   if (first.pid === 0) return 'it goes on after COMMIT PREPARED or ROLLBACK PREPARED with its gid';
@@ -216,17 +218,20 @@ export function endHolders([first]: readonly LockHolder[]): string {
 
 const noted = new WeakMap<Error, readonly LockHolder[]>();
 
-/** Notes for whom the statement waited that failed with an error. */
+/** Notes which sessions a failed statement waited for, by its error. */
 function noteHolders(error: Error, holders: readonly LockHolder[]): void {
   noted.set(error, holders);
 }
 
-/** What `noteHolders` has noted of an error; empty where nothing is known. */
+/** The sessions that `noteHolders` has noted for an error; empty if none are known. */
 export function holdersOf(error: Error): readonly LockHolder[] {
   return noted.get(error) ?? [];
 }
 
-/** lock_not_available: somebody else had a lock for longer than the statement waits. */
+/**
+ * Whether an error is lock_not_available: another session held a lock for longer than the statement
+ * waits.
+ */
 export function isLockTimeout(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if ('code' in cause && cause.code === '55P03') return true;
@@ -234,10 +239,10 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Waits for a piece of work, and tells every few seconds which sessions hold it up.
- * @param db - other sessions than those that work
- * @param pids - the processes of Postgres that do the work
- * @param what - the work: `migrations`
+ * Runs a piece of work, and reports every few seconds which sessions hold it up.
+ * @param db - gives sessions other than those that do the work
+ * @param pids - ids of the Postgres processes that do the work
+ * @param what - the name of the work: `migrations`
  */
 export async function reportWaits<T>(
   db: Db,
@@ -272,7 +277,7 @@ async function watchWaits(
   for (;;) {
     await wait(words.patienceMs ?? usualPatienceMs, undefined, {signal}).catch(() => {});
     if (signal.aborted) return;
-    // Who cannot be asked is not told: the work itself says what is wrong.
+    // If the query fails, nothing is reported: the error of the work itself shows the problem.
     const holders = await listHolders(db, pids).catch(() => []);
     if (holders.length === 0 || signal.aborted) continue;
     words.tell(
@@ -286,11 +291,11 @@ interface WatchOptions {
   readonly url: string;
   readonly lockTimeoutMs: number;
   /**
-   * A pooler in between tells processes that it made up: who holds a lock is then asked of the
-   * locked tables alone.
+   * A pooler in between reports made-up process ids. Lock holders are then found only by the tables
+   * that they have locked.
    */
   readonly sharesSessions: boolean;
-  /** Is told one line for each holder, now and then. */
+  /** Called with one line for each holder, at most every 30 seconds. */
   readonly onWait?: ((line: string) => void) | undefined;
 }
 
@@ -305,16 +310,16 @@ interface Running {
 const patienceMs = 3_000;
 const tellAgainMs = 30_000;
 const lookTimeoutMs = 2_000;
-/** A statement that gave up sooner did not mean to wait. */
+/** A statement that gave up sooner was not meant to wait. */
 const briefMs = 200;
 
 /** lock_not_available, and query_canceled by a time limit */
 const givenUp: readonly unknown[] = ['55P03', '57014'];
 
 /**
- * Watches every statement that is asked of a pool and its connections. Who holds a lock is asked on
- * a connection of its own: those of the pool may all be waiting. A COPY is watched by nobody:
- * its stream tells its errors.
+ * Watches every statement that a pool and its connections send. Lock holders are queried on a
+ * separate connection, because all connections of the pool may be waiting. A COPY is not watched:
+ * its stream reports its errors.
  */
 export function watchLocks(pool: pg.Pool, options: WatchOptions): void {
   const watch = new LockWatch(options);
@@ -325,7 +330,7 @@ class LockWatch {
   readonly #options: WatchOptions;
   readonly #patienceMs: number;
   readonly #waiting = new Set<Running>();
-  /** The process of a holder, and when it was told last. */
+  /** The process id of a holder, and when that holder was last reported. */
   readonly #told = new Map<number, number>();
   #look: Promise<void> | null = null;
 
@@ -376,7 +381,7 @@ class LockWatch {
     running.timer = setTimeout(() => void this.#watch(running), this.#patienceMs).unref();
   }
 
-  /** Asks again and again for whom a statement waits, until it has ended. */
+  /** Queries repeatedly which sessions a statement waits for, until the statement has ended. */
   async #watch(running: Running): Promise<void> {
     this.#waiting.add(running);
     this.#look ??= this.#lookAtAll().finally(() => {
@@ -424,7 +429,7 @@ class LockWatch {
     noteHolders(error, isUnknown ? ((await this.#ask(listTableHolders)) ?? []) : holders);
   }
 
-  /** @returns undefined where Postgres cannot be asked: the statement itself says what is wrong */
+  /** @returns undefined if the query fails: the error of the statement itself shows the problem */
   async #ask<T>(question: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
     const client = new pg.Client({
       ...{connectionString: this.#options.url, application_name: 'fieldmirror looks for locks'},
@@ -447,16 +452,17 @@ class LockWatch {
 }
 
 /**
- * The process of Postgres behind a connection, as was said when it was made; 0 where it was not.
+ * The id of the Postgres process behind a connection, as reported when it connected; 0 if none was
+ * reported.
  */
 export function processIdOf(client: pg.ClientBase): number {
   return 'processID' in client && typeof client.processID === 'number' ? client.processID : 0;
 }
 
 /**
- * Locks those of some rows that no other transaction has locked. Whoever has locked one row and
- * waits for another can meet in a deadlock somebody who locks them in another order, and Postgres
- * may end either of the two.
+ * Locks those of some rows that no other transaction has locked. If a transaction held one row and
+ * waited for another, it could deadlock with one that locks them in another order. Postgres may
+ * then end either of the two.
  * @param table - with its schema
  * @param key - its column with the `ids`
  * @returns the ids of the rows that are locked now

@@ -1,17 +1,18 @@
-// Migrations take turns. The lock is one that only the owner of the schema can take: a comment on a
-// sequence, in a transaction that is rolled back. An advisory lock would be anybody's, and a lock
-// on a table would stand in the way of the migrations.
+// Migrations take turns by a lock that only the owner of the schema can take: a comment on a
+// sequence, in a transaction that is rolled back. Any login could take an advisory lock, and a lock
+// on a table would block the migrations.
 
 import pg from 'pg';
 import type {Queryable} from './database.ts';
 
-/** Belongs to the table of the migrations that were applied. */
+/** The sequence of the table of applied migrations. */
 const sequence = 'sync.migrations_id_seq';
 
 /**
- * As drizzle would make it, in one transaction before that of the migrations, because the turn is
- * on it. The sequence is named: `serial` takes the next free name, and would see one that another
- * session has made and takes back.
+ * The table of applied migrations, as drizzle would make it. A transaction before that of the
+ * migrations makes it, because the turn is a lock on its sequence. The sequence has a fixed name:
+ * `serial` takes the next free name, and would see a name that another session has made and rolls
+ * back.
  */
 const ledger = `
   CREATE SCHEMA IF NOT EXISTS sync;
@@ -21,8 +22,8 @@ const ledger = `
   ALTER SEQUENCE ${sequence} OWNED BY sync.migrations.id`;
 
 /**
- * duplicate_object, duplicate_schema, duplicate_table, unique_violation: another one made it in the
- * same moment.
+ * duplicate_object, duplicate_schema, duplicate_table, unique_violation: another session made it at
+ * the same moment.
  */
 const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
   '42710',
@@ -32,7 +33,10 @@ const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
 ]);
 const attempts = 5;
 
-/** Makes what the lock is on, in a database that has nothing yet. The login may make the schema. */
+/**
+ * Makes the sequence that the lock is on, if the database does not have it yet. The login may make
+ * the schema.
+ */
 export async function prepareTurn(client: pg.ClientBase): Promise<void> {
   for (let attempt = 1; !(await hasSequence(client)); attempt++) {
     try {
@@ -52,7 +56,7 @@ async function hasSequence(db: Queryable): Promise<boolean> {
   return rows[0]?.isThere === true;
 }
 
-/** Waits for the turn, and has it until `endTurn`. The session does nothing else meanwhile. */
+/** Waits for the turn, and holds it until `endTurn`. The session does nothing else meanwhile. */
 export async function takeTurn(client: pg.ClientBase): Promise<void> {
   await client.query('BEGIN; SET LOCAL idle_in_transaction_session_timeout = 0');
   await client.query(`COMMENT ON SEQUENCE ${sequence} IS NULL`);
@@ -62,7 +66,9 @@ export async function endTurn(client: pg.ClientBase): Promise<void> {
   await client.query('ROLLBACK');
 }
 
-/** The process of Postgres that has the turn; null where nobody has. Everybody may ask. */
+/**
+ * The id of the Postgres process that has the turn; null if none has it. Any login may call this.
+ */
 export async function findTurn(db: Queryable): Promise<number | null> {
   const {rows} = await db.query<{pid: number}>(
     `SELECT pid FROM pg_locks

@@ -1,5 +1,5 @@
-// Rows on their way to and from Postgres: those of the tables of sync as code reads them, arrays
-// and COPY's text format by hand, which is several times as fast as a generic writer and tells null
+// Encodes and decodes rows for Postgres: columns of the tables of sync, arrays, and COPY's text
+// format. Our own code for COPY is several times as fast as a generic writer and distinguishes null
 // from ''. @see https://www.postgresql.org/docs/current/sql-copy.html "Text Format"
 
 import type pg from 'pg';
@@ -19,7 +19,7 @@ export type ReadRow<Row extends object, Column extends keyof Row & string> = {
 
 /**
  * The columns of a SELECT or RETURNING that reads a `ReadRow`.
- * @param table - the table or alias in a query of several
+ * @param table - the table or alias, in a query of several tables
  */
 export function selectColumns(columns: readonly string[], table?: string): string {
   const from = table === undefined ? '' : `${table}.`;
@@ -31,8 +31,8 @@ function toCamel(column: string): string {
 }
 
 /**
- * Numbers as the text of a Postgres array. The driver would look through each for signs to escape,
- * which takes as long as all else that is done with a key.
+ * Numbers as the text of a Postgres array. The driver would search each one for characters to
+ * escape, which takes as long as all other work on a key.
  * @param numbers - digits, or several such joined by colons
  */
 export function toArrayText(numbers: readonly string[]): string {
@@ -60,7 +60,8 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 function escapeField(field: string): string {
-  // Nearly every field needs nothing, and a test is cheaper than a replacement that finds nothing.
+  // Nearly every field needs no escapes, and a test is cheaper than a replacement that finds
+  // nothing.
   return special.test(field)
     ? field.replaceAll(specials, (found) => escapes[found] ?? found)
     : field;
@@ -82,8 +83,8 @@ export function decodeCopyRow(line: string): (string | null)[] {
 const usualRows = 10_000;
 
 /**
- * Yields the rows of a query some at a time, so that never all of them are in memory. One such
- * query at a time, in a transaction.
+ * Yields the rows of a query in portions, so that they are never all in memory. It needs a
+ * transaction, which can run only one such query at a time.
  */
 export async function* readByCursor<R extends pg.QueryResultRow>(
   client: pg.ClientBase,

@@ -1,18 +1,19 @@
-// What the definitions of tables share: types of columns, and comments for their reader.
+// Helpers that the definitions of tables share: types of columns, and comments for readers of the
+// database.
 
 import {type SQL, sql} from 'drizzle-orm';
 import {bigint, customType, type PgTable, timestamp} from 'drizzle-orm/pg-core';
 
 /**
- * Bytes. A hash is sixteen of SHA-256: enough to tell two meanings apart, half the width in every
- * row.
+ * Bytes. The hash of a record is sixteen bytes of SHA-256: enough to distinguish two contents, at
+ * half the width in every row.
  */
 export const bytea = customType<{data: Buffer}>({dataType: () => 'bytea'});
 
 /** A moment, as Postgres writes it. */
 export const instant = () => timestamp({withTimezone: true, mode: 'string'});
 
-/** A number that may be larger than JavaScript counts exactly: it is read as text. */
+/** A number that may be larger than JavaScript counts exactly, so it is read as text. */
 export const bigNumber = () => bigint({mode: 'bigint'}).$type<string>();
 
 /** The values that a column may have, for the IN of its check. */
@@ -32,7 +33,7 @@ export interface CommentedTable {
   readonly columns: Readonly<Record<string, string>>;
 }
 
-/** Pairs a table with its comments; the compiler sees that no column goes without one. */
+/** Pairs a table with its comments; the compiler checks that every column has one. */
 export function commentTable<T extends PgTable>(
   drizzle: T,
   comment: string,
@@ -44,7 +45,7 @@ export function commentTable<T extends PgTable>(
 /** The description of one thing in the database, for its reader. */
 export interface Comment {
   readonly kind: 'SCHEMA' | 'TABLE' | 'VIEW' | 'FUNCTION' | 'COLUMN';
-  /** Its name, the schema first; a column's is that of its table or view and its own. */
+  /** Its name, the schema first; for a column: the schema, the table or view, and the column. */
   readonly name: readonly string[];
   /** Types of a function's arguments, as Postgres writes them; of anything else empty. */
   readonly argumentTypes?: string;

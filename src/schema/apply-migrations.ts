@@ -1,5 +1,6 @@
-// Brings the schema up to date: migrations, definitions, functions, comments. Comments live beside
-// the columns in our code, not in migrations: a better sentence is no change of the schema.
+// Brings the schema up to date: migrations, definitions, functions, comments. Comments are kept
+// next to the columns in our code, not in migrations, because a better sentence does not change the
+// schema.
 
 import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, getTableConfig, integer, text} from 'drizzle-orm/pg-core';
@@ -16,7 +17,7 @@ import {migrationsFolder} from './checks.ts';
 import {applySource, commentSource, type Definitions, type Source} from './source.ts';
 import {syncTables, toDrizzle} from './tables.ts';
 
-/** Made by migration-turn.ts, as drizzle makes it; not by a migration. */
+/** migration-turn.ts makes this table as drizzle would; no migration does. */
 const migrationsTable = commentTable(
   syncSchema.table('migrations', {
     id: integer(),
@@ -32,9 +33,9 @@ const migrationsTable = commentTable(
 );
 
 /**
- * Runs the migrations that are missing and brings all else in line with the code, all or nothing:
- * one that fails at its last function leaves no table either. drizzle reads the files; run by
- * drizzle, they would be a transaction of their own. The caller has the turn.
+ * Runs the missing migrations and brings all else in line with the code, all or nothing: if the
+ * last function fails, no table is left either. drizzle only reads the files; if drizzle ran them,
+ * they would be a separate transaction. The caller has the turn.
  * @param applied - hashes of the migrations that the database has
  */
 export async function applyMigrations(
@@ -70,8 +71,8 @@ export async function applyMigrations(
 }
 
 /**
- * Functions, the drawing of the states, the captured tables, the write rules, the retention, the
- * star and every comment.
+ * Applies the functions, the transitions between states, the captured tables, the write rules, the
+ * retention, the star and every comment.
  */
 export async function applyDefinitions(
   client: pg.ClientBase,
@@ -100,7 +101,7 @@ export async function applyComments(
 ): Promise<void> {
   const commented = [...tables.map(commentsOf), ...syncTables, ...martTables, migrationsTable];
   await writeComments(client, commented, [...historyComments(tables), ...starComments(star)]);
-  // The views of mart show every column there is, each with its comment.
+  // The views of mart show every existing column, each with its comment.
   await client.query('SELECT sync.build_mart()');
   await client.query('SELECT sync.grant_roles()');
 }
@@ -130,7 +131,7 @@ function commentsOf(table: MirrorTable): CommentedTable {
 /**
  * Brings the comments in the database in line with those of the definitions; a comment that agrees
  * is not touched.
- * @param more - comments on things that are no tables of drizzle
+ * @param more - comments on objects that are not tables of drizzle
  * @returns how many were written
  */
 async function writeComments(
@@ -215,7 +216,7 @@ const editColumns: Columns = {
   application: 'What the connection called itself: application_name.',
 };
 
-/** The comments of the schema `history`: of all that keeps the versions of these tables. */
+/** The comments of the schema `history`, for all objects that keep the versions of these tables. */
 function historyComments(tables: readonly MirrorTable[]): Comment[] {
   return [
     ...describe('TABLE', 'edits', {

@@ -1,5 +1,5 @@
-// Checks of a database before it is migrated or used: its migrations, its roles, and what anybody
-// may do in it.
+// Checks of a database before it is migrated or used: its migrations, its roles, and the rights
+// that every login has in it.
 
 import {createHash} from 'node:crypto';
 import {readFileSync} from 'node:fs';
@@ -10,15 +10,15 @@ import {packageRoot} from '../core/package.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {grantCreate} from '../postgres/database-errors.ts';
 
-// drizzle passes over a migration that is older than the newest one applied, and never compares a
-// hash. So the journal beside the migrations is compared with what the database says it has, read
-// as drizzle reads it.
+// drizzle skips a migration that is older than the newest one applied, and never compares a hash.
+// So we compare the journal in the migrations folder with the migrations that the database has, and
+// read both as drizzle does.
 
 export const migrationsFolder = join(packageRoot, 'migrations');
 
-/** How the database stands to the migrations of this version. */
+/** How the migrations of the database differ from those of this version. */
 interface MigrationCheck {
-  /** Migrations that the database does not have, by the place in the journal, from 1. */
+  /** Migrations that the database does not have, by their place in the journal, from 1. */
   readonly missing: readonly number[];
   /** Hashes of migrations in the database that this version does not know. */
   readonly unknown: readonly string[];
@@ -30,7 +30,7 @@ interface MigrationCheck {
 
 /**
  * Compares the migrations applied with those of this version. A database that was never migrated
- * misses everything.
+ * lacks all of them.
  * @throws {FatalError} the journal itself is out of order
  */
 export async function checkMigrations(
@@ -80,7 +80,7 @@ function read(folder: string, name: string): string {
   return readFileSync(join(folder, name), 'utf8');
 }
 
-/** @returns hashes; none when the table is not there */
+/** @returns hashes; none if the table does not exist */
 async function readApplied(db: Queryable): Promise<string[]> {
   try {
     const {rows} = await db.query<{hash: string}>(
@@ -125,15 +125,15 @@ function count(items: readonly unknown[]): string {
 interface LoginCheck {
   readonly user: string;
   readonly database: string;
-  /** Of the schemas where they are there, else of the database. */
+  /** The owner of the schemas if they exist, otherwise of the database. */
   readonly owner: string;
   readonly isThere: boolean;
   readonly may: boolean;
 }
 
 /**
- * Why this login may not bring the schema up to date, with the statement that lets it, and who can;
- * null where it may.
+ * Why this login may not bring the schema up to date, with the statement that permits it, and who
+ * may; null if this login may.
  */
 export async function findMigrationLack(db: Queryable): Promise<string | null> {
   const {rows} = await db.query<LoginCheck>(
@@ -160,24 +160,24 @@ export async function findMigrationLack(db: Queryable): Promise<string | null> {
   );
 }
 
-// The four roles that rights are given to. They belong to the cluster: an owner who may not create
-// roles needs an administrator for them, and Postgres refuses nothing in the meantime, so that
-// somebody has to say so.
+// The four roles that rights are granted to. They belong to the cluster, so an owner who may not
+// create roles needs an administrator for them. Postgres refuses nothing in the meantime, so these
+// checks report the lack.
 
-/** How the roles stand, each list in the order in which the roles are made. */
+/** The state of the roles, each list in the order in which the roles are made. */
 interface RoleCheck {
   /** The owner of the schemas. */
   readonly owner: string;
-  /** Are not there. */
+  /** Roles that do not exist. */
   readonly missing: readonly string[];
   /**
-   * Runs the function for assistants, and has not the owner as a member, who cannot give it that
-   * function.
+   * The role that runs the function for assistants, if the owner is not a member of it. The owner
+   * cannot give it that function then.
    */
   readonly apart: readonly string[];
   /**
-   * Are there, and lack rights that `fieldmirror migrate` or the next start of the owner gives
-   * them.
+   * Roles that exist and lack rights that `fieldmirror migrate` or the next start of the owner
+   * gives them.
    */
   readonly ungranted: readonly string[];
 }
@@ -205,15 +205,15 @@ const look = `
              OR (NOT is_apart AND reads_as <> role)), '{}') AS ungranted
     FROM ours`;
 
-/** @param db - a warehouse of this version. Every login may ask. */
+/** @param db - a warehouse of this version. Any login may call this. */
 export async function checkRoles(db: Queryable): Promise<RoleCheck> {
   const {rows} = await db.query<RoleCheck>(look);
   return rows[0] ?? {owner: '', missing: [], apart: [], ungranted: []};
 }
 
 /**
- * What an administrator runs, after which `fieldmirror migrate` can give every role its rights;
- * none where nothing is needed.
+ * The statements for an administrator, after which `fieldmirror migrate` can give every role its
+ * rights; none if nothing is needed.
  */
 export function listRoleStatements({owner, missing, apart}: RoleCheck): string[] {
   const isApart = [...missing, ...apart].includes('fieldmirror_assistant');
@@ -223,7 +223,7 @@ export function listRoleStatements({owner, missing, apart}: RoleCheck): string[]
   ];
 }
 
-/** The lack in words, and the next step; null where every role has its rights. */
+/** Describes what the roles lack, and the next step; null if every role has its rights. */
 export function describeRoles(check: RoleCheck): string | null {
   const {missing, apart, ungranted, owner} = check;
   const statements = listRoleStatements(check).map((statement) => `${statement};`);
@@ -248,18 +248,18 @@ export function describeRoles(check: RoleCheck): string | null {
   return null;
 }
 
-// What every login may do in the database because Postgres gives it to PUBLIC, and nobody needs it
-// there: temporary tables and large objects, with which any login can fill the disk.
-// sync.bar_public takes back what its caller may take back.
+// Postgres gives PUBLIC, and so every login, the right to temporary tables and large objects. That
+// is not needed here, and with them any login can fill the disk. sync.bar_public revokes what its
+// caller may revoke.
 
-/** What is left of these rights. */
+/** The rights that PUBLIC still has. */
 interface PublicRights {
   readonly database: string;
   /** The owner of the schemas. */
   readonly owner: string;
-  /** Whether that owner may give and take rights on the database. */
+  /** Whether that owner may grant and revoke rights on the database. */
   readonly isOwners: boolean;
-  /** Every login may make temporary tables, or the workers may not. */
+  /** Whether every login may make temporary tables, or the workers may not. */
   readonly temporary: boolean;
   /** The functions by which every login may make large objects. */
   readonly largeObjects: readonly string[];
@@ -281,15 +281,15 @@ const lookAtPublic = `
     FROM pg_database JOIN pg_namespace ON nspname = 'sync'
    WHERE datname = current_database()`;
 
-/** @param db - a warehouse of this version. Every login may ask. */
+/** @param db - a warehouse of this version. Any login may call this. */
 export async function checkPublic(db: Queryable): Promise<PublicRights | null> {
   const {rows} = await db.query<PublicRights>(lookAtPublic);
   return rows[0] ?? null;
 }
 
 /**
- * That every login may make temporary tables, and the next step; null where only those may who need
- * them.
+ * Describes that every login may make temporary tables, and the next step; null if only the logins
+ * that need them may.
  */
 export function describeTemporary({
   database,
@@ -313,8 +313,8 @@ export function describeTemporary({
 }
 
 /**
- * What a superuser may take back, or that nothing is left. Many a managed server gives nobody one,
- * so that this is no lack.
+ * Describes the rights that a superuser may revoke, or that none is left. Many managed servers give
+ * no one a superuser, so this is not reported as a problem.
  */
 export function describeLargeObjects({largeObjects}: PublicRights): string {
   if (largeObjects.length === 0) return 'only a superuser makes large objects';

@@ -1,5 +1,5 @@
-// Migrations take turns. Where nothing is missing, as at every start but the first,
-// drizzle is not loaded.
+// Brings the schema up to date; migrations take turns. If nothing is missing, as at every start but
+// the first, drizzle is not loaded.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -23,14 +23,14 @@ const oldestVersion = 15;
 const lookEveryMs = 500;
 
 /**
- * Brings the schema up to date, and with it functions, rules and comments. Two at once take turns,
- * each on sessions of its own. Where nothing is to be done, nobody is waited for. A role that was
- * made later gets its rights.
+ * Brings the schema up to date, including functions, rules and comments. Two migrations at once
+ * take turns, each on separate sessions. If nothing is to be done, it does not wait for the other.
+ * A role that was made later gets its rights.
  * @param pool - opened by `openPool`; only its address is used
- * @param isThorough - looks at the comments even where nothing changed
- * @param words - hears for whom it waits, where it waits for long
- * @throws {FatalError} Postgres is too old or not in UTF-8, or the database knows migrations that
- *   we do not
+ * @param isThorough - checks the comments even if nothing changed
+ * @param words - how it reports the sessions that it waits for, if it waits for long
+ * @throws {FatalError} Postgres is too old or not in UTF-8, or the database has migrations that
+ *   this version does not know
  */
 export async function migrateSchema(
   pool: pg.Pool,
@@ -38,7 +38,7 @@ export async function migrateSchema(
   isThorough = false,
   words: WaitWords = {tell: () => {}},
 ): Promise<{applied: number}> {
-  // One session migrates, one has the turn, and one finds out who is waited for.
+  // One session migrates, one has the turn, and one queries which sessions they wait for.
   const own = openPool(pool.options.connectionString ?? '', {
     ...{max: 3, applicationName: 'fieldmirror migrate'},
     ...{statementTimeoutMs: 0, lockTimeoutMs: 0},
@@ -73,8 +73,8 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
 }
 
 /**
- * @returns whether nothing is to be done by this login. @throws {FatalError} something is, and it
- * must not
+ * @returns whether this login has nothing to do
+ * @throws {FatalError} something is to be done, and this login may not do it
  */
 async function isUpToDate(
   own: pg.Pool,
@@ -109,7 +109,10 @@ async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating)
   }
 }
 
-/** @returns whether all is as this version has it, after whoever migrates now has ended */
+/**
+ * @returns whether the database agrees with this version, after the session that migrates now has
+ *   ended
+ */
 async function outwaitOwner(
   own: pg.Pool,
   client: pg.PoolClient,
@@ -133,7 +136,8 @@ async function outwaitOwner(
 }
 
 /**
- * How the database stands to this version. @throws {FatalError} it knows migrations that we do not
+ * Compares the database with this version.
+ * @throws {FatalError} the database has migrations that this version does not know
  */
 async function lookAround(
   client: pg.PoolClient,
@@ -167,14 +171,16 @@ async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promis
   return missing;
 }
 
-/** A worker's login must not migrate: it would fail at the first statement. */
+/**
+ * Refuses a login that may not migrate, such as a worker's: it would fail at the first statement.
+ */
 async function checkOwner(client: pg.PoolClient): Promise<void> {
   const lack = await findMigrationLack(client);
   if (lack !== null) throw new FatalError(`migrations: ${lack}`, {kind: 'schema'});
 }
 
 /**
- * Whether rights are not as they should be, and who may migrate can set that right: a role was made
+ * Whether rights are wrong, and a login that may migrate can correct them. Either a role was made
  * after the last migration, or the database was restored, which gives PUBLIC its rights back. The
  * schema is of this version.
  */
@@ -193,7 +199,7 @@ async function checkServer(client: pg.PoolClient): Promise<void> {
   if (problem !== null) throw new FatalError(`Postgres: ${problem}`, {kind: 'warehouse'});
 }
 
-/** The reason why a server cannot hold the warehouse, and the next step; null where it can. */
+/** The reason why a server cannot hold the warehouse, and the next step; null if it can. */
 export function findServerProblem(server: {
   readonly version: string;
   readonly encoding: string;
@@ -210,8 +216,8 @@ export function findServerProblem(server: {
 }
 
 /**
- * All that `migrate` brings a warehouse in line with: its tables, the star, and the answers that
- * stand on it.
+ * Everything that `migrate` brings a warehouse in line with: its tables, the star, and the answers
+ * that depend on it.
  */
 export const definitions: Definitions = {
   tables: allTables,

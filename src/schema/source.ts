@@ -1,5 +1,5 @@
-// Functions, triggers and grants are source: files that are applied as a whole whenever one of them
-// changed, so that no migration holds a copy of one.
+// Functions, triggers and grants are source files. If one of them changes, all are applied, so that
+// no migration contains a copy of one.
 
 import {createHash} from 'node:crypto';
 import {readdirSync, readFileSync} from 'node:fs';
@@ -14,11 +14,11 @@ import type {WarehouseTable} from '../streams/table.ts';
 
 const functionsFolder = join(packageRoot, 'migrations', 'functions');
 
-/** All that the database is told beside its tables, as this version has it. */
+/** Everything that this version defines in the database apart from its tables. */
 export interface Source {
   /** Our version, as in `0.1.0`. */
   readonly version: string;
-  /** SHA-256 over the files, over the definitions, and over the drawing of the states. */
+  /** SHA-256 over the files, the definitions and the transitions between states. */
   readonly hash: string;
   /** SQL, in the order to run it. */
   readonly files: readonly {readonly name: string; readonly text: string}[];
@@ -54,8 +54,8 @@ export async function readAppliedSource(db: Queryable): Promise<AppliedSource | 
 }
 
 /**
- * Whether a database has another source than this version brings. That of a newer version stays:
- * two versions may run beside each other while one replaces the other.
+ * Whether a database has another source than this version contains. The source of a newer version
+ * stays: two versions may run at the same time while one replaces the other.
  */
 export function isOutdated(applied: AppliedSource | null, source: Source): boolean {
   if (applied === null) return true;
@@ -69,16 +69,16 @@ function compareVersions(one: string, other: string): number {
 }
 
 /**
- * Makes every function and trigger what the source says, and removes those that it no longer has.
- * The caller has begun a transaction.
- * @throws {FatalError} a file that Postgres refuses, by its name
+ * Brings every function and trigger in line with the source, and removes those that it no longer
+ * has. The caller has begun a transaction.
+ * @throws {FatalError} Postgres refuses a file; the message names the file
  */
 export async function applySource(
   client: pg.ClientBase,
   tables: readonly WarehouseTable[],
   source: Source,
 ): Promise<void> {
-  // Functions name each other; a body is checked when it first runs.
+  // Functions refer to each other, so a body is not checked until it first runs.
   await client.query('SET LOCAL check_function_bodies = off');
   for (const {name, text} of source.files)
     await runFile(client, name, text.replace(comments, emptyLines));
@@ -93,8 +93,8 @@ export async function applySource(
 }
 
 /**
- * Gives the functions their comments, which name them without their arguments: an earlier signature
- * of the same name must be gone by now.
+ * Sets the comments of the functions, which name them without their arguments. So an earlier
+ * signature of the same name must already be dropped.
  */
 export async function commentSource(client: pg.ClientBase, source: Source): Promise<void> {
   for (const {name, text} of source.files)
@@ -102,7 +102,7 @@ export async function commentSource(client: pg.ClientBase, source: Source): Prom
 }
 
 const comments = /^COMMENT ON FUNCTION [\w.]+\s+IS\s+'(?:[^']|''|'\n\s+')*';/gm;
-/** What is left of a comment keeps the numbers of the lines behind it. */
+/** Keeps the line breaks of a comment, so that the numbers of the lines after it stay the same. */
 const emptyLines = (comment: string) => comment.replace(/[^\n]+/g, '');
 
 async function runFile(client: pg.ClientBase, name: string, text: string): Promise<void> {
@@ -130,8 +130,8 @@ async function applyTable(client: pg.ClientBase, table: WarehouseTable): Promise
   await client.query('SELECT sync.capture($1)', [name]);
 }
 
-// Our functions and triggers that are older than this transaction are no longer in the source.
-// Functions of extensions are not ours; a trigger is ours when its function is.
+// If one of our functions or triggers is older than this transaction, the source no longer has it.
+// Functions of extensions are not ours; a trigger is ours if its function is.
 const dropLeftovers = `
 DO $$
 DECLARE
@@ -155,10 +155,13 @@ BEGIN
   END LOOP;
 END $$`;
 
-/** What a migration makes beside the tables of `migrations/*.sql`, from definitions in the code. */
+/**
+ * The objects that a migration makes from definitions in the code, apart from the tables of
+ * `migrations/*.sql`.
+ */
 export interface Definitions {
   /** Every warehouse table. */
   readonly tables: readonly WarehouseTable[];
-  /** Every member of the star, each after those that it stands on. */
+  /** Every member of the star, each after the members that it depends on. */
   readonly star: readonly StarMember[];
 }

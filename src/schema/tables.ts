@@ -1,6 +1,6 @@
-// All tables as drizzle knows them: ours, and the warehouse's. Only migrations need that: loading
-// drizzle takes a third of a second and a hundred megabytes, so nothing that runs every day imports
-// it.
+// All tables as drizzle definitions: ours, and the warehouse's. Only migrations need them. Loading
+// drizzle takes a third of a second and a hundred megabytes, so no module that runs every day
+// imports this one.
 
 import {sql} from 'drizzle-orm';
 import {
@@ -126,12 +126,12 @@ export function toDrizzle(
   const {name, key, columns, indexes, searched, capture} = mirrored;
   return warehouse.table(name, buildColumns(columns), (table) => [
     unique(`${name}_key`).on(...pickColumns(table, ['account_id', ...key])),
-    // Of every row: an upsert cannot name an index of some rows alone, without its condition.
+    // This index covers every row: an upsert cannot name a partial index without its condition.
     uniqueIndex(`${name}_external_key`).on(...pickColumns(table, ['account_id', 'external_key'])),
     ...indexes.map((names) =>
       index(`${name}_${names.join('_')}_idx`).on(...pickColumns(table, ['account_id', ...names])),
     ),
-    // Only rows that an author made name their parent so.
+    // Only rows that an author made refer to their parent by this column.
     ...(capture === undefined || capture.parent === null
       ? []
       : [
@@ -188,9 +188,9 @@ const knownRecords = syncSchema.table(
     shape: integer().notNull(),
   },
   (table) => [
-    // Number and hash come first, for they tell records apart. With the account first, a planner
-    // without statistics would take either index for the other's question, and read a whole account
-    // to find one hash.
+    // Number and hash come first, because they distinguish records. With the account first, a
+    // planner without statistics would use either index for the other's query, and read a whole
+    // account to find one hash.
     primaryKey({
       name: 'known_records_pkey',
       columns: [table.number, table.account_id, table.stream],
@@ -212,7 +212,7 @@ const knownRecordsTable = commentTable(
   },
 );
 
-// Nor here: it would be checked for every page that has changed.
+// No foreign key here either: it would be checked for every page that has changed.
 const knownPages = syncSchema.table(
   'known_pages',
   {
