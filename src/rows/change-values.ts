@@ -1,25 +1,28 @@
-// Values of a change, whether two values are the same, and what a change that is done has replaced.
+// Values of a change: whether two values are the same, and which values a completed change has
+// replaced.
 
 import type {ChangeOperation, WriteKind, WriteRule} from '../streams/table.ts';
 import {meaningOf} from '../streams/values.ts';
 
-/** A value as a change keeps it: its text, null, or the ids of an array. */
+/** A value as a change stores it: its text, null, or the ids of an array. */
 export type ChangeValue = string | null | readonly string[];
 export type ChangeValues = Readonly<Record<string, ChangeValue>>;
 
-/** The result of a change at the service, where it is not the one asked for. */
+/** The result of a change at the service, if it differs from the requested one. */
 export interface ChangeResult {
   /** Fields that came back with another meaning than they were sent with. */
   readonly altered?: Readonly<
     Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>
   >;
-  /** Fields that came back in another writing: trimmed, or their signs in another order. */
+  /**
+   * Fields that came back written differently: trimmed, or with their characters in another order.
+   */
   readonly tidied?: Readonly<
     Record<string, {readonly sent: ChangeValue; readonly got: ChangeValue}>
   >;
-  /** Fields that were not sent, for the service held them already. */
+  /** Fields that were not sent, because the service already had the values. */
   readonly unsent?: readonly string[];
-  /** Records that a create in doubt may have become. */
+  /** Records that a create with an unknown result may have become. */
   readonly candidates?: readonly string[];
 }
 
@@ -28,9 +31,9 @@ export interface RecentWrite {
   readonly operation: ChangeOperation;
   readonly fields: ChangeValues;
   readonly base: ChangeValues;
-  /** What the service made of some fields. */
+  /** The fields whose values the service altered or tidied. */
   readonly made: NonNullable<ChangeResult['altered' | 'tidied']>;
-  /** How long it has been done, in milliseconds by the database's clock. */
+  /** How long ago it was done, in milliseconds by the database's clock. */
   readonly agoMs: number;
 }
 
@@ -51,8 +54,8 @@ export function isSameValue(
 
 /**
  * Whether the value that came back can be the one sent: services trim, change case, join blanks,
- * choose another Unicode form of a letter, and take an empty text for none. Used where the fate of
- * a request is in doubt, and nowhere else.
+ * choose another Unicode form of a letter, and treat an empty text as none. Used only if the result
+ * of a request is unknown.
  */
 export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: ChangeValue): boolean {
   if (kind !== 'text') return isSameValue(kind, sent, got);
@@ -60,9 +63,9 @@ export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: Change
 }
 
 /**
- * Whether the value that came back says the same to a person. Blanks and line ends do not count,
- * nor an empty text for none, nor the case of an e-mail address, nor anything but digits in a
- * telephone number. Every other letter, digit and sign does.
+ * Whether the value that came back means the same to a person. Blanks and line ends do not count,
+ * nor an empty text instead of none. Nor does the case of an e-mail address, nor anything but
+ * digits in a telephone number. Every other letter, digit and sign counts.
  */
 export function saysTheSame(
   {field, kind}: {readonly field: string; readonly kind: WriteRule['kind']},
@@ -96,8 +99,8 @@ function idsOf(value: string | readonly string[]): string[] {
 }
 
 /**
- * Whether values of a record show what one of the changes, which are done, has replaced, and not
- * what the last of them left.
+ * Whether a record shows a value that one of the completed changes has replaced, and not the value
+ * that the last of them left.
  */
 export function showsReplaced(
   writes: readonly RecentWrite[],

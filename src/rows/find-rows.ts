@@ -1,16 +1,16 @@
-// Rows of several tables found by what a person types, and the rows that hang on one. Each
-// condition has an index, and each list a limit: a million rows are searched as quickly as a
-// thousand. Rows are found by words: an index over an array of words takes less than half of what
-// trigrams take, and needs no extension, which a role may not be allowed to make. A word is found
-// by its beginning. Phone numbers are words that are read from their end, so that a number without
-// its area code is the beginning of one. See docs/scale.md "Finding a record".
+// Finds rows of several tables by the text that a person types, and the rows that belong to one.
+// Each condition has an index, and each list a limit: a million rows are searched as quickly as a
+// thousand. Rows are found by words. An index over an array of words costs less than half of one
+// over trigrams. It needs no extension, which a role may not be allowed to create. A word is found
+// by its beginning. Phone numbers are indexed as reversed words, so that a number without its area
+// code is the beginning of one. See docs/scale.md "Finding a record".
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable, Searched} from '../streams/table.ts';
 import {findColumn, keyOf, nameTable} from './table-sql.ts';
 
-/** A row that was found, in a few words. Instants are ISO 8601 in UTC. */
+/** A found row in short form. Instants are ISO 8601 in UTC. */
 export interface FoundRow {
   readonly table: string;
   readonly accountId: string;
@@ -25,12 +25,12 @@ export interface FoundRow {
 }
 
 /**
- * A row, and by what it was found: its number, its key in the system of somebody else, or words
- * that stand in it.
+ * A row, and how it was found: by its number, by its key in an outside system, or by words that it
+ * contains.
  */
 export type Hit = FoundRow & {readonly by: 'number' | 'key' | 'words'};
 
-/** What is looked for; null leaves a way out. */
+/** The search terms; null skips the search by that term. */
 interface Sought {
   readonly accountIds: readonly string[];
   readonly number: string | null;
@@ -42,8 +42,8 @@ interface Sought {
 }
 
 /**
- * Rows by number, then by key, then by words: all words stand in the row, the last one may be the
- * beginning of one.
+ * Finds rows by number, then by key, then by words: the row contains all words, the last of which
+ * may be the beginning of one.
  */
 export async function findRows(
   db: Queryable,
@@ -60,7 +60,7 @@ export async function findRows(
   return rows;
 }
 
-/** Rows in which one of some words begins as one that was typed. */
+/** Finds rows that contain a word with the same beginning as a typed one. */
 export async function findSimilarRows(
   db: Queryable,
   tables: readonly MirrorTable[],
@@ -85,8 +85,8 @@ export async function findSimilarRows(
 }
 
 /**
- * The rows whose numbers are next to one, below it and above it. @param limit - on either side, of
- * each table and account
+ * The rows whose numbers are nearest to one, below it and above it.
+ * @param limit - per side, of each table and account
  */
 export async function findNearNumbers(
   db: Queryable,
@@ -110,12 +110,12 @@ export async function findNearNumbers(
   return rows;
 }
 
-/** Versions among which the latest are looked for: those of other accounts are among them. */
+/** How many past versions are searched for the latest rows, including those of other accounts. */
 const latestVersions = 1_000;
 
 /**
- * Rows that changed of late, the latest first: those without a number yet, those of the highest
- * numbers, and those whose last versions ended. An index on the moment of the change would cost
+ * Rows that changed recently, the latest first: rows without a number yet, rows with the highest
+ * numbers, and rows whose versions ended last. An index on the moment of the change would slow down
  * every write of a row.
  */
 export async function listLatestRows(
@@ -162,15 +162,17 @@ function hitsSql(table: MirrorTable): string {
   return [...ways, hit('words', `row_id IN (${ids}) AND ${others}`)].join(' UNION ALL ');
 }
 
-/** Rows of the latest, among which a word that stands in many is found often enough. */
+/**
+ * How many of the latest rows are searched first: a common word is found often enough among them.
+ */
 const latestRows = 300;
 
 /**
- * The rows in which the words stand: of the latest rows, and of all by the index where those are
- * too few. An index alone would first gather all of the rows in which a word stands, however many:
- * 0.3 s for one that stands in 800,000. What is materialized is planned as if all of it were read,
- * so that no limit makes a scan of the whole table look cheap, and is read no further than to the
- * limit.
+ * SQL for the rows that contain the words: among the latest rows, and by the index among all rows
+ * if those are too few. An index alone would first gather all rows that contain a word, however
+ * many: 0.3 s for a word in 800,000 rows. Postgres plans a materialized query as if all of it were
+ * read. So no limit makes a scan of the whole table look cheap, but the rows are still read only up
+ * to the limit.
  */
 function idsSql(
   table: MirrorTable,
@@ -193,8 +195,8 @@ function idsSql(
 }
 
 /**
- * The words and the phone number that are looked for. Words that are split as the index has split
- * them hold no sign that means something in a query; one letter alone would be found nearly
+ * SQL for the typed words and phone number. Words that are split as in the index contain no sign
+ * that has a meaning in a query. A single letter is left out, because it would be found nearly
  * everywhere.
  */
 const typedQuery = `(
@@ -215,21 +217,24 @@ function foundColumns(table: MirrorTable): string {
 }
 
 /**
- * Characters of a text that are searched: a row must not be refused because a word is too long for
- * an index.
+ * How many characters of a text are searched: a row must not be refused because a word is too long
+ * for an index.
  */
 const longest = 200;
 
 /**
- * SQL for the words of a row, as its index has them: a query must say the same to be answered by
- * it.
+ * SQL for the words of a row, as in its index: Postgres uses the index only if the query has the
+ * same expression.
  */
 export function searchedWords({words, phones = []}: Searched): string {
   const texts = [join(words, ' '), ...(phones.length === 0 ? [] : [backwards(join(phones, ','))])];
   return `array_to_tsvector(${splitWords(texts.join(` || ' ' || `))})`;
 }
 
-/** SQL for the words of a text: small letters, without what stands between them; no empty one. */
+/**
+ * SQL for the words of a text: in lower case, without the characters between them, and no empty
+ * one.
+ */
 function splitWords(text: string): string {
   return `array_remove(regexp_split_to_array(lower(${text}), '\\W+'::text), ''::text)`;
 }
@@ -242,22 +247,22 @@ function join(columns: readonly string[], between: string): string {
 }
 
 /**
- * Of phone numbers only what people write between the digits is dropped: a regular expression would
- * cost twice as much.
+ * SQL for reversed phone numbers. Only the characters that people write between the digits are
+ * dropped: a regular expression would cost twice as much.
  */
 function backwards(phones: string): string {
   return `reverse(translate(${phones}, ' ()-./+'::text, ''::text))`;
 }
 
-/** One version of a row that hangs on another. Instants are ISO 8601 in UTC. */
+/** One version of a row that belongs to another. Instants are ISO 8601 in UTC. */
 export interface RowPart {
   readonly rowId: string;
   /** When this version began. */
   readonly since: string;
   readonly isDeleted: boolean;
   /**
-   * The sweep that wrote it, or the change, or somebody's edit; null where it was another, or is
-   * not known.
+   * The sweep, the change or the user that wrote it; null if another of these wrote it, or if that
+   * is not known.
    */
   readonly sweepId: string | null;
   readonly changeId: string | null;
@@ -268,10 +273,10 @@ export interface RowPart {
 interface Read extends Omit<RowPart, 'fields'>, Record<string, unknown> {}
 
 /**
- * The rows in which a column has a value, the newest first, those that are deleted last.
- * @param asked.at - the versions of that moment, of rows that were not deleted then; null: those
- *   that hold now. A row that
- *   has left the warehouse is not among them: rows of the service never do
+ * Reads the rows in which a column has a value, the newest first, deleted ones last.
+ * @param asked.at - reads the versions of that moment, of rows that were not deleted then; null:
+ *   the current versions. A row that was removed from the warehouse is not included: rows of the
+ *   service never are removed
  * @param asked.columns - those that are read
  */
 export async function readParts(
@@ -300,7 +305,10 @@ export async function readParts(
   }));
 }
 
-/** The moment comes to each row by its number: an index of the past leads with that. */
+/**
+ * The version is looked up for each row by its row_id, because the index of past versions begins
+ * with that.
+ */
 function partsSql(table: MirrorTable, column: string, columns: readonly string[]): string {
   const fields = columns.map(
     (name) => `version.${pg.escapeIdentifier(name)} AS ${pg.escapeIdentifier(`field_${name}`)}`,
@@ -322,7 +330,7 @@ function partsSql(table: MirrorTable, column: string, columns: readonly string[]
      ORDER BY child.is_deleted, child.row_id DESC`;
 }
 
-/** The number and the name of the record that another one points at; null where it is not held. */
+/** The number and the name of the record that another one references; null if it is not stored. */
 export async function readNamed(
   db: Queryable,
   table: MirrorTable,

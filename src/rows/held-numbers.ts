@@ -1,4 +1,4 @@
-// Numbers of the rows that are held: of a stream, of parents, of a customer.
+// Numbers of stored rows: of a stream, of parents, of a customer.
 
 import pg from 'pg';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
@@ -10,19 +10,19 @@ import {isUnkept, keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */
 export interface HeldNumbers {
-  /** Of rows that live. */
+  /** Of live rows. */
   readonly live: NumberSet;
   /** Of rows marked deleted. */
   readonly deleted: NumberSet;
 }
 
-/** Some 8 kB of text. */
+/** About 8 kB of text. */
 const numbersInRow = 1_000;
 const rowsAtOnce = 20;
 
 /**
- * Reads which numbers an account's rows have. Rows without a number were authored here and are none
- * of the service's.
+ * Reads the numbers of an account's rows. Rows without a number were authored here and do not exist
+ * at the service.
  */
 export async function readHeldNumbers(
   pool: pg.Pool,
@@ -79,7 +79,7 @@ export async function readNamedNumbers(
   return named;
 }
 
-/** True when a row of that number lives here. */
+/** True if a live row of that number exists here. */
 export async function isLive(
   db: Queryable,
   accountId: string,
@@ -94,8 +94,8 @@ export async function isLive(
 }
 
 /**
- * Which of some parents have live children here. LIMIT keeps it to an index look-up for each
- * parent, as OFFSET 0 does in the probe of a load.
+ * Finds which of some parents have live children here. LIMIT makes Postgres use an index look-up
+ * for each parent, as OFFSET 0 does in the probe of a load.
  * @returns by name of the children's table, the numbers of the parents
  */
 export async function readParentsOfLive(
@@ -147,7 +147,7 @@ export async function readVanishing(
   return new Set(rows.map(({name}) => name));
 }
 
-/** A table whose records hang on those of another. */
+/** A table whose records belong to those of another. */
 export interface Nesting {
   readonly table: string;
   readonly parent: string;
@@ -156,9 +156,9 @@ export interface Nesting {
 }
 
 /**
- * Reads the numbers of the customers and jobs that changed records hang on.
- * @returns change to number; absent where the record hangs on none, or the service has given none
- *   yet
+ * Reads the numbers of the customers and jobs to which changed records belong.
+ * @returns a map from change to number; absent if the record belongs to none, or the service has
+ *   given none yet
  */
 export async function readParentNumbers(
   db: Queryable,
@@ -188,7 +188,7 @@ function numberSql({table, parent, numberColumn}: Nesting): string {
 }
 
 /**
- * The number of a customer that is known by its internal key; null where no such customer is held.
+ * The number of a customer that is found by its internal key; null if no such customer is stored.
  */
 export async function readCustomerNumber(
   db: Queryable,

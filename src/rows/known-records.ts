@@ -1,11 +1,12 @@
-// Records and pages that came before: what comes again unchanged is not written again.
+// Records and pages that were received before: if they come again unchanged, they are not written
+// again.
 
 import type pg from 'pg';
 import {toArrayText} from '../postgres/sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {hashBytes, hashIn, keyOf, nameTable} from './table-sql.ts';
 
-/** The records that are meant: of one stream, read into columns of one shape. */
+/** The scope of the records: of one stream, read into columns of one shape. */
 interface KnownScope {
   readonly accountId: string;
   readonly stream: string;
@@ -16,9 +17,9 @@ interface KnownScope {
 /**
  * Finds which bytes were read and accepted before, and still have their row as the service sent it.
  * Bytes of a row that was marked deleted, edited or removed by hand are not known: the record is
- * read again. An index probe: no lock, no WAL.
- * @param asked.hashes - the hashes of some records, end to end
- * @returns for each of them the number of its record; null where its bytes are not known
+ * read again. This is an index probe: it takes no lock and writes no WAL.
+ * @param asked.hashes - the hashes of some records, concatenated
+ * @returns for each of them the number of its record; null if its bytes are not known
  */
 export async function probeKnown(
   client: pg.Pool | pg.ClientBase,
@@ -26,17 +27,18 @@ export async function probeKnown(
 ): Promise<(string | null)[]> {
   const {accountId, stream, shape, table, hashes} = asked;
   if (hashes.length === 0) return [];
-  // As one value each way: an array of hashes is written in hex by us and read from hex by
-  // Postgres, for twice the time, and a row for each number is made and read for as much again.
+  // Hashes and numbers are each passed as one value. Node would write an array of hashes in hex and
+  // Postgres would parse it, which takes twice the time. A row for each number would cost as much
+  // again.
   const values = [accountId, stream, shape, hashes];
   const {rows} = await client.query<{numbers: string}>(probeSql(table), values);
   return (rows[0]?.numbers ?? '').split(',').map((number) => (number === '' ? null : number));
 }
 
 function probeSql(table: MirrorTable): string {
-  // OFFSET 0 keeps both a look into an index for each hash. Without it, and without statistics, as
-  // after a first load, the planner joins all that is held with all that is asked. The aggregate
-  // gives one number for each hash, whatever is held.
+  // OFFSET 0 makes both subqueries use an index look-up for each hash. Without it, and without
+  // statistics, as after a first load, the planner joins all stored records with all given hashes.
+  // The aggregate gives one number for each hash, whatever is stored.
   return `
     SELECT string_agg(coalesce(known.number::text, ''), ',' ORDER BY page.at) AS numbers
       FROM (SELECT at, ${hashIn('$4', 'at')} AS bytes_hash
@@ -53,8 +55,8 @@ function probeSql(table: MirrorTable): string {
 }
 
 /**
- * Remembers the bytes by which records are known from now on. Call it in the transaction that
- * writes their rows.
+ * Stores the hashes of the bytes by which records are known from now on. Call it in the transaction
+ * that writes their rows.
  * @param known - number of the record to the hash of its bytes
  */
 export async function rememberKnown(
@@ -62,7 +64,7 @@ export async function rememberKnown(
   {accountId, stream, shape, known}: KnownScope & {readonly known: ReadonlyMap<string, Buffer>},
 ): Promise<void> {
   if (known.size === 0) return;
-  // In order of number: two batches that lock rows in the same order cannot deadlock.
+  // The numbers are sorted: two batches that lock rows in the same order cannot deadlock.
   const numbers = [...known.keys()].sort();
   const hashes = Buffer.concat(numbers.flatMap((number) => known.get(number) ?? []));
   await client.query(
@@ -76,8 +78,8 @@ export async function rememberKnown(
 }
 
 /**
- * Forgets the bytes of records that were read in another way than from a list: their rows may now
- * differ from those bytes, and the list may repeat the bytes. Call it in the transaction that
+ * Deletes the known bytes of records that were read in another way than from a list: their rows may
+ * now differ from those bytes, and the list may repeat the bytes. Call it in the transaction that
  * writes the rows.
  */
 export async function forgetKnown(
@@ -92,12 +94,12 @@ export async function forgetKnown(
   );
 }
 
-/** A page of a list as it last came. */
+/** A page of a list as last received. */
 export interface KnownPage {
   readonly page: number;
-  /** The digest of its body, by the account's key. */
+  /** The digest of its body, made with the account's key. */
   readonly digest: Buffer;
-  /** The hash of each of its records' bytes, end to end. */
+  /** The hashes of its records' bytes, concatenated. */
   readonly hashes: Buffer;
 }
 
@@ -106,12 +108,12 @@ interface List {
   readonly stream: string;
 }
 
-/** Pages that are read or written at once. */
+/** How many pages are read or written at once. */
 export const pagesAtOnce = 64;
 
 /**
- * Reads some pages of a list, with the key that tells their digests. @param list.from - the first
- * of them
+ * Reads some pages of a list, with the key that makes their digests.
+ * @param list.from - the first of them
  */
 export async function readKnownPages(
   pool: pg.Pool,
@@ -133,8 +135,8 @@ export async function readKnownPages(
 }
 
 /**
- * Remembers pages as they came. In a statement of its own: a page says nothing of its records'
- * rows, so that it is true whatever becomes of the batch that brings them.
+ * Stores pages as received, in a separate statement. A page states nothing about its records' rows,
+ * so it is true whatever happens to the batch with its records.
  */
 export async function rememberPages(
   pool: pg.Pool,

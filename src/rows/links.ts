@@ -1,7 +1,8 @@
-// The keys by which outside systems know rows: the column external_key for the system default,
+// The keys by which outside systems identify rows: the column external_key for the system default,
 // sync.links for the others. Functions of migrations/functions/links write them.
-// Many links at once: rows without a key, keys written in one transaction, and taken back together.
-// The batch is an entry of sync.audit, which has the rows; keys stay where forgetting finds them.
+// This file also handles many links at once: it reads rows without a key, writes keys in one
+// transaction, and removes them together. The batch is an entry of sync.audit, which contains the
+// rows. The keys stay where forgetting a customer finds them.
 
 import pg from 'pg';
 import {writeAudit} from '../accounts/access.ts';
@@ -11,7 +12,7 @@ import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {readByCursor} from '../postgres/sql.ts';
 import {readNumbers, writeNumbers} from './number-set.ts';
 
-/** A row, and the outside system whose key of it is meant. */
+/** A row, and an outside system that has or gets a key for it. */
 interface LinkPlace {
   readonly table: string;
   readonly rowId: string;
@@ -19,9 +20,10 @@ interface LinkPlace {
 }
 
 /**
- * Sets the key of a row; null removes it. @returns whether it was another, or none, before
- * @throws {pg.DatabaseError} 23505: another row has it; 22023: it is no key; 23000: the customer of
- *   the row was forgotten
+ * Sets the key of a row; null removes it.
+ * @returns whether the row had another key, or none, before
+ * @throws {pg.DatabaseError} 23505: another row has the key; 22023: the key is invalid; 23000: the
+ *   customer of the row was forgotten
  */
 export async function setLink(
   db: Queryable,
@@ -37,11 +39,16 @@ export async function setLink(
   return rows[0]?.isNew === true;
 }
 
-/** SQL by which a system knows the rows of a table, or of the table that a column names. */
+/**
+ * SQL for the keys that a system has for the rows of a table, or of the table that a column names.
+ */
 interface OwnKeys {
-  /** Its key of the row `held`; null where it has none. */
+  /** The system's key of the row `held`; null if it has none. */
   readonly key: string;
-  /** Whether the row `held` is the one that it knows by a key. @param account, key - SQL of them */
+  /**
+   * Whether the row `held` is the one that the system identifies by a key.
+   * @param account, key - as SQL
+   */
   isKnownBy(account: string, key: string): string;
 }
 
@@ -69,12 +76,12 @@ interface Link {
   readonly number: string | null;
   readonly rowId: string;
   readonly key: string;
-  /** Since when, and who said so; null for the system default, whose keys are a column. */
+  /** When the key was set, and by whom; null for the system default, whose keys are a column. */
   readonly since: string | null;
   readonly linkedBy: string | null;
 }
 
-/** Of which rows keys are wanted. */
+/** Selects the rows whose keys are read. */
 interface LinkQuery {
   readonly accountId: string;
   readonly table: string;
@@ -111,26 +118,26 @@ export async function listLinks(db: Queryable, query: LinkQuery): Promise<Link[]
   return rows;
 }
 
-/** The rows of an account in a table, and the outside system whose keys are meant. */
+/** The rows of an account in a table, and an outside system with keys for them. */
 export interface LinkScope {
   readonly accountId: string;
   readonly table: string;
   readonly system: string;
 }
 
-/** A row, and the key by which the system knows it; null where it has none. */
+/** A row, and the key by which the system identifies it; null if it has none. */
 export interface LinkedRow {
   readonly rowId: string;
   readonly key: string | null;
   readonly values: Readonly<Record<string, string | null>>;
 }
 
-/** Each link costs a statement of its own inside a function. */
+/** How many links one statement writes: each costs a separate statement inside a function. */
 const linksAtOnce = 1_000;
-/** As many as a batch may have: text of their numbers is read back whole. */
+/** The maximum of links in a batch: the text of their numbers is read back whole. */
 const mostLinks = 1_000_000;
 
-/** Rows by row_id, in that order, but for those whose record is gone. */
+/** Reads rows by row_id, in that order, without those whose record is deleted. */
 export async function readLinkedRows(
   pool: pg.Pool,
   {accountId, table, system}: LinkScope,
@@ -154,7 +161,7 @@ export async function readLinkedRows(
   });
 }
 
-/** The keys by which the system knows rows, gone records among them. */
+/** The keys by which the system identifies rows, including rows of deleted records. */
 export async function listKeys(
   db: Queryable,
   {accountId, table, system}: LinkScope,
@@ -168,19 +175,19 @@ export async function listKeys(
   return new Set(rows.flatMap((row) => row.key ?? []));
 }
 
-/** A row, and the key that it is to have. */
+/** A row, and the key that it will get. */
 export interface NewLink {
   readonly rowId: string;
   readonly key: string;
 }
 
 interface WrittenLinks {
-  /** Its number, by which it is taken back; null where nothing was written. */
+  /** The number by which the batch can be undone; null if nothing was written. */
   readonly batch: string | null;
   readonly rowIds: readonly string[];
 }
 
-/** Sets keys as `linkRows` does, and notes the batch as one of a command. */
+/** Sets keys as `linkRows` does, and notes the batch in the audit as that of a command. */
 export async function writeLinks(
   client: pg.ClientBase,
   scope: LinkScope,
@@ -192,17 +199,20 @@ export async function writeLinks(
   return {batch: await noteBatch(client, scope, {action: 'links.match', after}), rowIds};
 }
 
-/** What the entry of the audit has of a batch: no key, so that forgetting finds all of them. */
+/**
+ * The content of a batch's entry in the audit: no key, so that forgetting a customer finds all
+ * keys.
+ */
 export function describeBatch({table, system}: LinkScope, rowIds: readonly string[]) {
   return {table, system, rows: writeNumbers(rowIds)};
 }
 
 /**
- * Sets keys in the caller's transaction. A row that has a key by now, or is not of the account, and
- * a key that another row has, are left out. To be taken back, they need an entry `links.match` of
- * the audit in the same transaction.
+ * Sets keys in the caller's transaction. A link is left out if its row already has a key or is not
+ * of the account, or if another row has its key. To be undone later, the links need an entry
+ * `links.match` of the audit in the same transaction.
  * @param links - each row and each key once
- * @returns the rows that have a key now
+ * @returns the rows that got a key
  */
 export async function linkRows(
   client: pg.ClientBase,
@@ -213,7 +223,8 @@ export async function linkRows(
   const {key} = keysOf(system, pg.escapeLiteral(table));
   const written = await inOrder(client, scope, links, async (some) => {
     const {rows} = await client.query<{rowId: string}>(
-      // Row by row: the other way round, all rows of the account would be read for each link.
+      // Postgres reads row by row: in the other order, it would read all rows of the account for
+      // each link.
       `WITH free AS MATERIALIZED (
          SELECT given.row_id, given.key
            FROM unnest($1::bigint[], $2::text[]) AS given (row_id, key),
@@ -228,7 +239,10 @@ export async function linkRows(
   return written.map(({rowId}) => rowId);
 }
 
-/** In order of row_id, each locked before its key is looked at, so that two calls do not meet. */
+/**
+ * Handles rows in order of row_id and locks each before its key is read, so that two calls do not
+ * conflict.
+ */
 async function inOrder<T extends {readonly rowId: string}, R>(
   client: pg.ClientBase,
   {accountId, table}: LinkScope,
@@ -237,7 +251,7 @@ async function inOrder<T extends {readonly rowId: string}, R>(
 ): Promise<R[]> {
   const sorted = all.toSorted((one, other) => Number(BigInt(one.rowId) - BigInt(other.rowId)));
   const done: R[] = [];
-  // Of an empty table Postgres would read every row, also once there are thousands.
+  // For an empty table, Postgres would plan to read every row, even once there are thousands.
   await client.query(`SELECT set_config('enable_seqscan', 'off', true)`);
   for (let at = 0; at < sorted.length; at += linksAtOnce) {
     const some = sorted.slice(at, at + linksAtOnce);
@@ -270,7 +284,10 @@ interface UndoneLinks {
   readonly left: number;
 }
 
-/** Removes the keys of a batch as `unlinkRows` does, and notes that as of a command. */
+/**
+ * Removes the keys of a batch as `unlinkRows` does, and notes that in the audit as done by a
+ * command.
+ */
 export async function undoLinks(
   client: pg.ClientBase,
   place: Omit<LinkScope, 'system'>,
@@ -284,11 +301,11 @@ export async function undoLinks(
 }
 
 /**
- * Removes the keys of a batch, in the caller's transaction, but for those that were set or removed
+ * Removes the keys of a batch, in the caller's transaction, except those that were set or removed
  * since.
  * @param batch - its number: that of its entry in the audit
- * @throws {UsageError} no such batch of that table and account; of the system default: its versions
- *   are no longer kept, by which an older key is told from a newer one
+ * @throws {UsageError} no such batch of that table and account; for the system default: the
+ *   versions that distinguish an older key from a newer one are no longer stored
  */
 export async function unlinkRows(
   client: pg.ClientBase,
@@ -319,7 +336,7 @@ export async function unlinkRows(
 
 /** Links that were written together, by a command or in the console. */
 export interface LinkBatch {
-  /** The number by which it is taken back. */
+  /** The number by which it can be undone. */
   readonly batch: string;
   /** ISO 8601 */
   readonly at: string;
@@ -353,7 +370,7 @@ export async function listLinkBatches(
   }));
 }
 
-/** SQL of the rows of $1 that have the key of the batch $3 still. */
+/** SQL for the rows of $1 that still have the key of the batch $3. */
 function ownOf(table: string, system: string): string {
   const at = '(SELECT at FROM sync.audit WHERE audit_id = $3)';
   if (system !== defaultSystem)

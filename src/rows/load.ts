@@ -1,5 +1,5 @@
-// Rows on their way into the warehouse, table by table: encoded as lines for COPY, compared with
-// what is held, and written.
+// Loads rows into the warehouse, table by table: rows encoded as lines for COPY are compared with
+// the stored rows, and written.
 
 import pg from 'pg';
 import {from} from 'pg-copy-streams';
@@ -12,13 +12,13 @@ import {freshRows, nameTable, tableSql} from './table-sql.ts';
 /** The writer of rows: a sweep, or changes whose results are read back. */
 export interface Batch {
   readonly accountId: string;
-  /** Null where changes write. */
+  /** Null if changes write. */
   readonly sweepId: string | null;
-  /** When the sweep began, by the database's clock. Not given, every row is taken. */
+  /** When the sweep began, by the database's clock. If absent, every row is accepted. */
   readonly since?: string | null;
-  /** The change that each row was read back for, where changes write. */
+  /** The change that each row was read back for, if changes write. */
   readonly readBackOf?: ReadonlyMap<EncodedRow, ReadBack>;
-  /** Rows whose values are not those that their hash stands for. */
+  /** Rows whose stored values differ from those that their hash describes. */
   readonly altered?: ReadonlySet<EncodedRow>;
 }
 
@@ -26,11 +26,11 @@ export interface Batch {
 interface TableRows {
   readonly table: MirrorTable;
   readonly rows: readonly EncodedRow[];
-  /** True where rows that are held stay as they are, and only new rows go in. */
+  /** True if stored rows stay as they are, and only new rows are inserted. */
   readonly insertsOnly?: boolean;
 }
 
-/** Rows for one table, each key once, in order of key, and what is held of them. */
+/** Rows for one table, each key once, in order of key, and the stored rows found for them. */
 export interface ProbedRows extends TableRows {
   readonly batch: Batch;
   readonly found: readonly Held[];
@@ -40,8 +40,8 @@ export interface ProbedRows extends TableRows {
 export interface ReadBack {
   readonly changeId: string;
   /**
-   * By the database's clock, before the record was asked for: a row that a change wrote later is
-   * fresher.
+   * A moment before the record was requested, by the database's clock: a row that a change wrote
+   * later is fresher.
    */
   readonly since: string;
 }
@@ -52,7 +52,7 @@ export interface LoadCounts {
   readonly updated: number;
   readonly revived: number;
   readonly unchanged: number;
-  /** Left alone, because a change has written them since. */
+  /** Not written, because a change has written them since. */
   readonly fresher: number;
 }
 
@@ -61,7 +61,7 @@ export interface Family extends Omit<Batch, 'readBackOf' | 'altered'> {
   /** Column of the child table that names the parent. */
   readonly parentColumn: string;
   readonly parents: readonly string[];
-  /** For each parent the change that its list was read back for; none where a sweep writes. */
+  /** For each parent the change that its list was read back for; none if a sweep writes. */
   readonly readBacks?: readonly ReadBack[];
   /** Every child that any of the parents lists. */
   readonly kept: readonly EncodedRow[];
@@ -75,26 +75,24 @@ interface Writing {
   readonly batch: Batch;
 }
 
-/** A row that is held of those given. */
+/** The stored row of one of those given. */
 export interface Held {
   /** Its place among the rows given. */
   readonly at: number;
   readonly rowId: string;
   readonly isDeleted: boolean;
   readonly isSame: boolean;
-  /** A change of it is under way, or just settled. */
+  /** A change of it is in progress, or was just settled. */
   readonly isPending: boolean;
-  /** A change of it was open, which may be ending. */
+  /** A change of it was open; it may be ending. */
   readonly isUnderChange: boolean;
   /** A change has written it since. */
   readonly isFresher: boolean;
-  /** A change that was done a short while ago has deleted it. */
+  /** A change that was done a short while ago has deleted the row. */
   readonly isDeletedLately: boolean;
-  /** The changes of it that were done a short while ago, where the row differs. */
+  /** The changes of it that were done a short while ago, if the row differs. */
   readonly recent: readonly RecentWrite[] | null;
-  /**
-   * The held columns and then `extra`, where the row differs and its document may leave fields out.
-   */
+  /** The stored columns and then `extra`, if the row differs and its document may omit fields. */
   readonly values: readonly (string | null)[] | null;
   readonly hash: string | null;
 }
@@ -102,10 +100,11 @@ export interface Held {
 const noCounts: LoadCounts = {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
 
 /**
- * Brings rows into their table, in the caller's transaction. A row held with the same hash is not
- * touched at all. New rows go in by one statement, rows that differ by another, and a row that was
- * marked deleted lives again. Of a row given twice the last counts.
- * @throws {RecordError} Postgres refuses a value: it names table, key and column, never the value
+ * Loads rows into their table, in the caller's transaction. A row that is stored with the same hash
+ * is not touched. One statement inserts new rows, another updates rows that differ, and a row that
+ * was marked deleted becomes live again. If a row is given twice, the last one counts.
+ * @throws {RecordError} Postgres refuses a value: the error names table, key and column, never the
+ *   value
  */
 export async function loadRows(
   client: pg.ClientBase,
@@ -118,7 +117,7 @@ export async function loadRows(
 }
 
 /**
- * Brings rows into their table as `loadRows` does. Nothing else has written them since they were
+ * Loads rows into their table as `loadRows` does. Nothing else has written them since they were
  * probed.
  */
 export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Promise<LoadCounts> {
@@ -142,7 +141,7 @@ export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Pro
 }
 
 /**
- * Fills the fields that documents left out with the values held; every other row stays as it is.
+ * Fills the fields that documents omitted with the stored values; every other row stays as it is.
  */
 function recallRows({rows, batch, found}: ProbedRows): {
   given: readonly EncodedRow[];
@@ -209,8 +208,8 @@ export async function markVanished(
 }
 
 /**
- * The parents with children that a change of ours made a short while ago, and that none of the
- * parents lists: the lists may be older than that, and the children stay.
+ * The parents with children that one of our changes made a short while ago and that none of the
+ * parents lists. The lists may be older than the change, so the children stay.
  */
 export async function readSpared(
   client: pg.ClientBase,
@@ -225,7 +224,7 @@ export async function readSpared(
   return rows.map(({parent}) => parent);
 }
 
-/** Looks, in one round trip, which rows are held of those given for some tables. */
+/** Finds, in one round trip, the stored rows of those given for some tables. */
 export async function probeRows(
   client: pg.ClientBase,
   brought: readonly TableRows[],
@@ -257,10 +256,10 @@ export async function probeRows(
 }
 
 /**
- * Looks again at rows whose change was open at the first look, once it cannot end any more in this
- * transaction: a change that was just ending has ended, and counts as done a short while ago. The
- * moments alone do not tell that: its transaction may have begun before the sweep did. The row of a
- * job is under change, too, where only its employees are.
+ * Probes again the rows whose change was open at the first probe, after locking them so that no
+ * change can end meanwhile. A change that was just ending has then ended, and counts as done a
+ * short while ago. The moments alone do not show that: its transaction may have begun before the
+ * sweep did. The row of a job counts as under change, too, if only its employees are.
  */
 export async function probeAgain(client: pg.ClientBase, probed: ProbedRows): Promise<ProbedRows> {
   const {table, rows, batch, insertsOnly} = probed;
@@ -288,16 +287,16 @@ export async function lockRows(
 }
 
 /**
- * Connections on which Postgres refuses COPY, because row-level security holds for them: all but
+ * Connections on which Postgres refuses COPY, because row-level security applies to them: all but
  * the owner's.
  */
 const cannotCopy = new WeakSet<pg.ClientBase>();
 
 /**
- * Copies rows that are not held straight into their table: 21,500 rows a second, against 14,700 by
- * way of a stage.
- * @returns false, having written nothing, when another transaction was first with one of them, or
- *   COPY is refused
+ * Copies rows that are not stored yet directly into their table: 21,500 rows a second, compared
+ * with 14,700 by way of a stage.
+ * @returns false, with nothing written, if another transaction inserted one of them first, or if
+ *   Postgres refuses COPY
  */
 async function insertRows(
   client: pg.ClientBase,
@@ -355,9 +354,9 @@ function isError(error: unknown, code: string): boolean {
 }
 
 /**
- * The last row of each key, in order of key. Of the same row again a sweep takes the first, as if
- * each record came in a batch of its own. One statement must not meet a key twice (Postgres says
- * 21000), and two batches that lock rows in the same order cannot deadlock.
+ * The last row of each key, in order of key. If an equal row follows, a sweep keeps the first one,
+ * as if each record came in a separate batch. One statement must not contain a key twice (Postgres
+ * reports 21000), and two batches that lock rows in the same order cannot deadlock.
  */
 function keepLast(rows: readonly EncodedRow[], {readBackOf}: Batch): EncodedRow[] {
   const byKey = new Map<string, EncodedRow>();
@@ -370,7 +369,7 @@ function keepLast(rows: readonly EncodedRow[], {readBackOf}: Batch): EncodedRow[
   return keys.flatMap((key) => byKey.get(key) ?? []);
 }
 
-/** The shorter first: of two numbers that is the smaller one. */
+/** The shorter key comes first: of two numbers that is the smaller one. */
 function compareKeys(a: string, b: string): number {
   return a.length - b.length || (a < b ? -1 : 1);
 }
@@ -385,7 +384,7 @@ function keysOf(table: MirrorTable, rows: readonly EncodedRow[]): string[] {
  * @param statement - `COPY … FROM STDIN`, and statements around it that go with it in one round
  *   trip
  * @param lines - in UTF-8
- * @throws what Postgres says; the connection stays usable, its transaction does not
+ * @throws the error of Postgres; the connection stays usable, its transaction does not
  */
 export async function copyInto(
   client: pg.ClientBase,
@@ -405,14 +404,15 @@ export function keyText({key}: EncodedRow): string {
 }
 
 /**
- * The place where COPY stopped, in its words; the value, which follows after a colon, is left out.
+ * The place at which COPY stopped, as its error describes it; the value, which follows after a
+ * colon, is left out.
  */
 const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
 
 /**
  * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such
  * time) into a RecordError that names table, key and column. Its cause is left out: it quotes the
- * value. Other errors come back.
+ * value. Other errors are returned unchanged.
  */
 function explainRefusal(error: unknown, table: MirrorTable, rows: readonly EncodedRow[]): unknown {
   if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('22')) return error;

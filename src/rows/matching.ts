@@ -1,5 +1,5 @@
-// Parties of an outside system beside the rows of an account: what is compared, and which of them
-// may be the same. Nothing is written.
+// Compares parties of an outside system with the rows of an account: by which columns, and which of
+// them may be the same. Nothing is written.
 
 import type {CountryCode} from 'libphonenumber-js/min';
 import type pg from 'pg';
@@ -8,7 +8,7 @@ import {matchInThread} from '../match/match-thread.ts';
 import type {Party} from '../match/party.ts';
 import {type LinkedRow, type LinkScope, listKeys, type NewLink, readLinkedRows} from './links.ts';
 
-/** Where a table of ours has what parties are compared by. */
+/** The columns of a table by which parties are compared. */
 export interface MatchColumns {
   readonly number: string;
   readonly phones: readonly string[];
@@ -36,7 +36,7 @@ export const matchColumns: Readonly<Record<'customers' | 'employees', MatchColum
   },
 };
 
-/** What is compared: the rows of a table, by the columns that it has for that. */
+/** The rows of a table to compare, and the columns used for that. */
 export interface MatchScope extends LinkScope {
   readonly columns: MatchColumns;
 }
@@ -45,7 +45,7 @@ export interface Matching {
   readonly matches: Matches;
   /** By row_id. */
   readonly rows: ReadonlyMap<string, LinkedRow>;
-  /** Parties whose key is set already, and keys of the system altogether. */
+  /** How many parties have their key set already, and how many keys the system has altogether. */
   readonly linked: {readonly inFile: number; readonly here: number};
 }
 
@@ -84,7 +84,7 @@ function toParty({rowId, values}: LinkedRow, {phones, emails, addresses}: MatchC
   };
 }
 
-/** The link that makes a pair one. */
+/** The link that joins a pair. */
 export function linkOf({ours, theirs}: Pair): NewLink {
   return {rowId: ours.party.id, key: theirs.party.id};
 }

@@ -1,16 +1,21 @@
-// Many numbers in little memory, and in few characters: a sweep keeps several sets of all numbers
-// of its stream at once. An account counts its records, so their numbers are dense. Measured: a
-// million in a row take 0.1 MB, a million among ten million 1.3 MB; a `Set` of texts takes 55 MB.
+// Stores many numbers in little memory, and in few characters: a sweep keeps several sets of all
+// numbers of its stream at once. An account counts its records, so their numbers are dense.
+// Measured: a million in a row take 0.1 MB, a million among ten million 1.3 MB; a `Set` of texts
+// takes 55 MB.
 
 /**
- * The low bits of a chunk's numbers: while they are few, in order; once they are many, a bit each.
+ * The low bits of a chunk's numbers: a sorted list while they are few, one bit each once they are
+ * many.
  */
 type Chunk = number[] | Uint32Array<ArrayBuffer>;
 
 const chunkWidth = 2 ** 16;
-/** Numbers in order take eight bytes each: so many take as much as all bits of the chunk. */
+/**
+ * A sorted list takes eight bytes per number: this many take as much memory as all bits of the
+ * chunk.
+ */
 const mostInOrder = chunkWidth / 64;
-/** A text of so many digits is exact as a number; a longer one may not be. */
+/** A text of this many digits is exact as a number; a longer one may not be. */
 const exactDigits = 15;
 const highestExact = Number.MAX_SAFE_INTEGER / chunkWidth;
 
@@ -20,7 +25,7 @@ const highestExact = Number.MAX_SAFE_INTEGER / chunkWidth;
  * `Set` of texts, but an outlier is rare.
  */
 export class NumberSet implements Iterable<string> {
-  /** By all bits of the numbers but the low sixteen. */
+  /** By all bits of the numbers except the low sixteen. */
   readonly #chunks = new Map<number, Chunk>();
   #size = 0;
 
@@ -63,7 +68,7 @@ export class NumberSet implements Iterable<string> {
       for (const low of lowsOf(chunk)) yield join(high, low);
   }
 
-  /** The same as numbers: exact up to 2^53, beyond it the nearest that there is. */
+  /** The same as JavaScript numbers: exact up to 2^53, above that the nearest one. */
   *asNumbers(): Generator<number> {
     for (const [high, chunk] of this.#inOrder())
       for (const low of lowsOf(chunk)) yield high * chunkWidth + low;
@@ -78,7 +83,7 @@ export class NumberSet implements Iterable<string> {
     return chunk !== undefined && holds(chunk, low);
   }
 
-  /** @param lows - of a chunk that is not there yet */
+  /** @param lows - of a chunk that does not exist yet */
   #put(high: number, lows: Chunk): void {
     const size = lows instanceof Uint32Array ? countBits(lows) : lows.length;
     if (size === 0) return;
@@ -117,10 +122,10 @@ function holds(chunk: Chunk, low: number): boolean {
   return chunk[placeOf(chunk, low)] === low;
 }
 
-/** The place of a number in a list that is in order, or the place where it would stand. */
+/** The place of a number in a sorted list, or the place at which to insert it. */
 function placeOf(lows: readonly number[], low: number): number {
   let [from, to] = [0, lows.length];
-  // Lists come in order, mostly.
+  // Numbers are mostly added in order.
   if (to > 0 && (lows[to - 1] ?? 0) < low) return to;
   while (from < to) {
     const middle = (from + to) >>> 1;
@@ -137,7 +142,7 @@ function toBits(lows: Chunk): Uint32Array<ArrayBuffer> {
   return bits;
 }
 
-// A few numbers are taken one by one, many word by word.
+// Sorted lists are combined number by number, bits word by word.
 function unite(one: Chunk, other: Chunk): Chunk {
   if (!(one instanceof Uint32Array || other instanceof Uint32Array))
     return [...one, ...other.filter((low) => !holds(one, low))].sort((low, next) => low - next);
@@ -161,7 +166,7 @@ function setBit(bits: Uint32Array, low: number): void {
   bits[low >>> 5] = (bits[low >>> 5] ?? 0) | (1 << (low & 31));
 }
 
-/** In order. */
+/** Yields the low bits in order. */
 function* lowsOf(chunk: Chunk): Generator<number> {
   if (!(chunk instanceof Uint32Array)) return yield* chunk;
   for (let at = 0; at < chunk.length; at++) {
@@ -170,7 +175,7 @@ function* lowsOf(chunk: Chunk): Generator<number> {
   }
 }
 
-/** The longest way to write a range: two numbers of 18 digits. */
+/** A number, or a range; the longest is two numbers of 18 digits. */
 const rangePattern = /^([1-9]\d{0,17})(?:-([1-9]\d{0,17}))?$/;
 
 /** Numbers in few characters: `3-5,9`. @param numbers - ascending, each once */
@@ -187,7 +192,8 @@ export function writeNumbers(numbers: readonly string[]): string {
 }
 
 /**
- * Reads them back. @returns null where the text is no such list, or holds more than so many numbers
+ * Reads the numbers back.
+ * @returns null if the text is no such list, or has more than `most` numbers
  */
 export function readNumbers(text: string, most: number): string[] | null {
   const numbers: string[] = [];

@@ -1,11 +1,11 @@
-// Changes that were done a short while ago: a reading of the service may be older than they are.
+// Changes that were done a short while ago: a reading from the service may be older than they are.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import type {MirrorTable} from '../streams/table.ts';
 
 /**
- * As SQL, the recent changes that a condition on `own` picks, in their order, as JSON. A wish that
+ * As SQL, the recent changes that match a condition on `own`, in their order, as JSON. A value that
  * lost a conflict was not written, and has replaced nothing.
  */
 export const recentWrites = (condition: string) => `
@@ -23,23 +23,24 @@ export const recentWrites = (condition: string) => `
                AND own.settled_at > now() - ${lagLimit}), '[]')`;
 
 /**
- * As SQL, the recent changes of a row of a table; null where its account has no recent change at
- * all.
+ * As SQL, the recent changes of a row of a table; null if its account has no recent change at all.
  */
 export function recentWritesOf({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return 'NULL::jsonb';
   return `CASE WHEN ${hasRecent('$1')} THEN ${recentWrites(isOf(name, row))} END`;
 }
 
-/** As SQL, whether a change that was done a short while ago has written the row as it is. */
+/**
+ * As SQL, whether a change that was done a short while ago wrote the current version of the row.
+ */
 export function isWrittenLately(row: string): string {
   return `EXISTS (SELECT FROM sync.changes AS own WHERE own.change_id = ${row}._change_id
             AND own.settled_at > now() - ${lagLimit})`;
 }
 
 /**
- * As SQL, whether a change made the row a short while ago; of rows that no change makes alone,
- * whether one has written it.
+ * As SQL, whether a change made the row a short while ago; for a table without writable fields,
+ * whether one has written the row then.
  */
 export function isMadeLately({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return isWrittenLately(row);
@@ -49,8 +50,8 @@ export function isMadeLately({name, writable}: MirrorTable, row: string): string
 }
 
 /**
- * As SQL, whether a change of the row is open; of a row that no change makes alone, whether one may
- * be.
+ * As SQL, whether a change of the row is open; for a table without writable fields, whether one may
+ * be open.
  */
 export function hasOpenChange({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return `${row}._pending IS NOT NULL`;
@@ -58,8 +59,8 @@ export function hasOpenChange({name, writable}: MirrorTable, row: string): strin
 }
 
 /**
- * How long ago creates of ours have made some records, in milliseconds; absent where that is no
- * short while.
+ * How long ago our creates made some records, in milliseconds; absent if that is not a short while
+ * ago.
  */
 export async function readMadeAgoMs(
   db: Queryable,
@@ -85,9 +86,9 @@ const hasRecent = (account: string) =>
     AND any_of.settled_at > now() - ${lagLimit}))`;
 
 /**
- * A service may answer reads from a copy of its records that is behind. A reading taken so soon
- * after a write of ours that the service confirmed, and that shows the value from before, may be
- * older than the write. Later than this it counts as it is.
+ * A service may answer reads from a copy of its records that lags behind. A reading made within
+ * this time after one of our confirmed writes may be older than the write, if it shows the previous
+ * value. Later than this, a reading counts as it is.
  */
 export const lagLimitMs = 60_000;
 

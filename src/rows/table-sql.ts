@@ -1,5 +1,5 @@
-// Every name in these statements comes from a table's definition in our own code, and is quoted all
-// the same; nothing that the service sent ever becomes a name.
+// Every name in these statements comes from a table's definition in our own code, and is still
+// quoted. Nothing that the service sent ever becomes a name.
 
 import {createHash} from 'node:crypto';
 import pg from 'pg';
@@ -15,8 +15,8 @@ interface ProbePart {
    */
   readonly first: number;
   /**
-   * Whether the values held of rows that differ are wanted too: dear, only for documents that may
-   * leave fields out.
+   * Whether the stored values of rows that differ are needed, too. This is expensive, and only for
+   * documents that may omit fields.
    */
   readonly isRecalling: boolean;
 }
@@ -29,20 +29,20 @@ interface TableSql {
    */
   readonly probe: (part: ProbePart) => string;
   /**
-   * Between a savepoint and its release, in one round trip: a refusal costs the transaction these
-   * rows alone.
+   * Runs between a savepoint and its release, in one round trip: if Postgres refuses it, the
+   * transaction loses only these rows.
    */
   readonly copyToTable: string;
   /**
-   * Makes the stage where it is missing, and empties it first: a transaction may merge into one
+   * Creates the stage if it is missing, and empties it first: a transaction may merge into one
    * table twice.
    */
   readonly copyToStage: string;
   readonly merge: string;
   readonly markVanished: (parentColumn: string) => string;
   /**
-   * The parents of children that `markVanished` leaves alone, for a change of ours made them a
-   * short while ago.
+   * The parents of children that `markVanished` does not mark, because one of our changes made them
+   * a short while ago.
    */
   readonly spared: (parentColumn: string) => string;
 }
@@ -72,8 +72,8 @@ export function nameTable(table: MirrorTable): string {
 }
 
 /**
- * The moment when the version begins that supersedes a row: with the transaction, but after the
- * version that it ends. A sweep stamps it in its statement, so that no trigger has to: a row in
+ * The moment at which the next version of a row begins: the start of the transaction, but after the
+ * version that it ends. A sweep sets it in its statement, so that no trigger has to: a row in
  * plpgsql costs more than a row in a statement.
  */
 function nextVersionAt(row: string): string {
@@ -82,7 +82,7 @@ function nextVersionAt(row: string): string {
 
 /**
  * Whether a change has written a row since a moment; without a moment no row is fresher. A row with
- * a change under way is read once more when that ends, so another change's reading may be written
+ * a change in progress is read again when that ends, so another change's reading may be written
  * meanwhile.
  * @param isReadBack - whether changes write, not a sweep
  */
@@ -92,14 +92,14 @@ function isFresher(row: string, since: string, isReadBack: string): string {
 }
 
 /**
- * The moment for the change that a row is the result of, or for none: $1 has the changes, $2 the
- * moments.
+ * SQL for the moment of the change whose result a row is, or of no change: $1 has the changes, $2
+ * the moments.
  */
 const sinceOfChange = `(SELECT since FROM unnest($1::bigint[], $2::timestamptz[]) AS read
   (change_id, since)
                          WHERE read.change_id IS NOT DISTINCT FROM EXCLUDED._change_id)`;
 
-/** The quoted name of the one column that a stream's records are known by. */
+/** The quoted name of the single column that identifies a stream's records. */
 export function keyOf(table: MirrorTable): string {
   const [key, ...others] = table.key;
   if (key === undefined || others.length > 0)
@@ -107,13 +107,13 @@ export function keyOf(table: MirrorTable): string {
   return quote(key);
 }
 
-/** SQL for one of the hashes that a value holds end to end. @param at - its place, from 1 */
+/** SQL for one of the concatenated hashes in a value. @param at - its place, from 1 */
 export function hashIn(hashes: string, at: string): string {
   const from = `(${at}::integer - 1) * ${hashBytes} + 1`;
   return `substring(${hashes}::bytea FROM ${from} FOR ${hashBytes})`;
 }
 
-/** The name of a key or parent column, checked against the definition. */
+/** The place and the SQL type of a column, checked against the definition. */
 export function findColumn(
   table: MirrorTable,
   name: string,
@@ -167,9 +167,9 @@ function buildTableSql(table: MirrorTable): TableSql {
 }
 
 /**
- * A stage outlives its transaction in a session that is shared, and may then be met by another
- * version of us: its name says which columns it has. Two tables of ours differ in name or columns,
- * so none takes the stage of another.
+ * In a shared session, a stage remains after its transaction, and another version of this program
+ * may find it: so its name identifies its columns. Two of our tables differ in name or columns, so
+ * none uses the stage of another.
  */
 function nameStage({name, columns}: MirrorTable): string {
   const made = columns.map((column) => `${column.name} ${column.type}`).join(', ');
@@ -177,10 +177,10 @@ function nameStage({name, columns}: MirrorTable): string {
 }
 
 /**
- * The rows that we hold of some keys. A probe: it takes no lock and writes no WAL. OFFSET 0 keeps
- * it to an index look-up for each key. A join is planned by statistics, and during a first load
- * there are none: Postgres read the whole table for every batch (10,000 rows a second, against
- * 100,000).
+ * SQL for the stored rows of some keys. It is a probe: it takes no lock and writes no WAL. OFFSET 0
+ * makes Postgres use an index look-up for each key. A join is planned by statistics, and during a
+ * first load there are none: Postgres then read the whole table for every batch (10,000 rows a
+ * second, compared with 100,000).
  */
 function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): string {
   const names = table.key.map((_, at) => `key_${at}`);
@@ -252,10 +252,10 @@ function sparedSql(table: MirrorTable, parentColumn: string): string {
 }
 
 /**
- * Whether a child is none of those that its parents list. A row without its whole key was authored
- * here and is not known to the service yet: its absence says nothing. The key is one text: Postgres
- * looks an array up by hash only when it is compared with one value, and would else compare every
- * child with every key.
+ * Whether a child is not among those that its parents list. A row without its whole key was
+ * authored here and is not known to the service yet: its absence proves nothing. The key is one
+ * text. Postgres looks an array up by hash only if it is compared with one value, and would
+ * otherwise compare every child with every key.
  * @param kept - the parameter with the keys that are listed
  */
 export function isUnkept(table: MirrorTable, kept: string): string {

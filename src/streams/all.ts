@@ -1,6 +1,6 @@
-// Every stream, what of it can be written back, and every warehouse table. Some values are hidden
-// from those who are not to see personal data. A text may name anybody: all texts are hidden but
-// for those that have a few values only, and every field without a column.
+// Every stream, the writes of its tables, and every warehouse table. Some values are hidden from
+// users who may not see personal data. A text may name a person. So all texts are hidden except
+// those with only a few possible values, and so is every field without a column.
 
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
@@ -12,10 +12,10 @@ import {parentColumnOf, type Stream, type Writes} from './stream.ts';
 import type {Capture, ColumnType, MirrorTable, Origin, WarehouseTable} from './table.ts';
 import {tasks, taskWrites} from './tasks.ts';
 
-/** Every stream, in the order to sweep them: a stream that others point at comes before them. */
+/** Every stream, in the order to sweep them: a stream that others reference comes before them. */
 export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks];
 
-/** The stream of a name, as the program or a person gives it. @throws {UsageError} there is none */
+/** The stream with a name that the program or a person gives. @throws {UsageError} there is none */
 export function findStream(name: string): Stream {
   const stream = allStreams.find((candidate) => candidate.name === name);
   if (stream !== undefined) return stream;
@@ -26,8 +26,8 @@ export function findStream(name: string): Stream {
 }
 
 /**
- * The tables whose rows name records of a stream by their number, and come with other records:
- * witnesses of what a list leaves out. None where numbers are not the account's own.
+ * The tables whose rows name records of a stream by their number, and come with other records: they
+ * show records that a list leaves out. None if numbers are not counted per account.
  */
 export function tablesThatName({
   table,
@@ -68,7 +68,7 @@ export function findWrites(table: string): Writes {
   return writes;
 }
 
-/** Texts that say how a record stands, not whom it is about. */
+/** Texts that describe the state of a record, not a person. */
 const plainTexts: ReadonlySet<string> = new Set([
   'status',
   'invoice_status',
@@ -83,7 +83,7 @@ const plainTexts: ReadonlySet<string> = new Set([
   'external_key',
 ]);
 
-/** An assignment is no record of its own: it is written with its job. */
+/** An assignment is not a separate record: it is written with its job. */
 const assignmentCapture: Capture = {
   key: 'job_number',
   operations: ['create', 'delete'],
@@ -132,8 +132,8 @@ function findCapture(table: MirrorTable): Capture {
 }
 
 /**
- * Whether a value may tell who somebody is, or how to reach them. @param type - not given where the
- * field has no column
+ * Whether a value may identify a person, or how to reach them.
+ * @param type - undefined if the field has no column
  */
 function mayName(field: string, type: ColumnType | undefined): boolean {
   if (plainTexts.has(field)) return false;
@@ -141,7 +141,7 @@ function mayName(field: string, type: ColumnType | undefined): boolean {
 }
 
 /**
- * The columns of a table whose values may tell who somebody is; `extra` holds every field without a
+ * The columns of a table whose values may identify a person; `extra` contains every field without a
  * column.
  */
 function personalColumnsOf(table: MirrorTable): readonly string[] {
@@ -151,7 +151,7 @@ function personalColumnsOf(table: MirrorTable): readonly string[] {
   ];
 }
 
-/** Whether the values of a field may tell who somebody is, or how to reach them. */
+/** Whether the values of a field may identify a person, or how to reach them. */
 export function isPersonal(table: string, field: string): boolean {
   const columns = allTables.find(({name}) => name === table)?.columns ?? [];
   return mayName(field, columns.find(({name}) => name === field)?.type);

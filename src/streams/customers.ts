@@ -39,8 +39,8 @@ const addressOf = (where: 'service' | 'billing') =>
 const serviceAddress = {group: 'service address'};
 const billingAddress = {group: 'billing address'};
 
-// No column: the 40 custom fields, and those that only QuickBooks understands (list ids, edit
-// sequences, full names of its references). They are in `extra`. See docs/service.md "Fields".
+// These fields have no column: the 40 custom fields, and those that only QuickBooks uses (list ids,
+// edit sequences, full names of its references). They are in `extra`. See docs/service.md "Fields".
 const table = mirrorTable('customers', {
   comment:
     'Customers of the account: people and companies that jobs are done for, ' +
@@ -293,7 +293,7 @@ export const customers: Stream = {
       isOfStream: true,
     },
   ],
-  // Jobs and tasks have streams of their own.
+  // Jobs and tasks are separate streams.
   ignored: ['jobs', 'tasks'],
   derived: {},
   filters: {

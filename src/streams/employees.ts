@@ -1,10 +1,10 @@
 import type {Stream, Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
 
-// Set with a password, by `fieldmirror employees login` alone.
+// Only `fieldmirror employees login` sets these fields, together with a password.
 const login = {onCreate: false, onUpdate: false} as const;
 
-// The service hands out password hashes and tokens with its employees: those are dropped by name
+// The service sends password hashes and tokens with its employees: they are dropped by name
 // (secret-values.ts). Custom fields and QuickBooks ids are in `extra`. See docs/service.md,
 // "Fields".
 const table = mirrorTable('employees', {
@@ -93,7 +93,7 @@ export const employees: Stream = {
   windows: {},
 };
 
-/** A login goes by push/set-login.ts alone. @see docs/service.md "Fields that may be written" */
+/** Only push/set-login.ts writes a login. @see docs/service.md "Fields that may be written" */
 export const employeeWrites: Writes = {
   table,
   resource: 'employee',

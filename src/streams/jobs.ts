@@ -26,8 +26,8 @@ const jobTypes = mirrorTable('job_types', {
 });
 
 /**
- * Statuses of the account's own making, as jobs embed them. No recording shows one (docs/service.md
- * "Fields").
+ * Statuses that the account has defined, as jobs embed them. No recording shows one
+ * (docs/service.md "Fields").
  */
 const jobStatuses = mirrorTable('job_statuses', {
   comment: 'Statuses that the account defined for its jobs, beside the built-in ones.',
@@ -48,7 +48,7 @@ const jobStatuses = mirrorTable('job_statuses', {
   ],
 });
 
-/** Links only: the employees themselves come with their own stream. */
+/** Only links: the employees themselves come with their own stream. */
 export const jobEmployees = mirrorTable('job_employees', {
   comment: 'Who is assigned to which job.',
   key: ['job_number', 'employee_id'],
@@ -172,8 +172,9 @@ export const jobChargeWrites: Writes = {
   timeShape: null,
 };
 
-// No column: the 40 custom fields, and those that only QuickBooks understands (transaction ids,
-// edit sequences, names of its references). They are in `extra`. See docs/service.md "Fields".
+// These fields have no column: the 40 custom fields, and those that only QuickBooks uses
+// (transaction ids, edit sequences, names of its references). They are in `extra`. See
+// docs/service.md "Fields".
 const table = mirrorTable('jobs', {
   comment: 'Jobs: work for a customer, planned, in progress or done, with its money.',
   key: ['job_number'],
@@ -371,7 +372,7 @@ export const jobs: Stream = {
 };
 
 /**
- * Assignments are written with the job, and kept in rows of job_employees.
+ * Assignments are written with the job, and stored in rows of job_employees.
  * @see docs/service.md "Fields that may be written"
  */
 export const jobWrites: Writes = {

@@ -1,7 +1,7 @@
-// The parts that a document leaves out of a record asked for by its number. The specification
-// promises related data for lists alone, so a part that such a document does not contain is
-// unknown, not empty: nothing is cleared because it is absent. A list that was asked for with
-// `include` is the whole of its records: only there a missing element means that there is nothing.
+// The parts that a document omits from a record that was requested by its number. The specification
+// promises related data only for lists. So a part that such a document does not contain is unknown,
+// not empty: nothing is cleared because it is absent. A list that was requested with `include`
+// contains its records in full: only there a missing element means that there is nothing.
 
 import type {FieldRecord} from '../api/xml-document.ts';
 import {compareNames} from './nested-records.ts';
@@ -10,7 +10,7 @@ import type {HeldValues, Row} from './table.ts';
 import {END, hashRow, meaningOf} from './values.ts';
 
 /**
- * Columns of the record's own row without a value in its document, from an element or an embedded
+ * Columns of the record's own row for which its document has neither an element nor an embedded
  * record.
  */
 export function listMissingParts(
@@ -25,8 +25,8 @@ export function listMissingParts(
 }
 
 /**
- * The elements of related lists that the document should have, and has not. A single one may be
- * missing for good.
+ * The elements of related lists that the document should contain, but does not. Single embedded
+ * records are not included: they may be missing permanently.
  */
 export function listUnembedded({children, include}: Stream, {names}: FieldRecord): string[] {
   return children
@@ -37,8 +37,8 @@ export function listUnembedded({children, include}: Stream, {names}: FieldRecord
 }
 
 /**
- * The row of a record, with held values where its document left some out; its hash is of the whole
- * row.
+ * The row of a record, with stored values for those that its document omits; its hash covers the
+ * whole row.
  */
 export function recallRow(
   stream: Stream,
@@ -61,7 +61,7 @@ export function recallRow(
 }
 
 /**
- * Whether values taken from an embedded record still are of the same one: jobs.customer_id tells
+ * Whether values taken from an embedded record still belong to the same one: jobs.customer_id shows
  * it.
  */
 function isOfSame(
@@ -94,8 +94,8 @@ function toObject(json: string): object {
 }
 
 /**
- * JSON as rows are written with it: keys in order, nothing between. Postgres has an order and
- * blanks of its own.
+ * JSON in the form in which rows are written: sorted keys, no blanks. Postgres uses another order
+ * and adds blanks.
  */
 function sortJson(json: string): string {
   return JSON.stringify(JSON.parse(json), (_name, value: unknown) =>

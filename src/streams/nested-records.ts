@@ -1,4 +1,5 @@
-// Records inside a record, kept as JSON; and the refusal of a value, which names its place.
+// Records inside a record, stored as JSON; and the error for a refused value, which names its
+// place.
 
 import type {Element, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
@@ -23,12 +24,12 @@ interface NestedLayout {
 const layouts = new WeakMap<readonly string[], NestedLayout>();
 
 /**
- * An element with others inside as JSON text, keys sorted, secrets dropped, nil and empty elements
- * left out; null when nothing is left. An array where the service said so, or where the names say
- * so: the documented dialect only has names. Leaves stay texts: whether `5` is a number differs
- * between the dialects, and between two rows (docs/service.md "Types and nil").
+ * Returns an element that contains others as JSON text: keys sorted, secrets dropped, nil and empty
+ * elements left out; null if nothing is left. It is an array if the service marked it as one, or if
+ * the names show it: the documented dialect only has names. Leaves stay texts: whether `5` is a
+ * number differs between the dialects, and between two rows (docs/service.md "Types and nil").
  * @param name - the element's own, underscored
- * @throws {RecordError} a name twice beside others, a text that Postgres does not keep
+ * @throws {RecordError} a name occurs twice beside others, or Postgres cannot store a text
  */
 export function toJson(name: string, element: Element, reading: Reading): string | null {
   const layout = nestedLayoutOf(element.names);
@@ -48,7 +49,7 @@ export function toJson(name: string, element: Element, reading: Reading): string
   return members.length === 0 ? null : `{${members.join(',')}}`;
 }
 
-/** A text as JSON. @throws {RecordError} a text that Postgres does not keep */
+/** A text as JSON. @throws {RecordError} Postgres cannot store the text */
 export function textToJson(name: string, text: string, reading: Reading): string {
   if (!isStorable(text))
     throw refusal(reading, {field: name, expected: expectedOf.text, got: describe(text)});
@@ -99,7 +100,7 @@ function makeNestedLayout(names: readonly string[]): NestedLayout {
   };
 }
 
-/** By code units: the one order that no locale changes. */
+/** Compares by code units: the one order that no locale changes. */
 export function compareNames(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }
@@ -109,7 +110,7 @@ function isListOf({onlyName}: NestedLayout, list: string, length: number): boole
   return length > 1 || isSingularOf(onlyName, list);
 }
 
-/** True when Rails would name an item of the list so. @see docs/service.md "Nested records" */
+/** True if Rails would name an item of the list so. @see docs/service.md "Nested records" */
 function isSingularOf(item: string, list: string): boolean {
   if (item === list || `${item}s` === list || `${item}es` === list) return true;
   if (item.endsWith('y')) return `${item.slice(0, -1)}ies` === list;
@@ -121,7 +122,7 @@ function isSingularOf(item: string, list: string): boolean {
 
 const MAX_GOT = 40;
 
-/** The thing being read: enough to place a refused value, and to read a time that names no zone. */
+/** The context of reading: enough to locate a refused value, and to read a time without a zone. */
 export interface Reading {
   readonly stream: string;
   /** Number of the record, once it is known. */
@@ -132,8 +133,8 @@ export interface Reading {
 }
 
 /**
- * The error for a record that cannot be taken.
- * @param facts.got - the value that came, in words: `describe` makes them
+ * The error for a record that cannot be accepted.
+ * @param facts.got - the received value in words, as `describe` returns it
  */
 export function refusal(
   reading: Reading,

@@ -1,6 +1,7 @@
-// Rows out of a record: its own, and those of its parts. A stream's definition is a plan with
-// everything looked up that does not depend on a record: 30,000 records of 100 fields leave no time
-// to look it up again. Its shape says whether rows are still read alike.
+// Makes rows from a record: its own, and those of its parts. A plan is made once from a stream's
+// definition and contains everything that does not depend on a record: 30,000 records of 100 fields
+// leave no time to look it up again. The plan's shape shows whether rows are still read in the same
+// way.
 
 import {hash} from 'node:crypto';
 import {crc32} from 'node:zlib';
@@ -20,14 +21,14 @@ import type {Column, MirrorTable, Row} from './table.ts';
 import {END, expectedOf, hashRow, meaningOf, readValue} from './values.ts';
 
 /**
- * The places of a table's values in a record with one certain list of names; -1 for missing ones.
+ * The places of a table's values in a record with a particular list of names; -1 for missing ones.
  */
 interface Layout {
   /** For each column. */
   readonly columns: readonly number[];
   /** For each of the part's `elements`. */
   readonly elements: readonly number[];
-  /** The fields that no column takes and that are no secrets, sorted by name. */
+  /** The fields that have no column and are not secrets, sorted by name. */
   readonly rest: readonly {
     readonly name: string;
     readonly label: string;
@@ -39,12 +40,12 @@ interface Layout {
 export interface Part {
   readonly table: MirrorTable;
   readonly columns: readonly Column[];
-  /** The column that a field goes to. */
+  /** The column of each field. */
   readonly columnOf: ReadonlyMap<string, number>;
   readonly keyColumns: readonly number[];
   /**
-   * For each column the place of its value among those that the surroundings give; -1 where they
-   * give none.
+   * For each column the place of its value among those from the surrounding record; -1 if there is
+   * none.
    */
   readonly givenAt: readonly number[];
   /**
@@ -55,14 +56,17 @@ export interface Part {
   /** Fields that go neither to a column nor to `extra`. */
   readonly skipped: ReadonlySet<string>;
   readonly keepsRest: boolean;
-  /** One layout for each list of names; the reader uses one list for all records alike. */
+  /**
+   * One layout for each list of names; the reader uses the same list for all records with equal
+   * names.
+   */
   readonly layouts: WeakMap<readonly string[], Layout>;
 }
 
 interface ChildPlan {
   readonly child: Child;
   readonly part: Part;
-  /** Columns of the parent whose values the child's rows are given. */
+  /** Columns of the parent whose values the child's rows receive. */
   readonly parentColumns: readonly number[];
 }
 
@@ -71,7 +75,7 @@ interface RecordPlan {
   readonly part: Part;
   readonly keyColumn: number;
   readonly children: readonly ChildPlan[];
-  /** For each given value of the record: the field inside the embedded record. */
+  /** For each value taken from an embedded record: the field inside that record. */
   readonly derivedFields: readonly string[];
 }
 
@@ -79,7 +83,7 @@ const plans = new WeakMap<Stream, RecordPlan>();
 
 /**
  * The stream's plan, made once.
- * @throws {TypeError} a definition that names a column which its table does not have
+ * @throws {TypeError} the definition names a column that its table does not have
  */
 export function planOf(stream: Stream): RecordPlan {
   let plan = plans.get(stream);
@@ -148,13 +152,13 @@ function columnIndex(table: MirrorTable, name: string): number {
 }
 
 /**
- * Counts up when the same definition makes other rows than before: a rule of reading changed, not a
- * field.
+ * Increase this if the same definition makes other rows than before: if a rule of reading changed,
+ * not a field.
  */
 const RULES = 1;
 
 /**
- * Fingerprint of a stream's definition and of the rules it is read by, as int4; comments do not
+ * Fingerprint of a stream's definition and of the rules for reading it, as int4; comments do not
  * matter.
  */
 function makeShape(stream: Stream): number {
@@ -181,11 +185,11 @@ function describeChild(child: Child): unknown[] {
 }
 
 /**
- * The rows that one record makes: its own, and those of the records embedded in it. Plain data: it
- * crosses threads.
+ * The rows that one record makes: its own, and those of the records embedded in it. Plain data,
+ * because it crosses threads.
  */
 export interface RowSet {
-  /** The record's number, as paths know it. */
+  /** The record's number, as used in paths. */
   readonly number: string;
   readonly row: Row;
   /**
@@ -196,11 +200,11 @@ export interface RowSet {
 }
 
 /**
- * The rows of one record. The same record makes the same rows in either dialect; secrets make none.
+ * Makes the rows of one record. The same record makes the same rows in either dialect; secrets make
+ * none.
  * @param options.timeZone - the account's IANA zone, for times that name no offset
- * @throws {RecordError} the record cannot be taken: no number, a field twice, a value that its
- *   column refuses, a
- *   child without its key or with a parent of its own
+ * @throws {RecordError} the record cannot be accepted: no number, a field twice, a value that its
+ *   column refuses, a child without its key or with another parent
  * @see docs/service.md "Envelopes"; docs/service.md "Fields"
  */
 export function readRows(
@@ -233,8 +237,8 @@ export function readRows(
 
 /**
  * Fingerprint of the rows that the stream makes of its records, as int4, the same in every run. It
- * changes when a field gets a column, a type changes, a child comes in, or another zone gives times
- * their offset: records that were read under another shape must be read again.
+ * changes if a field gets a column, a type changes, a child is added, or another zone sets the
+ * offset of times. Records that were read with another shape must be read again.
  */
 export function shapeOf(stream: Stream, timeZone: string): number {
   return crc32(timeZone, planOf(stream).shape >>> 0) | 0;
@@ -247,7 +251,7 @@ function readNumber(plan: RecordPlan, value: Value | undefined, reading: Reading
   throw refusal(reading, {field, expected: NUMBER, got: describe(value)});
 }
 
-/** The embedded records' values for columns of this one; null if they are not there. */
+/** The embedded records' values for columns of this record; null if they are missing. */
 function readDerived(
   {children, derivedFields}: RecordPlan,
   record: Element,
@@ -261,8 +265,8 @@ function readDerived(
 }
 
 /**
- * As `readChildren`; but unreadable children that other records bring in full do not spoil this
- * record.
+ * As `readChildren`, but unreadable children that other records contain in full do not invalidate
+ * this record.
  */
 function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
   const [plan, , {reading}] = args;
@@ -276,7 +280,7 @@ function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
   }
 }
 
-/** Rows of one kind of child; null when the record does not hold its element. */
+/** Rows of one kind of child; null if the record does not contain its element. */
 function readChildren(
   plan: ChildPlan,
   value: Value | undefined,
@@ -346,26 +350,26 @@ function readChild(
   return row;
 }
 
-/** The form of a number that identifies a row, as errors tell it. */
+/** The form of a number that identifies a row, as errors describe it. */
 const NUMBER = 'a positive whole number of 64 bits';
 
-/** True for an integer, as `readValue` gives it, that can identify a row. */
+/** True for an integer, as `readValue` returns it, that can identify a row. */
 function isNumber(integer: string): boolean {
   return integer !== '0' && !integer.startsWith('-');
 }
 
-/** One element to make a row of. */
+/** One element from which a row is made. */
 interface Source {
   readonly record: Element;
   readonly layout: Layout;
-  /** Values from its surroundings, as the part's `givenAt` counts them. */
+  /** Values from the surrounding record, in the order that the part's `givenAt` refers to. */
   readonly given: readonly Value[];
 }
 
 /**
- * The row of one element, children left aside.
- * @throws {RecordError} a value that its column refuses, a key that is missing, another value than
- *   the surroundings'
+ * Makes the row of one element, without its children.
+ * @throws {RecordError} a column refuses a value, a key is missing, or a value differs from that of
+ *   the surrounding record
  */
 function readRow(part: Part, source: Source, reading: Reading): Row {
   const {columns, givenAt} = part;
@@ -405,7 +409,9 @@ function readCell(column: Column, value: Value | undefined, reading: Reading): s
   throw refusal(reading, {field: name, expected: expectedOf[type], got: describe(value)});
 }
 
-/** The record's own value; without one, the value from its surroundings. The two must agree. */
+/**
+ * The record's own value; without one, the value from the surrounding record. The two must agree.
+ */
 function agree(
   column: Column,
   {sent, given}: {readonly sent: string | null; readonly given: Value | undefined},
@@ -451,7 +457,7 @@ function readKey(
 
 /**
  * The layout of a list of names, made once per list.
- * @throws {RecordError} a name twice
+ * @throws {RecordError} a name occurs twice
  */
 function layoutOf(part: Part, names: readonly string[], reading: Reading): Layout {
   let layout = part.layouts.get(names);
@@ -463,8 +469,7 @@ function layoutOf(part: Part, names: readonly string[], reading: Reading): Layou
 }
 
 /**
- * The value at a layout's position; undefined for -1, which is no index to ask an array for: that
- * is slow.
+ * The value at a layout's position; undefined for -1, because it is slow to read an array at -1.
  */
 function elementAt(record: Element, position: number | undefined): Value | undefined {
   return position === undefined || position === -1 ? undefined : record.values[position];
@@ -487,14 +492,14 @@ function makeLayout(part: Part, names: readonly string[], reading: Reading): Lay
   return {columns, elements: part.elements.map((name) => names.indexOf(name)), rest};
 }
 
-/** The number of a record, as paths know it; null if it bears none that can be read. */
+/** The number of a record, as used in paths; null if it has none that can be read. */
 export function numberOf(stream: Stream, record: FieldRecord): string | null {
   return toNumber(record.values[record.names.indexOf(stream.key)]);
 }
 
-/** A value as the number of a record; null if it can be none. */
+/** A value as the number of a record; null if it is not a valid one. */
 export function toNumber(value: Value | undefined): string | null {
-  // Whole numbers know no zone.
+  // Whole numbers do not depend on a zone.
   const number = typeof value === 'string' ? readValue('integer', value, 'UTC') : null;
   return number !== null && number !== undefined && isNumber(number) ? number : null;
 }

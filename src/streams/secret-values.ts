@@ -1,27 +1,27 @@
-// The service hands out credentials on reads: a customer's portal token, an employee's password
-// hashes. A warehouse that keeps every field would become a store of them, so they are known by
-// name and dropped before anything is kept.
+// The service sends credentials in its answers: a customer's portal token, an employee's password
+// hashes. A warehouse that stores every field would store them, too. So they are recognized by name
+// and dropped before anything is stored.
 
 const SECRET = /pass|token|secret|salt|digest|api[-_. ]?key|stripe[-_]customer[-_]id/i;
 const MASK = '[secret]';
 const TAG_NAME = /^<\s*(\/?)\s*([^\s<>/"'=]+)/;
-// Bounded: a name without end in broken XML must not cost its square.
+// The repetitions are bounded: an endless name in broken XML must not cost quadratic time.
 const ATTRIBUTE = /([^\s<>/"'=]{1,100})(\s{0,9}=\s{0,9})("[^"]*"|'[^']*'|[^\s>"']+)/g;
-/** Attributes that tell the kind of an element, not its content. */
+/** Attributes that describe the kind of an element, not its content. */
 const HARMLESS = new Set(['type', 'nil']);
 
 interface Tag {
   readonly name: string;
   readonly isClosing: boolean;
   readonly isEmpty: boolean;
-  /** False where no `>` comes before the next `<`. */
+  /** False if no `>` comes before the next `<`. */
   readonly isWhole: boolean;
   readonly end: number;
 }
 
 /**
- * True for the name of an element that holds a credential, or may: better a field lost than one
- * leaked.
+ * True for the name of an element that contains a credential, or may contain one: it is better to
+ * lose a field than to leak one.
  * @param name - dashed or underscored
  * @see docs/service.md "Fields"
  */
@@ -30,13 +30,14 @@ export function isSecret(name: string): boolean {
 }
 
 /**
- * The same XML with `[secret]` in place of the contents of secret elements and attributes; they are
- * known by name. Takes both dialects, and XML that is broken, cut or mismatched: it may then hide
- * more than the secret, never less.
+ * Returns the XML with `[secret]` in place of the contents of secret elements and attributes, which
+ * are recognized by name. It accepts both dialects, and XML that is broken, cut or mismatched: it
+ * may then hide more than the secret, never less.
  */
 export function redactXml(xml: string): string {
-  // No parser, for the XML may be broken in any way: from `<` to `<`, believing nothing it need
-  // not. Where the end of a secret cannot be found, the rest of the text counts as secret.
+  // No parser is used, because the XML may be broken in any way. The loop goes from `<` to `<` and
+  // assumes as little as possible. If the end of a secret cannot be found, the rest of the text
+  // counts as secret.
   let redacted = '';
   let at = 0;
   while (at < xml.length) {
@@ -52,7 +53,7 @@ export function redactXml(xml: string): string {
   return redacted;
 }
 
-// The text before a secret's closing tag: seen only where the opening one was cut off.
+// Hides the text before a secret's closing tag: it is found only if the opening tag was cut off.
 function redactText(text: string, next: Tag): string {
   return next.isClosing && isSecret(next.name) && text.trim() !== '' ? MASK : text;
 }
@@ -67,7 +68,7 @@ function redactTag(text: string, tag: Tag): string {
 }
 
 /**
- * The place where a secret element's own closing tag begins; the end of the text where it has none.
+ * The place at which a secret element's own closing tag begins; the end of the text if it has none.
  */
 function endOfSecret(xml: string, from: number, name: string): number {
   let depth = 1;
@@ -83,8 +84,8 @@ function endOfSecret(xml: string, from: number, name: string): number {
 }
 
 /**
- * The place behind the comments and CDATA sections before the next tag: a seeming tag in them is
- * none.
+ * The place after the comments and CDATA sections before the next tag: what seems a tag inside them
+ * is not one.
  */
 function skipOpaque(xml: string, from: number): number {
   let at = from;
@@ -114,8 +115,8 @@ function readTag(xml: string, start: number): Tag {
 }
 
 /**
- * The place behind the `>` that ends a tag, quoted ones skipped; without one, the next `<`: no tag
- * holds it.
+ * The place after the `>` that ends a tag, quoted ones skipped. Without one, the place of the next
+ * `<`, which no tag can contain.
  */
 function endOfTag(xml: string, start: number): {end: number; isWhole: boolean} {
   let quote = '';

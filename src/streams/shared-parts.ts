@@ -3,8 +3,8 @@
 import type {Writes} from './stream.ts';
 import {type Column, mirrorTable} from './table.ts';
 
-// One resource at the service, two tables here: a note of a customer and one of a job differ in
-// their parent.
+// The service has one resource for notes, this warehouse two tables: a note of a customer and one
+// of a job differ in their parent.
 const columns: readonly Column[] = [
   {name: 'note', type: 'text', writable: {isRequired: true}, comment: 'Text of the note.'},
   {

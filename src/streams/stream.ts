@@ -1,11 +1,10 @@
 // A stream as data: its list, its records with their parts, how they are written back, and the
 // windows of its list.
-// A window is the part of a list that a filter lets through: fresh data between full sweeps. It is
-// named by a word that the specification has for a filter's value (`next_week`), by the filter
-// itself (`scheduled=next_week`), or by several of them, as an address has them:
-// `scheduled=next_week&employee_number=3`. One window has one name, so that no two sweeps of the
-// same thing are under way at once. One window of every stream has no filter: the whole list, read
-// once.
+// A window is the part of a list that a filter lets through: fresh data between full sweeps. Its
+// name is a word that the specification defines as a filter's value (`next_week`), or the filter
+// itself (`scheduled=next_week`). Several filters are written as in a query string:
+// `scheduled=next_week&employee_number=3`. One window has one name, so that two sweeps of the same
+// target never run at once. One window of every stream has no filter: the whole list, read once.
 
 import type {TimeShape} from '../api/value-types.ts';
 import type {Resource} from '../api/xml-encode.ts';
@@ -29,43 +28,41 @@ export interface Stream {
   /** Name of the list's root element, and of one record in it. */
   readonly list: string;
   readonly item: string;
-  /** The field that paths know a record by. */
+  /** The field that identifies a record in paths. */
   readonly key: string;
   readonly isPaged: boolean;
-  /** Whether the list can be asked for single fields, by `only`. */
+  /** Whether the list can return single fields, by `only`. */
   readonly takesOnly: boolean;
-  /**
-   * True if the account counts its records from 1; false where all accounts share one sequence.
-   */
+  /** True if the account counts its records from 1; false if all accounts share one sequence. */
   readonly isCountedPerAccount: boolean;
-  /** False where a record may leave its list, but never goes. */
+  /** False if a record may leave its list, but is never deleted. */
   readonly isDeletable: boolean;
-  /** True where the service makes one record of two. */
+  /** True if the service can merge two records into one. */
   readonly isMergeable: boolean;
-  /** Related data to ask for with every record. */
+  /** Related data to request with every record. */
   readonly include: readonly string[];
   /**
-   * The shortest list, with its filter, that holds a record of a customer's number; null where
-   * lists embed no more than shows.
+   * The shortest list, with its filter, that contains a record of the customer with a number. Null
+   * if lists embed no more than the answer for a single record.
    */
   readonly listedAt:
     | ((customerNumber: string) => {readonly path: string; readonly query: Query})
     | null;
   readonly table: MirrorTable;
   readonly children: readonly Child[];
-  /** Elements that other records bring in full, so they are read there. */
+  /** Elements that other records contain in full, so they are read there. */
   readonly ignored: readonly string[];
   /** Columns filled from a record embedded in this one: column to [element, field in it]. */
   readonly derived: Readonly<Record<string, readonly [string, string]>>;
-  /** The filters of its list, in the order in which a window's name has them. */
+  /** The filters of its list, in the order that a window's name uses. */
   readonly filters: Readonly<Record<string, Filter>>;
-  /** Windows that come round by themselves, by name. */
+  /** Windows that the schedules of every account sweep, by name. */
   readonly windows: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** Records embedded in a record of a stream, kept in a table of their own. */
+/** Records embedded in a record of a stream, stored in a separate table. */
 export interface Child {
-  /** Name of the element that holds them. */
+  /** Name of the element that contains them. */
   readonly element: string;
   /** Name of one of them when the element is a list; null for a single embedded record. */
   readonly item: string | null;
@@ -85,9 +82,9 @@ export interface Child {
    */
   readonly isOwned: boolean;
   /**
-   * True if they are records of the stream itself, such as the sub-customers inside a customer.
-   * The list brings most of them as well, in full: here they only make known records that stand
-   * nowhere else, and change none.
+   * True if they are records of the stream itself, such as the sub-customers inside a customer. The
+   * list contains most of them in full, too: here they only add records that appear nowhere else,
+   * and change none.
    */
   readonly isOfStream?: boolean;
   /** True if a path below the record lists them: /jobs/7/notes.xml. */
@@ -112,33 +109,34 @@ export function ownedTablesOf({children}: Stream): OwnedTable[] {
 /**
  * How one warehouse table is written back. The table itself names the fields. Nothing here goes
  * beyond the specification, so that a change that the service cannot make is refused when it is
- * asked for. all.ts lists them.
+ * requested. all.ts lists all writes.
  */
 export interface Writes {
   readonly table: MirrorTable;
   /** Root element of its documents. */
   readonly resource: Resource;
   /**
-   * The stream whose record is read to learn the fate of a write: its own, or that of its parent.
+   * The stream whose record is read to check the result of a write: its own, or that of its parent.
    */
   readonly stream: StreamName;
   readonly operations: readonly ChangeOperation[];
-  /** The next step of an author who asks for another operation. */
+  /** The next step for an author who requests another operation. */
   readonly hint?: string;
-  /** The column by which paths know a record. */
+  /** The column that identifies a record in paths. */
   readonly key: string;
   /** The parent of a new record: `/customers/7/jobs.xml`. */
   readonly parent: {readonly table: 'customers' | 'jobs'; readonly numberColumn: string} | null;
   /** The list that new ones are posted to, relative to the parent or to the account: `notes`. */
   readonly list: string;
-  /** Whether paths to one record go by the parent, too: `/jobs/7/notes/12.xml`. */
+  /** Whether paths to one record contain the parent, too: `/jobs/7/notes/12.xml`. */
   readonly isNested: boolean;
   /** How its documents write a time; null if they have none. */
   readonly timeShape: TimeShape | null;
 }
 
 /**
- * The spans of time that lists of jobs and tasks can be asked for. @see docs/service.md "Filters"
+ * The spans of time by which lists of jobs and tasks can be filtered. @see docs/service.md
+ * "Filters"
  */
 export const spans: Filter = [
   ...['today', 'tomorrow', 'yesterday'],
@@ -147,8 +145,8 @@ export const spans: Filter = [
 ];
 
 /**
- * The window that lets everything through. It is one pass where a full sweep is two or more: a
- * fresh look at a list that no filter narrows, at half the requests, and no proof.
+ * The window that lets everything through. It takes one pass, a full sweep two or more: it reads an
+ * unfiltered list again at half the requests, and proves nothing.
  */
 export const wholeList = 'whole_list';
 
@@ -169,9 +167,9 @@ export function listWindows({
 }
 
 /**
- * The query that a window's name stands for, as sync.schedules and sync.sweeps keep it.
- * @throws {UsageError} the stream has no such window, no such filter, or the filter takes no such
- *   value
+ * The query of a window's name, as stored in sync.schedules and sync.sweeps.
+ * @throws {UsageError} the stream has no such window, no such filter, or the filter does not accept
+ *   the value
  */
 export function readWindow(stream: Stream, name: string): Window {
   return toWindow(
@@ -181,8 +179,9 @@ export function readWindow(stream: Stream, name: string): Window {
 }
 
 /**
- * The one name of a window. @param terms - words, and filters as `name=value` @throws {UsageError}
- * as `readWindow`
+ * The only name of a window.
+ * @param terms - words, and filters as `name=value`
+ * @throws {UsageError} as `readWindow`
  */
 export function nameWindow(stream: Stream, terms: readonly string[]): string {
   const window = toWindow(stream, terms);

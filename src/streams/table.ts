@@ -1,7 +1,7 @@
-// A table of the warehouse as data: its columns, their use in writing back, and its rows on their
-// way into it.
+// A table of the warehouse as data: its columns, their use in writing back, and the forms of its
+// rows before they are written.
 
-/** How a column is kept: `nested` is an element with others inside, as jsonb. */
+/** How a column is stored: `nested` is an element that contains others, as jsonb. */
 export type ColumnType =
   | 'text'
   | 'integer'
@@ -11,40 +11,40 @@ export type ColumnType =
   | 'instant'
   | 'nested';
 
-/** One column that holds what the service sent. */
+/** One column with values that the service sent. */
 export interface Column {
   readonly name: string;
   readonly type: ColumnType;
-  /** Whether its field can be written back, and on which terms; not when absent. */
+  /** Whether its field can be written back, and under which conditions; if absent, it cannot. */
   readonly writable?: true | WriteTerms;
-  /** One sentence for the person who meets the column in a BI tool. */
+  /** One sentence for the person who sees the column in a BI tool. */
   readonly comment: string;
 }
 
 /**
- * The terms on which a field is written back. By default: any value, by create and update, by
- * itself.
+ * The conditions under which a field is written back. By default: any value, by create and update,
+ * independently of other fields.
  */
 interface WriteTerms {
   readonly onCreate?: false;
   readonly onUpdate?: false;
-  /** Fields of one group move as one. */
+  /** Fields of one group are written together. */
   readonly group?: string;
-  /** The service takes no record without it, nor with a blank one. */
+  /** The service refuses a record without the field, or with a blank one. */
   readonly isRequired?: true;
-  /** The smallest number that the service takes. */
+  /** The smallest number that the service accepts. */
   readonly minimum?: number;
 }
 
-/** What a change does to a record. */
+/** The operations that a change can make on a record. */
 export const changeOperations = ['create', 'update', 'delete'] as const;
 
 export type ChangeOperation = (typeof changeOperations)[number];
 
-/** How a field's value is written: as the type of its column says; without a column, as ids. */
+/** How a field's value is written: by the type of its column; without a column, as ids. */
 export type WriteKind = 'text' | 'integer' | 'decimal' | 'boolean' | 'instant' | 'ids';
 
-/** A field of a table that can be written back, with its terms in full. */
+/** A field of a table that can be written back, with all its conditions. */
 export interface WriteRule {
   readonly name: string;
   readonly kind: WriteKind;
@@ -55,14 +55,14 @@ export interface WriteRule {
   readonly minimum: number | null;
 }
 
-/** A field that can be written back and is no column of its table. */
+/** A field that can be written back and is not a column of its table. */
 interface WriteOnlyField {
   readonly name: string;
   readonly kind: 'ids';
   readonly terms: WriteTerms;
 }
 
-/** The columns whose rows a person finds by what stands in them. */
+/** The columns by whose content a person finds rows. */
 export interface Searched {
   /** Texts that are found by their words: names, e-mail addresses. */
   readonly words: readonly string[];
@@ -73,24 +73,24 @@ export interface Searched {
 /** The part of a table that its stream's file defines; the rest is the same for every table. */
 export interface Definition {
   readonly comment: string;
-  /** The columns that one row is known by within an account. */
+  /** The columns that identify a row within an account. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   /**
-   * Columns that rows are looked up by, beside the key: a child's parent above all. The account
-   * always leads.
+   * Columns by which rows are looked up, besides the key: above all a child's parent. The account
+   * is always the first column of the index.
    */
   readonly indexes?: readonly (readonly string[])[];
-  /** Left out: its rows are found by their numbers and keys alone. */
+  /** If absent, its rows are found only by their numbers and keys. */
   readonly searched?: Searched;
   readonly writeOnly?: readonly WriteOnlyField[];
 }
 
-/** A table of current rows: the columns of the service in a fixed order, our own beside them. */
+/** A table of current rows: the columns of the service in a fixed order, and our own columns. */
 export interface MirrorTable {
   readonly name: string;
   readonly comment: string;
-  /** The columns that one row is known by within an account. */
+  /** The columns that identify a row within an account. */
   readonly key: readonly string[];
   readonly columns: readonly Column[];
   readonly indexes: readonly (readonly string[])[];
@@ -131,9 +131,9 @@ export interface OwnedTable {
 /**
  * Declares one warehouse table. Key columns may be null: a row authored here has no number until
  * the service gives it one, and nulls are distinct in its unique constraint.
- * @throws {TypeError} a definition that contradicts itself: a key or index without its column, a
- *   key that is
- *   no whole number, a name used twice, a writable column of a type that no request can hold
+ * @throws {TypeError} the definition contradicts itself: a key or index without its column, a key
+ *   that is no whole number, a name used twice, a writable column of a type that no request can
+ *   hold
  */
 export function mirrorTable(name: string, definition: Definition): MirrorTable {
   const {comment, key, columns, indexes = [], searched = null, writeOnly = []} = definition;
@@ -186,7 +186,7 @@ function checkDefinition(name: string, definition: Definition): void {
     throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);
 }
 
-/** The origin of a table's rows: its history must know whose records an edit makes stale. */
+/** The origin of a table's rows: the history needs it to know which records an edit makes stale. */
 export interface Origin {
   /** Streams whose records embed the rows; none when the rows are the records themselves. */
   readonly embeddedIn: readonly string[];
@@ -196,33 +196,33 @@ export interface Origin {
 
 /** The handling of an author's INSERT, UPDATE and DELETE. */
 export interface Capture {
-  /** The column with the number that the service gives. */
+  /** The column with the number that the service assigns. */
   readonly key: string;
   /** The service's operations on the records of this table; none when empty. */
   readonly operations: readonly ChangeOperation[];
   readonly parent: {readonly table: string; readonly numberColumn: string} | null;
-  /** The next step of an author whose statement is refused. */
+  /** The next step for an author whose statement is refused. */
   readonly hint: string;
 }
 
-/** A warehouse table with all that the database has to be told of it. */
+/** A warehouse table with everything that the database needs to know about it. */
 export interface WarehouseTable extends MirrorTable {
   readonly origin: Origin;
   readonly capture: Capture;
-  /** Columns that may tell who somebody is, or how to reach them. */
+  /** Columns that may identify a person, or how to reach them. */
   readonly personal: readonly string[];
 }
 
 /**
- * One row on its way into the warehouse: text or null for every column of its table, as the service
- * sent it.
+ * One row to be written to the warehouse: text or null for every column of its table, as the
+ * service sent it.
  */
 export interface Row {
   /** The values of the table's key columns, joined by a comma. */
   readonly key: string;
-  /** Aligned with the table's columns; null is what the service called nil or did not send. */
+  /** Aligned with the table's columns; null if the service sent nil, or nothing. */
   readonly values: readonly (string | null)[];
-  /** The fields that no column takes: a JSON object as text, keys sorted. */
+  /** The fields without a column: a JSON object as text, keys sorted. */
   readonly attributes: string;
   /**
    * Sixteen bytes of SHA-256 over the row's meaning, as 32 hex digits: equal hashes need no write.
@@ -231,15 +231,14 @@ export interface Row {
 }
 
 /**
- * The values of a row that is held, as text in the order of its table's columns; instants as ISO
- * 8601.
+ * The values of a stored row, as text in the order of its table's columns; instants as ISO 8601.
  */
 export interface HeldValues {
   readonly values: readonly (string | null)[];
   readonly attributes: string;
 }
 
-/** One row as COPY takes it. */
+/** One row in the format of COPY. */
 export interface EncodedRow {
   /** The values of the table's key columns, in order. */
   readonly key: readonly string[];
@@ -250,8 +249,8 @@ export interface EncodedRow {
    */
   readonly line: Buffer;
   /**
-   * Fills in, as held, the fields that its document may leave out. Absent where the document is
-   * whole.
+   * Fills in, with the stored values, the fields that its document may omit. Absent if the document
+   * is complete.
    */
   readonly recall?: (held: HeldValues) => EncodedRow;
 }

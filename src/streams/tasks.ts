@@ -2,7 +2,7 @@ import {TIME_SHAPES} from '../api/value-types.ts';
 import {type Stream, spans, type Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
 
-// A task may bring excerpts of its job, customer and employees: those are in `extra`. See
+// A task may contain excerpts of its job, customer and employees: those are in `extra`. See
 // docs/service.md "Fields".
 const table = mirrorTable('tasks', {
   comment: 'Entries of the schedule: appointments and things to do.',
@@ -77,7 +77,7 @@ export const tasks: Stream = {
   },
 };
 
-/** A task's completion can be changed, not given to a new one. @see docs/service.md "Filters" */
+/** A task's completion can be changed, but not set on a new task. @see docs/service.md "Filters" */
 export const taskWrites: Writes = {
   table,
   resource: 'task',

@@ -1,7 +1,7 @@
-// Values of fields: what a column takes, and what a value means however it is written. A hundred
-// instants come with every job and its children, and each is looked at twice: as a value to take
-// and as a meaning to hash. Date.parse costs 0.3 µs and takes 30 February; `epochSeconds` costs a
-// tenth and does not.
+// Values of fields: which values a column accepts, and the meaning of a value however it is
+// written. A hundred instants come with every job and its children. Each is parsed twice: to accept
+// the value and to hash its meaning. Date.parse costs 0.3 µs and accepts 30 February;
+// `epochSeconds` costs a tenth and does not.
 
 import {hash} from 'node:crypto';
 import {parseTime} from '../api/times.ts';
@@ -11,14 +11,14 @@ import type {ColumnType} from './table.ts';
 
 const INTEGER = /^[-+]?\d+$/;
 const PLAIN_INTEGER = /^(?:0|-?[1-9]\d{0,17})$/;
-// Without length and exponent in bounds, numeric itself refuses: it takes 131,072 digits before the
-// point, 16,383 after.
+// Length and exponent are bounded, because numeric itself has limits: it accepts 131,072 digits
+// before the point, 16,383 after.
 const DECIMAL = /^[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?$/;
 const MAX_DECIMAL_LENGTH = 1_000;
 const MIN_BIGINT = -(2n ** 63n);
 const MAX_BIGINT = 2n ** 63n - 1n;
 
-/** The values that a column of each type takes, as errors tell them. */
+/** The values that a column of each type accepts, as errors describe them. */
 export const expectedOf: Readonly<Record<ColumnType, string>> = {
   text: 'a text without NUL and without half of a surrogate pair',
   integer: 'a whole number of 64 bits',
@@ -30,9 +30,10 @@ export const expectedOf: Readonly<Record<ColumnType, string>> = {
 };
 
 /**
- * A text as a column of its type keeps it, or null if an empty one has no meaning; undefined
- * when the type refuses it. Texts and decimals stay as sent, whole numbers lose leading zeros,
- * times of the specification's textual shapes get the offset that held in the account's zone.
+ * Returns a text as a column of its type stores it, or null if an empty one has no meaning;
+ * undefined if the type refuses it. Texts and decimals stay as sent, whole numbers lose leading
+ * zeros. Times in the specification's textual shapes get the offset that was valid in the account's
+ * zone.
  * @param timeZone - IANA name
  */
 export function readValue(
@@ -59,13 +60,14 @@ export function readValue(
 }
 
 /**
- * True for a text that Postgres keeps, alone and within jsonb: no NUL, no half of a surrogate pair.
+ * True for a text that Postgres can store, alone and within jsonb: no NUL, no half of a surrogate
+ * pair.
  */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }
 
-/** True for ISO with an offset that Postgres keeps: it has no year 0. */
+/** True for an ISO instant with an offset that Postgres can store: Postgres has no year 0. */
 export function isStorableInstant(text: string): boolean {
   return isIsoInstant(text) && !text.startsWith('0000');
 }
@@ -107,7 +109,7 @@ function readTextualInstant(text: string, timeZone: string): string | undefined 
   const [, year, month, day] = DATE.exec(text) ?? [];
   if (day === undefined) return parse(text, timeZone);
   const date = `${month}/${day}/${year}`;
-  // The day begins at one where clocks change at midnight.
+  // If clocks change at midnight, the day begins at one.
   return parse(`${date} 12:00am`, timeZone) ?? parse(`${date} 01:00am`, timeZone);
 }
 
@@ -121,8 +123,8 @@ function parse(text: string, timeZone: string): string | undefined {
 }
 
 /**
- * Seconds since 1970 of an instant in the very shape of the wire, `2031-01-04T09:00:00-05:00`; NaN
- * for any other text, and for a day or a time of day that does not exist.
+ * Seconds since 1970 of an instant in exactly the service's format, `2031-01-04T09:00:00-05:00`;
+ * NaN for any other text, and for a day or a time of day that does not exist.
  * @see docs/service.md "Times"
  */
 export function epochSeconds(text: string): number {
@@ -181,13 +183,13 @@ const HASH_DIGITS = 32;
 const DECIMAL_PARTS = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;
 const INSTANT_PARTS = /^(.{19})(?:\.(\d+))?(Z|[-+]\d\d:\d\d)$/;
 
-/** Ends every value of a row's meaning, and is all there is of a null: no text has a NUL. */
+/** Ends every value of a row's meaning; a null consists of nothing else. No text contains a NUL. */
 export const END = '\0';
 
 /**
- * The meaning of a value that its column took: the same text for `275.10` and `275.1`, for one
- * moment under two offsets, for CRLF and LF; never empty. Without that a sync would write the same
- * row for ever.
+ * The meaning of a value that its column accepted: the same text for `275.10` and `275.1`, for one
+ * moment under two offsets, for CRLF and LF; never empty. Otherwise every sync would write the same
+ * row again.
  * @see docs/service.md "Text and white space"
  */
 export function meaningOf(type: ColumnType, value: string): string {
@@ -215,7 +217,7 @@ export function hashRow(meanings: string, attributes: string): string {
   return hash('sha256', meanings + normaliseJson(attributes), 'hex').slice(0, HASH_DIGITS);
 }
 
-// An empty text must not look like null, nor like a text that is `=`.
+// An empty text must differ from null, and from the text `=`.
 function textMeaning(text: string): string {
   const lines = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   return lines === '' || lines.startsWith('=') ? `=${lines}` : lines;

@@ -1,8 +1,8 @@
-// Absence proves nothing: a record that no list showed is asked for by its number, and only the
-// answer counts. Two records that were made one at the service: the number of the one that went is
-// answered with the one that stayed. The answer counts as evidence only where the service still
-// tells records apart, for a broken one, or a cache before it, may answer every question with the
-// same record.
+// Absence from a list proves nothing. If no list showed a record, the sweep requests it by its
+// number, and only the answer counts. If the service has merged two records, it answers the number
+// of the removed one with the remaining one. That answer counts as evidence only if the service
+// still distinguishes records. A broken service, or a cache in front of it, may answer every
+// request with the same record.
 
 import type pg from 'pg';
 import {SeenElements} from '../api/value-types.ts';
@@ -27,22 +27,22 @@ import {pass, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
 import {type GoneNumber, readClock} from './tombstones.ts';
 
-/** The answers for some numbers; records that could not be taken are in quarantine. */
+/** The answers for some numbers; records that could not be accepted are in quarantine. */
 export interface Answers {
   readonly found: readonly string[];
   readonly gone: readonly GoneNumber[];
   /**
-   * Shown as they were before a change of ours, or not yet at all: they are noted in the sweep, to
-   * be asked for again.
+   * Records that the service shows as they were before one of our changes, or does not show yet.
+   * They are noted in the sweep, which requests them again.
    */
   readonly older: readonly string[];
-  /** Why an answer is evidence of nothing, one sentence each. */
+  /** The answers that prove nothing, each with its reason in one sentence. */
   readonly unclear: readonly string[];
-  /** Elements of found records that no place tells, one sentence each. */
+  /** Elements that found records lack and that no other request returned, one sentence each. */
   readonly untold: readonly string[];
 }
 
-/** Keeps the answers of "gone", in the transaction that loads the records found beside them. */
+/** Stores the answers "gone", in the transaction that loads the records found with them. */
 export type SaveGone = (
   client: pg.ClientBase,
   kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
@@ -51,10 +51,10 @@ export type SaveGone = (
 const questionsAtOnce = 60;
 
 /**
- * Asks for records by their number, some at a time, and yields the answers of each batch once they
- * are committed: found records are loaded, gone ones are kept as evidence. The caller may stop
+ * Requests records by their number, some at a time, and yields the answers of each batch once they
+ * are committed. Found records are loaded; gone ones are stored as evidence. The caller may stop
  * after any batch.
- * @throws {RetryableError} the service or the database failed in passing
+ * @throws {RetryableError} the service or the database failed temporarily
  */
 export async function* askNumbers(
   run: SweepRun,
@@ -75,7 +75,7 @@ function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
   if (lot.length > 0) yield lot;
 }
 
-/** Asks for a few numbers at once. */
+/** Requests a few numbers at once. */
 async function askLot(
   run: SweepRun,
   numbers: readonly string[],
@@ -118,7 +118,8 @@ async function askLot(
 }
 
 /**
- * The service's answer for one number: exactly one of the first four, with the fields of a record.
+ * The service's answer for one number. Exactly one of the first four members is set; `untold` and
+ * `fields` come only with a record.
  */
 interface Answer {
   readonly rowSet?: EncodedRowSet;
@@ -130,8 +131,8 @@ interface Answer {
 }
 
 /**
- * One failure fails all; the other requests are waited for, so that none is under way when it is
- * thrown.
+ * One failure fails all. The function waits for the other requests before it throws, so that none
+ * is still running then.
  */
 async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
   const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
@@ -184,9 +185,9 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
 }
 
 /**
- * The record with the elements that it leaves out and another place tells. A full sweep asks for
- * the record alone: the list brings the rest. Where those places cannot be read, the record is
- * taken as it is.
+ * Returns the record with the elements that its document omits and other requests return. Only a
+ * sweep of a single record makes these requests: other sweeps get the rest from the list. If the
+ * requests fail, the record is used as it is.
  */
 async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
   const {deps, sweep, stream, account, signal} = run;
@@ -209,7 +210,7 @@ async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord
 }
 
 /**
- * "Invalid customer." to a question for a job says nothing of the job.
+ * The answer "Invalid customer." to a request for a job proves nothing about the job.
  * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
  */
 function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
@@ -219,9 +220,10 @@ function isAboutRecord({item}: Stream, {status, words}: {status: number; words: 
 const backOff = {firstMs: 2_000, longestMs: 20_000, fixed: 1};
 
 /**
- * Asks by number for the records that this sweep was shown as they were before a change of ours.
- * @throws {OlderReadingError} some are still shown so: the sweep goes on after a pause, longer each
- *   time
+ * Requests again, by number, the records that the service showed to this sweep as they were before
+ * one of our changes.
+ * @throws {OlderReadingError} the service still shows some of them that way: the sweep continues
+ *   after a pause, which is longer each time
  */
 export async function readOlderAgain(run: SweepRun, saveGone: SaveGone): Promise<void> {
   const {deps, sweep} = run;
@@ -234,7 +236,7 @@ export async function readOlderAgain(run: SweepRun, saveGone: SaveGone): Promise
 }
 
 /**
- * Gives the sweep back for a while, because of the records that are noted in it.
+ * Postpones the sweep for a while, because of the records that are noted in it.
  * @throws {OlderReadingError} always
  */
 export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<never> {
@@ -249,12 +251,13 @@ export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<ne
 }
 
 /**
- * Finds out whether a record was merged into the one that came in its place. That one has to come
- * under its own number as well, another record has to come as itself, and the row that is held has
- * to be of another record than the one that came: a number may also be given to a record anew.
- * @param number - of the record that was asked for
- * @param came - the record that came, of another number
- * @returns the number of the record into which it was merged; null where that is not proven
+ * Checks whether a record was merged into the one that the service returned in its place. Three
+ * conditions prove it. The service also returns the other record under its own number. It returns a
+ * third record as itself. The row stored for the number has another internal id than the returned
+ * record: the service may also give a record a new number.
+ * @param number - of the requested record
+ * @param came - the returned record, which has another number
+ * @returns the number of the record into which it was merged; null if that is not proven
  */
 async function findMerged(
   run: SweepRun,
@@ -273,7 +276,7 @@ async function findMerged(
   return apart !== null && numberOf(stream, apart) === another ? into : null;
 }
 
-/** The internal id of the row that is held for a number, and the number of a third live row. */
+/** The internal id of the row stored for a number, and the number of a third live row. */
 async function readHeld({deps, sweep, stream}: SweepRun, number: string, into: string) {
   const [table, key] = [nameTable(stream.table), keyOf(stream.table)];
   const {rows} = await deps.pool.query<{ownId: string | null; another: string | null}>(
@@ -285,7 +288,7 @@ async function readHeld({deps, sweep, stream}: SweepRun, number: string, into: s
   return rows[0] ?? {ownId: null, another: null};
 }
 
-/** A record by its number; null where the answer is none. */
+/** A record by its number; null if it is gone or its document is invalid. */
 async function show(run: SweepRun, number: string): Promise<FieldRecord | null> {
   const {stream, account} = run;
   const call = transportCallOf(run);

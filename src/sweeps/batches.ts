@@ -1,7 +1,7 @@
-// A batch: from the bytes of some pages to rows. A record known byte for byte is never parsed:
-// docs/traps.md "The XML parser". A reading of the service may be older than a change of ours that
-// it has confirmed, for its reads may lag behind its writes. Such a row stays as it is, and the
-// sweep reads its record again before it ends.
+// A batch: turns the bytes of some pages into rows. A record known byte for byte is never parsed:
+// docs/traps.md "The XML parser". The service may return a record as it was before one of our
+// confirmed changes, because its reads may lag behind its writes. The row then stays as it is, and
+// the sweep reads the record again before it ends.
 
 import type pg from 'pg';
 import {freeBytes} from '../core/own-bytes.ts';
@@ -43,7 +43,7 @@ export interface ReadBatch {
   readonly known: number;
   /** Records that were not known byte for byte; of a record that came twice, the later reading. */
   readonly rowSets: readonly EncodedRowSet[];
-  /** The bytes by which each of `rowSets` is known from now on. */
+  /** The hash of the bytes by which each of `rowSets` is known from now on. */
   readonly bytes: ReadonlyMap<string, Buffer>;
   readonly bad: readonly QuarantinedRecord[];
   /** The fields that the parsed pages sent. */
@@ -60,7 +60,7 @@ interface Reading {
 
 /**
  * Reads the records of some pages that are not known yet.
- * @throws {RetryableError} a page that is not a whole, well-formed list
+ * @throws {RetryableError} a page is not a complete, well-formed list
  */
 export async function readBatch(reading: Reading, pages: readonly CutPage[]): Promise<ReadBatch> {
   const {stream, accountId, pool, timeZone} = reading;
@@ -82,8 +82,8 @@ export async function readBatch(reading: Reading, pages: readonly CutPage[]): Pr
   const rowSets = new Map<string, EncodedRowSet>();
   const bytes = new Map<string, Buffer>();
   for (const {rowSet, hash} of parts.flatMap((part) => part.records)) {
-    // The later reading stands in its own place: a row that many records bring is taken of the last
-    // of them.
+    // The later reading moves to its own, later place: if many records contain the same row, the
+    // last of them counts.
     rowSets.delete(rowSet.number);
     rowSets.set(rowSet.number, rowSet);
     if (hash === null) bytes.delete(rowSet.number);
@@ -108,7 +108,9 @@ interface Part {
   readonly fields: readonly PageFields[];
 }
 
-/** @param known - for each record that was cut its number, where it was read before */
+/**
+ * @param known - for each record cut from the page: its number, or null if its bytes are not known
+ */
 async function readCutPage(
   reading: Reading,
   page: CutPage,
@@ -162,14 +164,17 @@ interface WriteCounts {
 }
 
 /**
- * The same counts, with bad records that the sweep had not met: in the list, or asked for by
- * number.
+ * The same counts, and the bad records that the sweep had not met before, in the list or requested
+ * by number.
  */
 interface BatchCounts extends WriteCounts {
   readonly quarantined: number;
 }
 
-/** The counts of rows, and the records that were shown as they were before a change of ours. */
+/**
+ * The counts of rows, and the records that the service showed as they were before one of our
+ * changes.
+ */
 interface WrittenRowSets extends WriteCounts, Pick<LoadCounts, 'fresher'> {
   readonly older: readonly string[];
 }
@@ -190,8 +195,8 @@ export async function writeBatch(
   const scope = scopeOf(run);
   const {accountId, sweepId} = scope;
   const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
-  // A row that a change has written since this sweep began is newer than any page of the sweep, and
-  // the page's bytes are not what the row holds.
+  // If a change has written a row since this sweep began, the row is newer than any page of the
+  // sweep. Its values are then not those of the page's bytes.
   const since = run.sweep.startedAt;
   const {fresher, older, ...counts} = await writeRowSets(
     client,
@@ -225,7 +230,8 @@ export async function writeRowSets(
 ): Promise<WrittenRowSets> {
   const numbers = rowSets.map((rowSet) => rowSet.number);
   const came = {accountId: batch.accountId, stream: stream.name, numbers};
-  // A row that was read back is the result of its own change, wherever else it stood.
+  // A row that was read back is the result of its own change, even if another record contains it
+  // too.
   const rows =
     batch.readBackOf === undefined ? ownRowsOf(stream, rowSets) : rowSets.map(({row}) => row);
   const older = new Set<EncodedRow>();
@@ -246,10 +252,10 @@ export async function writeRowSets(
   const listed = lists.map(({child, rows}) => ({
     table: child.table,
     rows,
-    // Of a record of the stream that stands inside another, the row that is held stays as it is.
+    // If a record of the stream is embedded in another one, its stored row stays as it is.
     insertsOnly: child.isOfStream === true,
   }));
-  // A table at a time, so that two batches lock rows in the same order.
+  // The tables are written one at a time, so that two batches lock rows in the same order.
   for (const probed of await probeRows(client, listed, batch)) {
     const family = vanishing.get(probed.table.name);
     if (family !== undefined) {
@@ -273,7 +279,7 @@ export async function writeRowSets(
   };
 }
 
-/** The numbers of the records that hold some of the rows. */
+/** The numbers of the records that contain some of the rows. */
 function numbersOf(rowSets: readonly EncodedRowSet[], some: ReadonlySet<EncodedRow>): string[] {
   if (some.size === 0) return [];
   const holdsOne = ({row, children}: EncodedRowSet) =>
@@ -282,8 +288,8 @@ function numbersOf(rowSets: readonly EncodedRowSet[], some: ReadonlySet<EncodedR
 }
 
 /**
- * Finds the families that have lost children since: those of parents with live children here. A new
- * parent has none, and its children are not compared with anything.
+ * Finds the families that have lost children. Only parents with live children here are compared: a
+ * new parent has none.
  * @returns by name of the children's table
  */
 async function findVanishing(
@@ -316,8 +322,8 @@ async function findVanishing(
 }
 
 /**
- * The records' own rows. Where a record stood inside an earlier one just as it stands in the list,
- * the earlier page is its row's, as if each record came in a batch of its own.
+ * Returns the records' own rows. If an earlier record embedded a record with equal content, its row
+ * keeps the earlier page, as if each record came in a separate batch.
  */
 function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[]): EncodedRow[] {
   const sibling = kinds.find(({isOfStream}) => isOfStream === true);
@@ -335,8 +341,8 @@ function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[])
 }
 
 /**
- * @param list.senders - the parents to compare; `rows` are those of all parents, for a child may
- * have moved to another
+ * @param list.senders - the parents to compare; `rows` are the children of all parents, because a
+ *   child may have moved to another parent
  */
 function familyOf(
   {child, senders, rows}: ChildList,
@@ -356,8 +362,8 @@ function familyOf(
 }
 
 /**
- * One kind of children: the records that sent a list of them, and those. A list that was not sent
- * is not an empty list.
+ * One kind of children: the records that contain a list of them, and the rows of these lists. A
+ * missing list is not an empty list.
  */
 interface ChildList {
   readonly child: Child;
@@ -377,14 +383,14 @@ function gather(child: Child, rowSets: readonly EncodedRowSet[]): ChildList {
   return {child, senders, rows};
 }
 
-/** The number of a record of a stream, as its row and the rows of its children hold it. */
+/** The number of a record of a stream, as stored in its row and in the rows of its children. */
 function rowNumberOf({key: [number = '']}: EncodedRow): string {
   return number;
 }
 
 /**
- * Notes in the sweep's row the records that it was shown as they were before a change of ours, in
- * the transaction that left their rows alone.
+ * Notes in the sweep's row which records the service showed as they were before one of our changes.
+ * Call it in the transaction that left their rows unchanged.
  */
 export async function noteOlder(
   db: Queryable,
@@ -404,7 +410,7 @@ export async function noteOlder(
   );
 }
 
-/** The records that are noted, null where there are none. */
+/** The noted records; null if there are none. */
 export async function readOlder(
   db: Queryable,
   sweepId: string,
@@ -417,8 +423,8 @@ export async function readOlder(
 }
 
 /**
- * Notes which records are left once the noted ones were read again; one more pause comes where
- * there are any.
+ * Notes which records are left after the noted ones were read again. If there are any, the caller
+ * pauses the sweep once more.
  */
 export async function leaveOlder(
   db: Queryable,
@@ -434,15 +440,15 @@ export async function leaveOlder(
   );
 }
 
-/** Rows that were probed, of which the older ones count as fresher here. */
+/** Probed rows. In `probed`, the stored rows of the older ones are marked as fresher. */
 interface SortedOut {
   readonly probed: ProbedRows;
   readonly older: readonly EncodedRow[];
 }
 
 /**
- * Finds the rows that show what a change of ours has replaced a short while ago, or that one has
- * deleted.
+ * Finds the rows that show values that one of our changes replaced a short while ago, and the rows
+ * that one of them deleted then.
  */
 function sortOutOlder(probed: ProbedRows): SortedOut {
   if (probed.insertsOnly === true) return {probed, older: []};

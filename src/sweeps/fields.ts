@@ -1,5 +1,6 @@
-// The fields that the service sends: from the elements that the parser saw to the fields of
-// warehouse tables, once a page, at a cost per shape of record; and those that a sweep has met.
+// The fields that the service sends. Once per page, the elements that the parser saw are mapped to
+// the fields of warehouse tables, at a cost per shape of record. This file also keeps the fields
+// that a sweep has met.
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/value-types.ts';
 import type {SeenField} from '../star/remember-fields.ts';
@@ -8,26 +9,27 @@ import {isSecret} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
 
 /**
- * The type a field came as; `secret` was dropped, whatever its type; null where it was nil and
- * untyped.
+ * The type that a field was sent with. `secret`: its value was dropped, whatever its type. Null:
+ * the field was nil and untyped.
  */
 type FieldType = SentType | 'secret' | null;
 
 /**
- * The fields that one page sent for one table; plain and small: they cross threads with every page.
+ * The fields that one page contained for one table. Plain and small data, because it crosses
+ * threads with every page.
  */
 export interface PageFields {
   readonly table: string;
-  /** True where records named types: only then is a field without one known to be a text. */
+  /** True if records named types: only then is a field without a type known to be text. */
   readonly isTyped: boolean;
-  /** A field that came as two types stands twice. */
+  /** A field that was sent with two types is listed twice. */
   readonly fields: readonly string[];
   /** The type of each of `fields`. */
   readonly types: readonly FieldType[];
 }
 
 const secret = 256;
-/** No real field is as long; an index of Postgres would refuse ten times that. */
+/** No real field name is this long; a Postgres index would refuse ten times as much. */
 const maxNameLength = 200;
 /** By part and by list of names: the names that are fields, and which of them are secrets. */
 const kept = new WeakMap<Part, WeakMap<readonly string[], readonly Field[]>>();
@@ -39,8 +41,9 @@ interface Field {
 }
 
 /**
- * The fields of a stream's records and of their embedded elements, by the table that takes them. An
- * element that becomes rows of another table, or that other records bring in full, is no field.
+ * The fields of a stream's records and of their embedded elements, by the table that stores them.
+ * An element is no field if it becomes rows of another table, or if other records contain it in
+ * full.
  */
 export function listPageFields(stream: Stream, seen: SeenElements): PageFields[] {
   const tables = new Map<string, {bits: Map<string, number>; isTyped: boolean}>();
@@ -71,9 +74,7 @@ function listTyped(bits: ReadonlyMap<string, number>): Pick<PageFields, 'fields'
   return {fields, types};
 }
 
-/**
- * The part that takes the elements of a path; null where they are not read, or are read elsewhere.
- */
+/** The part that reads the elements of a path; null if they are not read, or are read elsewhere. */
 function findPart(stream: Stream, [element, item]: readonly string[]): Part | null {
   const {part, children} = planOf(stream);
   if (element === undefined) return part;
@@ -100,13 +101,14 @@ function findFields({columnOf, skipped, keepsRest}: Part, names: readonly string
 }
 
 /**
- * More fields than any account has: names beyond that are made up, and stay out of the list of
- * fields.
+ * More fields than any account has. Names beyond this number are made up, and stay out of the list
+ * of fields.
  */
 const maxFields = 4_096;
 
 /**
- * The fields that one sweep has met, so that each is written once a sweep and not with every page.
+ * The fields that one sweep has met, so that each is written once per sweep and not with every
+ * page.
  */
 export class FieldSightings {
   readonly #columns: ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -119,8 +121,7 @@ export class FieldSightings {
   }
 
   /**
-   * Takes the fields of pages, and remembers them as taken. Call it outside the transaction, which
-   * may run twice.
+   * Adds the fields of pages. Call it outside the transaction, which may run twice.
    * @returns fields, and further types of fields, that this sweep had not met yet
    */
   take(pages: readonly PageFields[]): SeenField[] {
@@ -139,7 +140,8 @@ export class FieldSightings {
   }
 
   /**
-   * @returns whether the sighting is new: a further type is, a missing type of a known field is not
+   * @returns whether the sighting is new: a further type is new, a missing type of a known field is
+   *   not
    */
   #note(seen: Map<string, Set<string | null>>, field: string, type: string | null): boolean {
     const types = seen.get(field);

@@ -1,6 +1,6 @@
-// The freshness that is promised of a stream: whether it is kept, and what schedules cost in
-// requests, by what the account's own sweeps took. A promise is a schedule that reads the whole
-// list: its interval is how old what is known may become, give or take the time that a pass needs.
+// The freshness promised for a stream: whether the promise is kept, and how many requests schedules
+// cost, based on the account's past sweeps. A promise is a schedule that reads the whole list. Its
+// interval is the maximum age of the data, give or take the time that a pass needs.
 
 import {formatAgo, formatDuration, formatElapsed, formatNumber} from '../core/format.ts';
 import {wholeList} from '../streams/stream.ts';
@@ -12,7 +12,7 @@ const daySeconds = 86_400;
 
 type Scheduled = Pick<Schedule, 'stream' | 'mode' | 'windowName' | 'everyMs'>;
 
-/** Requests of one sweep of a schedule; null where none like it has come to an end yet. */
+/** Requests of one sweep of a schedule; null if no similar sweep has ended yet. */
 function requestsEach(
   {stream, mode, windowName}: Scheduled,
   costs: readonly UsualCost[],
@@ -24,43 +24,44 @@ function requestsEach(
   return usual?.requests ?? null;
 }
 
-/** Requests that a schedule costs in a day; null where that is not known. */
+/** Requests that a schedule costs per day; null if that is not known. */
 export function requestsADay(schedule: Scheduled, costs: readonly UsualCost[]): number | null {
   const each = requestsEach(schedule, costs);
   return each === null ? null : Math.round((each * dayMs) / schedule.everyMs);
 }
 
-/** Requests of all schedules together in a day, those left out whose cost is not known. */
+/** Requests of all schedules together per day, without those whose cost is not known. */
 function requestsOfAll(schedules: readonly Scheduled[], costs: readonly UsualCost[]): number {
   return schedules.reduce((total, schedule) => total + (requestsADay(schedule, costs) ?? 0), 0);
 }
 
-/**
- * Requests that the account answers in a second while it is swept in full; null where it never was.
- */
+/** Requests per second that the account answers during full sweeps; null if it never had one. */
 function paceOf(costs: readonly UsualCost[]): number | null {
   const full = costs.filter(({mode}) => mode === 'full');
   const seconds = full.reduce((total, cost) => total + cost.seconds, 0);
   return seconds > 0 ? full.reduce((total, cost) => total + cost.requests, 0) / seconds : null;
 }
 
-/** What a freshness costs. */
+/** The cost of a freshness promise. */
 interface FreshnessCost {
-  /** Null where the stream was never swept. */
+  /** Null if the stream was never swept. */
   readonly requestsEach: number | null;
   readonly requestsADay: number | null;
   /**
-   * Of all schedules of the account, without those whose cost is not known: as they are, and with
-   * this one.
+   * Requests per day of all schedules of the account, without those whose cost is not known: at
+   * present, and with this promise.
    */
   readonly allADay: {readonly now: number; readonly withThis: number};
-  /** The part of a day that the account would be busy with it at the pace of its full sweeps. */
+  /**
+   * The fraction of a day that the promise would keep the account busy, at the pace of its full
+   * sweeps.
+   */
   readonly share: number | null;
 }
 
 /**
- * Finds what it costs to read the whole list of a stream so often.
- * @param schedules - of the account, as they are
+ * Finds the cost of reading the whole list of a stream at an interval.
+ * @param schedules - the present schedules of the account
  */
 export function findFreshnessCost(
   {stream, everyMs}: Pick<Scheduled, 'stream' | 'everyMs'>,
@@ -113,17 +114,17 @@ function describeShare(share: number | null): string {
   return ` (${percent < 0.1 ? 'less than 0.1' : formatNumber(percent)} %)`;
 }
 
-/** One pass over the whole list of a stream, by what the account's own sweeps took. */
+/** The cost of one pass over the whole list of a stream, based on the account's past sweeps. */
 interface PassCost {
   readonly requests: number;
   readonly seconds: number;
 }
 
 /**
- * Estimates one pass over a whole list: by the passes there were, else by the first pass of full
- * sweeps, each page of which was one request.
+ * Estimates one pass over a whole list from past passes. If there are none, it uses the first pass
+ * of full sweeps, in which each page was one request.
  * @param costs - of the account
- * @returns null where the stream was never swept
+ * @returns null if the stream was never swept
  */
 export function estimatePass(costs: readonly UsualCost[], stream: string): PassCost | null {
   const own = costs.filter((cost) => cost.stream === stream);
@@ -136,14 +137,16 @@ export function estimatePass(costs: readonly UsualCost[], stream: string): PassC
 }
 
 /**
- * A pass may begin late and takes its time: a promise counts as broken once its interval and a half
- * are over.
+ * A pass may begin late and takes some time: a promise counts as broken only after one and a half
+ * intervals. The grace is at least this long.
  */
 const leastGraceMs = 300_000;
 
 type PromiseStatus = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
 
-/** The closest of several promises of one stream; undefined where there is none. */
+/**
+ * The promise with the shortest interval among several of one stream; undefined if there is none.
+ */
 export function closestPromise(
   promises: readonly PromisedFreshness[],
 ): PromisedFreshness | undefined {
@@ -151,8 +154,8 @@ export function closestPromise(
 }
 
 /**
- * From when on the promise counts: the last look at the whole list, or the moment at which one was
- * first asked for. ISO 8601; null before.
+ * The moment from which the promise counts: the last read of the whole list, or the first request
+ * for one if that was later. ISO 8601; null before the first request.
  */
 export function countsSince({
   lookedAt,
@@ -164,8 +167,8 @@ export function countsSince({
 }
 
 /**
- * Since when the promise is not kept: ISO 8601; null where it is, or where its first pass is still
- * to come.
+ * The moment since when the promise is broken, in ISO 8601; null if it is kept, or if its first
+ * pass was not requested yet.
  * @param now - ISO 8601, by the database's clock
  */
 export function brokenSince({everyMs, ...kept}: PromiseStatus, now: string): string | null {

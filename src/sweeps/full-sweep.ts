@@ -1,6 +1,6 @@
-// A full sweep: read, verify, ask, and certify. Its certificate claims: as of the sweep's start no
-// record that lived throughout is missing here, or older than that start, and no row is marked
-// deleted whose record lives.
+// A full sweep: it reads the list, verifies it, requests open numbers, and certifies. Its
+// certificate states: no record that existed throughout the sweep is missing here, and no row is
+// older than the sweep's start. No row is marked deleted if its record exists.
 
 import {type RowLimit, readDeletionLimit} from '../accounts/settings.ts';
 import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
@@ -19,14 +19,14 @@ import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './
 const noSample = {records: 0, altered: 0, isWhole: false};
 
 /**
- * Carries a full sweep to its end and writes that end.
- * @throws {RetryableError} the service or the database failed in passing; the checkpoint stays
+ * Runs a full sweep to its end and writes that end.
+ * @throws {RetryableError} the service or the database failed temporarily; the checkpoint stays
  */
 export async function sweepFull(run: SweepRun): Promise<Finished> {
   const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
   await readOlderAgain(run, saveGone(run));
-  // Read beside the second pass: neither waits for the other. A row that a change writes meanwhile
-  // is asked for by its number.
+  // The stored numbers are read in parallel with the second pass. If a change writes a row
+  // meanwhile, the sweep requests its record by its number.
   const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
   reading.catch(() => {});
   const set = await readDeletionLimit(run.deps.pool, scopeOf(run));
@@ -54,12 +54,12 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
       });
 }
 
-/** The service's answer that a record is gone is evidence for its row. */
+/** Stores the service's answers that records are gone as evidence for their rows. */
 function saveGone(run: SweepRun): SaveGone {
   return (client, {gone, askedAt}) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
 }
 
-/** The first pass, where an earlier run of this sweep has made it. */
+/** Restores the first pass, if an earlier run of this sweep has made it. */
 async function recallList(run: SweepRun): Promise<FirstPass> {
   const {firstPass, sample = noSample} = run.sweep.evidence;
   const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
@@ -80,7 +80,7 @@ function describeSecond(first: FirstPass, second: SecondPass): NonNullable<Evide
   return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
 }
 
-/** Tombstones, their evidence and the sweep's end are one transaction. */
+/** Writes the tombstones, their evidence and the sweep's end in one transaction. */
 async function certify(
   run: SweepRun,
   {evidence, reasons}: {readonly evidence: Evidence; readonly reasons: readonly string[]},
@@ -97,8 +97,8 @@ async function certify(
 }
 
 /**
- * Too many rows are gone to be believed: none is marked deleted, and the rows that would be are
- * listed.
+ * Stops the sweep, because too many rows are gone to be plausible. None is marked deleted; the rows
+ * that would be are listed.
  */
 async function stop(
   run: SweepRun,
@@ -112,7 +112,10 @@ async function stop(
   return await trip(run, {evidence, suspects, reason});
 }
 
-/** A list that is suddenly empty is not believed: its missing records are not even asked for. */
+/**
+ * Handles a list that is suddenly empty: it is not believed, and its missing records are not even
+ * requested.
+ */
 async function refuseEmpty(
   run: SweepRun,
   evidence: Evidence,
@@ -126,17 +129,17 @@ async function refuseEmpty(
 // The breaker stops a mass deletion: a service that lost its records, or shows another business,
 // must not empty a warehouse.
 
-/** A sweep is stopped above the larger of these two, ... */
+/** The sweep is stopped if it would mark more rows deleted than the larger of these two, ... */
 const usual = {rows: 50, percent: 2};
 /**
- * ... and already above the larger of these, so that a short list does not lose most of its rows
- * unseen.
+ * ... or more than the larger of these two, so that a short list does not lose most of its rows
+ * unnoticed.
  */
 const ofShortList = {rows: 3, percent: 10};
 
 /**
- * How many rows one sweep may mark as deleted without a person.
- * @param set - what the account has set for the stream; null for the default
+ * How many rows one sweep may mark as deleted without a person's approval.
+ * @param set - the limit that the account has set for the stream; null for the default
  */
 export function tombstoneLimit(liveRows: number, set: RowLimit | null): number {
   const share = (percent: number) => Math.floor((liveRows * percent) / 100);

@@ -1,4 +1,4 @@
-// Which numbers a sweep still has to ask for, when both passes are done.
+// The numbers that a sweep still has to request after both passes.
 
 import type {NumberSet} from '../rows/number-set.ts';
 
@@ -12,7 +12,7 @@ interface NumberKnowledge {
   readonly live: NumberSet;
   /** The numbers of rows marked deleted. */
   readonly deleted: NumberSet;
-  /** Asked for in earlier sweeps, and not there. */
+  /** Requested in earlier sweeps, and absent. */
   readonly absent: NumberSet;
 }
 
@@ -42,25 +42,26 @@ export function findUnseen({
 }
 
 /**
- * Numbers between which there may be others, compared as numbers: an account counts far below 2^53.
+ * Known numbers, between which others may exist. They are compared as JavaScript numbers: an
+ * account counts far below 2^53.
  */
 export interface KnownRange {
-  /** Seen, held or marked deleted. */
+  /** Seen, stored or marked deleted. */
   readonly known: NumberSet;
   readonly absent: NumberSet;
 }
 
-/** Every number known of. */
+/** All known numbers. */
 export function rangeOf({seen, seenAgain, live, deleted, absent}: NumberKnowledge): KnownRange {
   return {known: seen.union(seenAgain).union(live).union(deleted), absent};
 }
 
-/** Outside the known range the questions end when so many numbers in a row are unknown. */
+/** Outside the known range, the sweep stops requesting after this many unknown numbers in a row. */
 export const edgeWidth = 5;
 
 /**
- * The lowest and the highest number; 1 and 0 where none is known: a step beyond the highest is the
- * first number.
+ * The lowest and the highest number. If none is known, they are 1 and 0, so that one step beyond
+ * the highest is the first number.
  */
 export function endsOf(known: NumberSet): {readonly lowest: number; readonly highest: number} {
   let [lowest, highest]: [number | null, number] = [null, 0];
@@ -71,18 +72,18 @@ export function endsOf(known: NumberSet): {readonly lowest: number; readonly hig
   return {lowest: lowest ?? 1, highest};
 }
 
-/** Questions about numbers inside the known range that were never seen. */
+/** The numbers to request inside the known range that were never seen. */
 interface GapQuestions {
   readonly numbers: readonly string[];
-  /** How many more are to be asked for, by later sweeps. */
+  /** How many more numbers later sweeps have to request. */
   readonly left: number;
-  /** How many numbers stand in wide gaps, where a sample speaks for all. */
+  /** How many numbers are in wide gaps, for which only a sample is requested. */
   readonly sampled: number;
 }
 
 /**
- * Accounts count their records one by one: a number further apart is an outlier, such as an
- * imported one.
+ * A gap of more numbers than this is wide. Accounts count their records one by one: a number this
+ * far from the others is an outlier, such as an imported one.
  */
 export const wideGap = 10_000;
 const sampledAtEachEnd = 50;
@@ -90,11 +91,11 @@ const sampledBetween = 100;
 const sampledInAll = 2 * sampledAtEachEnd + sampledBetween;
 
 /**
- * The numbers to ask for among those never seen: all of them, but only a sample of a wide gap, so
- * that one outlier does not keep an account uncertified for thousands of sweeps. The sample of a
- * gap is always the same; a record found by it makes two gaps of one, each with a sample of its
- * own.
- * @param limit - how many are named
+ * The numbers to request among those never seen: all of them, but only a sample of a wide gap.
+ * Otherwise one outlier would keep an account uncertified for thousands of sweeps. The sample of a
+ * gap is always the same. A record found by it splits the gap into two, each with a separate
+ * sample.
+ * @param limit - the maximum of numbers returned
  */
 export function findGaps(range: KnownRange, limit: number): GapQuestions {
   const numbers: string[] = [];
@@ -115,13 +116,13 @@ export function findGaps(range: KnownRange, limit: number): GapQuestions {
 interface Gap {
   readonly first: number;
   readonly last: number;
-  /** Numbers of the gap that were asked for before. */
+  /** Numbers of the gap that were requested before. */
   readonly asked: ReadonlySet<number>;
 }
 
 const none: ReadonlySet<number> = new Set();
 
-/** The gaps in order. An account may have a million: none is kept. */
+/** The gaps in order. They are not collected, because an account may have a million. */
 function* gapsOf({known, absent}: KnownRange): Generator<Gap> {
   const asked = absent.asNumbers();
   let next = asked.next();
@@ -146,7 +147,7 @@ function isWide(gap: Gap): boolean {
   return widthOf(gap) > wideGap;
 }
 
-/** How many numbers of a gap, or of its sample, are still to be asked for. */
+/** How many numbers of a gap, or of its sample, still have to be requested. */
 function countOpen(gap: Gap): number {
   if (!isWide(gap)) return widthOf(gap) - gap.asked.size;
   return gap.asked.size === 0 ? sampledInAll : [...openNumbersOf(gap)].length;

@@ -1,7 +1,7 @@
-// The rows of a page as they cross threads: two texts, two lists and the lines, however many rows
-// there are. A message costs by the values in it, and each row for itself would be half a dozen. A
-// record is packed as soon as it is read: a page of records alive at once is what the collector
-// would copy again and again.
+// The rows of a page in the form in which they cross threads: one text, two lists and the lines,
+// however many rows there are. The cost of a message grows with the number of its values, and each
+// separate row would be half a dozen values. A record is packed as soon as it is read. Otherwise
+// the garbage collector would copy a whole page of live records again and again.
 
 import type {FieldRecord} from '../api/xml-document.ts';
 import {encodeCopyRow} from '../postgres/sql.ts';
@@ -17,15 +17,16 @@ export interface PlacedRowSet {
 }
 
 /**
- * The rows in order: of each record its own, then those of its children, one kind after the other.
+ * The rows in order: for each record its own row, then those of its children, one kind after the
+ * other.
  */
 export interface PackedRows {
   /**
-   * Of each record its place, and of each kind of children how many came; -1 where their element
-   * was not sent.
+   * For each record its place, and for each kind of children their number; -1 if their element was
+   * not sent.
    */
   readonly counts: Int32Array<ArrayBuffer>;
-  /** Of each record its number, of each row its keys and its hash, with tabs between. */
+  /** For each record its number and for each row its keys and its hash, separated by tabs. */
   readonly texts: string;
   readonly lines: Uint8Array<ArrayBuffer>;
   /** The place in `lines` where each row's line ends. */
@@ -33,12 +34,14 @@ export interface PackedRows {
 }
 
 const notSent = -1;
-/** A character takes three bytes of UTF-8 at most; half of a pair is one. */
+/**
+ * A character takes three bytes of UTF-8 at most; half of a surrogate pair counts as one character.
+ */
 const mostBytes = 3;
-/** Where lines are written, page after page. */
+/** The buffer to which lines are written, page after page. */
 let scratch: Buffer = Buffer.allocUnsafeSlow(1 << 20);
 
-/** Packs the rows of one page, record by record; one at a time in a process. */
+/** Packs the rows of one page, record by record; a process may use only one packer at a time. */
 export class RowPacker {
   readonly #stream: Stream;
   readonly #page: number;
@@ -89,14 +92,14 @@ function grow(buffer: Buffer, needed: number): Buffer {
   return larger;
 }
 
-/** The buffers of packed rows, if any: another thread takes them over without a copy. */
+/** The buffers of packed rows, if any; they are transferred to another thread without a copy. */
 export function buffersOf(packed: PackedRows | undefined): ArrayBuffer[] {
   return packed === undefined
     ? []
     : [packed.counts.buffer, packed.lines.buffer, packed.ends.buffer];
 }
 
-/** The rows as they were packed; their lines are views of the one buffer. */
+/** Unpacks the rows; their lines are views of one buffer. */
 export function unpackRows(stream: Stream, packed: PackedRows): PlacedRowSet[] {
   const reading = new PackedReading(packed);
   const records: PlacedRowSet[] = [];
@@ -155,18 +158,19 @@ class PackedReading {
 
 /** The rows that one record makes, ready for the loader. */
 export interface EncodedRowSet {
-  /** The record's number, as paths know it. */
+  /** The record's number, as used in paths. */
   readonly number: string;
   readonly row: EncodedRow;
   /**
-   * One entry for each element of children that the record sent: an element left out proves
+   * One entry for each element of children that the record contained: a missing element proves
    * nothing.
    */
   readonly children: readonly {readonly element: string; readonly rows: readonly EncodedRow[]}[];
 }
 
 /**
- * The rows of a record that was asked for by its number: values its document left out stay as held.
+ * Encodes the rows of a record that was requested by its number: values that its document omits
+ * stay as stored.
  */
 export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
   const {row} = rowSet;
@@ -193,10 +197,10 @@ function findChild(stream: Stream, element: string): Child {
   return child;
 }
 
-/** With a leading zero or sign: other integers are normal already. */
+/** An integer with a leading zero or sign: all others are canonical already. */
 const integer = /^(?:[+-]\d+|0\d+)$/;
 
-/** A row as COPY takes it. @throws {TypeError} as `encodeLine` does */
+/** A row in the format of COPY. @throws {TypeError} as `encodeLine` does */
 export function encodeRow(table: MirrorTable, row: Row, page: number | null = null): EncodedRow {
   const {line, ...encoded} = encodeLine(table, row, page);
   return {...encoded, line: Buffer.from(line)};
@@ -204,8 +208,8 @@ export function encodeRow(table: MirrorTable, row: Row, page: number | null = nu
 
 /**
  * A row with its line as a text.
- * @param page - the page on which the row's record stood; null when it was asked for by its number
- * @throws {TypeError} a row without its key, which would never be found again
+ * @param page - the page that contained the row's record; null if it was requested by its number
+ * @throws {TypeError} the row has no key, so it would never be found again
  */
 function encodeLine(
   table: MirrorTable,

@@ -1,6 +1,6 @@
-// Parsing blocks: thirty milliseconds for a megabyte. In a thread of its own it keeps no lease, no
-// request and no answer of Postgres waiting, and has a core to itself. But to start a thread costs
-// as much CPU as to read some megabytes, which is more than the sample of a usual sweep.
+// Parsing blocks the process: thirty milliseconds for a megabyte. In a separate thread it delays no
+// lease, no request and no answer of Postgres, and has its own core. But starting a thread costs as
+// much CPU as reading some megabytes, which is more than the sample of a usual sweep.
 
 import {once} from 'node:events';
 import {extname} from 'node:path';
@@ -26,23 +26,23 @@ export interface PageTask {
   readonly page: number;
   readonly body: Uint8Array;
   readonly contentType: string | null;
-  /**
-   * Whether the bytes of each record cut from the page are known; null where the page was not cut.
-   */
+  /** Whether the bytes of each record cut from the page are known; null if the page was not cut. */
   readonly known: readonly boolean[] | null;
 }
 
 /** A page as it was read, its rows packed. */
 interface PackedPage {
   /**
-   * False where the parser saw other records than the cut: then no slice's hash speaks for a
-   * record.
+   * False if the parser found other records than the cut: then no slice's hash identifies a record.
    */
   readonly isCutTrue: boolean;
-  /** Of the records whose bytes were not known. */
+  /** The rows of the records whose bytes were not known. */
   readonly rows: PackedRows;
   readonly bad: readonly QuarantinedRecord[];
-  /** The fields that the page sent, with their types; fields of known and of bad records too. */
+  /**
+   * The fields that the page contained, with their types, including fields of known and of bad
+   * records.
+   */
   readonly fields: readonly PageFields[];
 }
 
@@ -53,8 +53,8 @@ interface PageContent extends Omit<PackedPage, 'rows'> {
 }
 
 /**
- * From source, a file of its own; in the built program, an entry beside the file that holds this
- * module.
+ * When run from source, this is a separate file; in the built program, an entry beside the file
+ * that contains this module.
  */
 const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, import.meta.url);
 
@@ -66,16 +66,17 @@ const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, impo
 const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 36};
 
 /**
- * Pages copied for the thread at once: the one that it reads, and some so that it need not wait.
+ * How many pages are copied for the thread at once: the one that it reads, and some more so that it
+ * does not have to wait.
  */
 const mostSent = 3;
 
-/** The bytes of pages that a process reads without a thread, and of one such page. */
+/** How many bytes of pages a process reads without a thread: in total, and in one such page. */
 const withoutThread = {all: 8_000_000, one: 1_000_000};
 
 /**
- * Reads pages, for every sweep of this process; in a thread, once there is one. A page that ends
- * the thread costs only its own sweep an attempt: the next thread reads the pages behind it.
+ * Reads pages for every sweep of this process; in a thread, once one is running. If a page ends the
+ * thread, only the sweep of that page loses an attempt: the next thread reads the pages after it.
  */
 export class PageReader {
   readonly #limits: ResourceLimits;
@@ -84,22 +85,22 @@ export class PageReader {
 
   /**
    * @param options.limits - the thread's memory limits
-   * @param options.bytes - that are read without a thread
+   * @param options.bytes - how many bytes are read without a thread
    */
   constructor({limits = threadLimits, bytes = withoutThread.all} = {}) {
     this.#limits = limits;
     this.#bytesLeft = bytes;
   }
 
-  /** Starts the thread, if it is not there: before a list that was never read. */
+  /** Starts the thread if none is running. Called before a list that was never read. */
   begin(): void {
     this.#living();
   }
 
   /**
-   * Reads one page, after the pages asked for earlier.
-   * @throws {RetryableError} the page is not a whole, well-formed list, or it ended the thread
-   * @throws {FatalError} the page is larger than any that is taken
+   * Reads one page, after the pages requested earlier.
+   * @throws {RetryableError} the page is not a complete, well-formed list, or it ended the thread
+   * @throws {FatalError} the page is larger than the maximum
    */
   async read(task: PageTask): Promise<PageContent> {
     if (this.#isReadHere(task)) {
@@ -136,7 +137,7 @@ export interface PageAnswer {
   readonly content?: PackedPage;
   /** An error cannot cross threads with its class: its name and message can. */
   readonly failure?: {readonly name: string; readonly message: string};
-  /** The copy that the thread was given: its memory comes back to the thread that copies pages. */
+  /** The copy that the thread received: its memory returns to the thread that copies pages. */
   readonly body: Uint8Array<ArrayBuffer>;
 }
 
@@ -153,8 +154,8 @@ interface Waiting {
 class PageThread {
   readonly #worker: Worker;
   /**
-   * In the order in which the thread reads the pages: the first is being read, and the last are not
-   * sent yet.
+   * The waiting pages, in the order in which the thread reads them: the first is being read, and
+   * the last are not sent yet.
    */
   readonly #waiting = new Map<number, Waiting>();
   #lastSent = 0;
@@ -174,7 +175,7 @@ class PageThread {
     return this.#isAlive;
   }
 
-  /** @returns null where the thread ended before it came to this page */
+  /** @returns null if the thread ended before it reached this page */
   async read(task: PageTask): Promise<PageContent | null> {
     const answer = Promise.withResolvers<PageContent | null>();
     this.#waiting.set(++this.#lastId, {...answer, task});
@@ -184,7 +185,8 @@ class PageThread {
 
   #send(id: number, task: PageTask): void {
     this.#lastSent = id;
-    // A copy that can be given away: the page itself is compared with its rows later.
+    // Sends a copy, because the transfer gives it away: the page itself is compared with its rows
+    // later.
     const body = takeBytes(task.body.length);
     body.set(task.body);
     this.#worker.postMessage({id, task: {...task, body}}, [body.buffer]);
@@ -240,15 +242,18 @@ function toError({name, message}: {readonly name: string; readonly message: stri
 }
 
 /**
- * Parses a page strictly, and makes rows of the records that are not known.
- * @throws {RetryableError} the page is not a whole, well-formed list
+ * Parses a page strictly, and makes rows from the records that are not known.
+ * @throws {RetryableError} the page is not a complete, well-formed list
  */
 export function readPage(task: PageTask): PackedPage {
   const read = readUnknown(task);
   return read.isCutTrue || task.known === null ? read : readUnknown({...task, known: null});
 }
 
-/** Reads a page as if its cut were true; where it is not, all its records must be read. */
+/**
+ * Reads a page on the assumption that its cut is correct; if it is not, all its records must be
+ * read.
+ */
 function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): PackedPage {
   const stream = findStream(task.stream);
   const body = Buffer.from(task.body.buffer, task.body.byteOffset, task.body.byteLength);
@@ -303,13 +308,13 @@ function describeRefused(
   };
 }
 
-/** The number of a record that could not be read, where its XML shows one. */
+/** The number of a record that could not be read; null if its XML does not show one. */
 function numberIn(xml: string, {key}: Stream): string | null {
   const name = key.replaceAll('_', '[-_]');
   return new RegExp(`<${name}[^>]*>(\\d+)</`).exec(xml)?.[1] ?? null;
 }
 
-/** The record as XML again, for the person who looks into the quarantine. */
+/** Writes the record as XML again, for a person who inspects the quarantine. */
 function writeXml(name: string, value: FieldRecord | string | null): string {
   if (value === null) return `<${name} nil="true"/>`;
   if (typeof value === 'string') return `<${name}>${escapeXml(value)}</${name}>`;

@@ -1,4 +1,4 @@
-// The thread of a PageReader: a page is read, and its rows are packed, beside the main thread.
+// The thread of a PageReader: it reads pages and packs their rows in parallel with the main thread.
 
 import {parentPort} from 'node:worker_threads';
 import {buffersOf} from './packed-rows.ts';
@@ -9,7 +9,7 @@ parentPort?.on('message', ({id, task}: {readonly id: number; readonly task: Owne
   parentPort?.postMessage(answered, [...buffersOf(answered.content?.rows), task.body.buffer]);
 });
 
-/** The thread has the body for itself, until it gives it back. */
+/** The thread owns the body until it returns it. */
 type OwnedTask = PageTask & Pick<PageAnswer, 'body'>;
 
 function answer(id: number, task: PageTask): Omit<PageAnswer, 'body'> {

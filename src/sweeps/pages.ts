@@ -1,5 +1,5 @@
-// The pages of a list: cut at their record tags, recognized when they come again byte for byte, and
-// the numbers on them.
+// The pages of a list: cuts them at their record tags, recognizes pages that come again byte for
+// byte, and keeps the numbers on them.
 
 import {createCipheriv, createSecretKey, type KeyObject} from 'node:crypto';
 import type pg from 'pg';
@@ -12,35 +12,36 @@ import {type KnownPage, pagesAtOnce, readKnownPages, rememberPages} from '../row
 import {hashBytes} from '../rows/table-sql.ts';
 import type {Stream} from '../streams/stream.ts';
 
-/** One page of a list as it came, cut at its record tags. */
+/** One page of a list as received, cut at its record tags. */
 export interface CutPage {
   readonly page: number;
   readonly body: Buffer;
   /**
-   * The way in which the body is still packed, because it was recognised; empty where it is not.
+   * The coding in which the body is still packed, because it was recognised; empty if it is not
+   * packed.
    */
   readonly coding: string;
   readonly contentType: string | null;
   /**
-   * The hash of each record's bytes, end to end; null where the page could not be cut and must be
+   * The hashes of the records' bytes, concatenated; null if the page could not be cut and must be
    * read strictly.
    */
   readonly hashes: Buffer | null;
   /** How many records were cut from it. */
   readonly records: number;
-  /** The same for two pages that hold the same records, byte for byte. */
+  /** Equal for two pages that contain the same records, byte for byte. */
   readonly fingerprint: Buffer;
 }
 
 /** Cuts a page and hashes its slices; costs about a millisecond for a megabyte. */
 export function cutPage(stream: Stream, page: PageAhead): CutPage {
-  // Bytes are compared as they are only where they are UTF-8: under another charset they mean
-  // another text.
+  // Bytes are compared as they are only if they are UTF-8: in another charset they mean another
+  // text.
   const slices = saysUtf8(page.contentType) ? cutList(page.body, stream) : null;
   return slices === null ? uncut(page) : cutAs(page, Buffer.concat(slices.map(hashSlice)));
 }
 
-/** A page as it was cut before. */
+/** A page with the hashes of an earlier cut. */
 function cutAs({page, body, coding, contentType}: PageAhead, hashes: Buffer): CutPage {
   const records = hashes.length / hashBytes;
   return {page, body, coding, contentType, hashes, records, fingerprint: hashes};
@@ -55,7 +56,7 @@ export async function unpack({body, coding}: CutPage): Promise<Buffer> {
   return await decodeBody({bytes: body, coding}, DEFAULT_TRANSPORT_LIMITS);
 }
 
-/** Bytes of a page when it is unpacked. */
+/** The size of a page in bytes when it is unpacked. */
 export function sizeOf({body, coding}: CutPage): number {
   return sizeOfBody({bytes: body, coding});
 }
@@ -70,12 +71,12 @@ const noNonce = Buffer.alloc(12);
 const stamp = {from: 4, to: 8};
 
 /**
- * Sixteen bytes that two bodies share only if they are the same: the tag of AES-GCM over a body
- * that is signed and not encrypted (GMAC). It runs at twenty gigabytes a second, ten times as fast
- * as SHA-256. Without the key no body can be made that has the digest of another, so the key, and
- * the digests, stay with us. A service may pack the same page anew for each answer: the time of
- * that is left out.
- * @param key - of 16 bytes; as an object it is made ready once, where bytes would be for each page
+ * Returns sixteen bytes that two bodies share only if they are equal: the AES-GCM tag of a body
+ * that is authenticated and not encrypted (GMAC). It runs at twenty gigabytes a second, ten times
+ * as fast as SHA-256. Without the key it is impossible to make a body with the digest of another,
+ * so the key and the digests are never given out. A service may pack the same page again for each
+ * answer: the time stamp of the packing is left out.
+ * @param key - of 16 bytes; a key object is prepared once, bytes would be prepared for each page
  */
 export function digestPage(key: KeyObject, {bytes, coding}: CodedBody): Buffer {
   const cipher = createCipheriv('aes-128-gcm', key, noNonce);
@@ -90,33 +91,34 @@ export function digestPage(key: KeyObject, {bytes, coding}: CodedBody): Buffer {
   return cipher.getAuthTag();
 }
 
-// A page that comes again byte for byte holds the records that it held before: its digest tells,
-// before it is even unpacked, at a tenth of the time that cutting and hashing take. Whether those
-// records are known is asked all the same, so that nothing here is ever wrong, whatever becomes of
-// their rows.
+// A page that comes again byte for byte contains the same records as before. Its digest shows that
+// before it is unpacked, in a tenth of the time that cutting and hashing take. The sweep still
+// checks whether those records are known, so that the result is correct whatever happened to their
+// rows.
 
-/** Pages of a list that follow each other, as they last came. */
+/** Consecutive pages of a list, as last received. */
 interface Block {
   readonly key: KeyObject;
   readonly pages: ReadonlyMap<number, KnownPage>;
 }
 
-/** A page that came, by its digest; and its hashes, where it came before. */
+/** The digest of a received page; and its hashes, if it was received before. */
 interface Came {
   readonly digest: Buffer;
   readonly hashes: Buffer | null;
 }
 
-/** The pages of one list, as they last came. */
+/** The pages of one list, as last received. */
 export class KnownPages {
   readonly #pool: pg.Pool;
   readonly #list: {readonly accountId: string; readonly stream: string};
   readonly #stream: Stream;
   /**
-   * Blocks by their place: pages are asked for some way ahead, so that two can be needed at once.
+   * Blocks by their place. Pages are requested some way ahead, so that two blocks can be needed at
+   * once.
    */
   readonly #blocks = new Map<number, Promise<Block>>();
-  /** Pages that came and were not cut yet, by number. */
+  /** Received pages that were not cut yet, by number. */
   readonly #came = new Map<number, Came>();
   #fresh: KnownPage[] = [];
 
@@ -129,7 +131,10 @@ export class KnownPages {
     this.#stream = stream;
   }
 
-  /** Looks a page up, before it is asked for: the result tells whether it comes as it last came. */
+  /**
+   * Looks up a page before it is requested. The returned function checks whether its body equals
+   * the one last received.
+   */
   async recogniserOf(page: number): Promise<Recognise> {
     const {key, pages} = await this.#blockOf(page);
     const held = pages.get(page);
@@ -141,7 +146,7 @@ export class KnownPages {
     };
   }
 
-  /** Cuts a page that came: as it was cut before, where it is the same. */
+  /** Cuts a received page; if it is unchanged, the earlier cut is used. */
   async cut(page: PageAhead): Promise<CutPage> {
     const came = this.#came.get(page.page);
     if (came === undefined)
@@ -156,7 +161,7 @@ export class KnownPages {
     return cut;
   }
 
-  /** Writes what is not written yet. */
+  /** Writes the pages that are not written yet. */
   async save(): Promise<void> {
     const fresh = this.#fresh;
     this.#fresh = [];
@@ -180,8 +185,8 @@ export class KnownPages {
 /** The numbers on each page of a list, as far as it was read. */
 export class PageNumbers {
   /**
-   * The bytes of each page, one a character: a short buffer of its own takes 200 bytes more than a
-   * short text.
+   * The encoded numbers of each page, one byte per character: a short separate buffer takes 200
+   * bytes more than a short text.
    */
   readonly #pages = new Map<number, string>();
 
@@ -190,14 +195,14 @@ export class PageNumbers {
     this.#pages.set(page, encodeNumbers(numbers).toString('latin1'));
   }
 
-  /** True of a page that was read, and held no number. */
+  /** True for a page that was read and contained no number. */
   isEmpty(page: number): boolean {
     return this.#pages.get(page) === '';
   }
 
   /**
-   * Whether a page held the numbers of a page of another pass, in any order; an unread page held
-   * none.
+   * Whether a page contained the same numbers as a page of another pass, in any order; an unread
+   * page contained none.
    */
   holdsSame(page: number, other: PageNumbers, otherPage: number): boolean {
     const [bytes = '', otherBytes = ''] = [this.#pages.get(page), other.#pages.get(otherPage)];
@@ -212,12 +217,13 @@ function toBuffer(bytes: string): Buffer {
   return Buffer.from(bytes, 'latin1');
 }
 
-// Many numbers in few bytes, for checkpoints and for the numbers on pages: sorted, each as its
-// distance from the one before (LEB128). A list in order of number takes a byte a record, and less
-// once Postgres has compressed it.
+// Encodes many numbers in few bytes, for checkpoints and for the numbers on pages. They are sorted,
+// and each is stored as its difference from the previous one (LEB128). A list in order of number
+// takes a byte per record, and less once Postgres has compressed it.
 
 /**
- * @param numbers - positive whole numbers as text, in any order; one that comes twice is kept twice
+ * @param numbers - positive whole numbers as text, in any order; a number given twice is stored
+ *   twice
  */
 export function encodeNumbers(numbers: readonly string[]): Buffer {
   const sorted = numbers.map(BigInt).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
@@ -232,7 +238,7 @@ export function encodeNumbers(numbers: readonly string[]): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The numbers again, in order. */
+/** Decodes the numbers, in order. */
 export function decodeNumbers(bytes: Buffer): string[] {
   const numbers: string[] = [];
   let number = 0n;

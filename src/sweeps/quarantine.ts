@@ -6,14 +6,14 @@ import type {quarantine} from './tables.ts';
 
 /** A record that could not be read or taken. */
 export interface QuarantinedRecord {
-  /** Null where it was asked for by its number. */
+  /** Null if it was requested by its number. */
   readonly page: number | null;
-  /** Null where it could not be read. */
+  /** Null if it could not be read. */
   readonly number: string | null;
   readonly reason: string;
-  /** The same without the value that came; null where the reason may quote it anywhere. */
+  /** The same without the value that was sent; null if the reason may quote the value anywhere. */
   readonly expected: string | null;
-  /** As sent, but for secrets: the caller has removed them. */
+  /** As sent, without secrets: the caller has removed them. */
   readonly xml: string;
 }
 
@@ -38,9 +38,7 @@ const columns = [
   'resolved_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/**
- * A record in quarantine: a row of sync.quarantine, whose definition says what each column means.
- */
+/** A record in quarantine: a row of sync.quarantine, whose definition explains each column. */
 export interface QuarantineEntry extends ReadRow<Row, (typeof columns)[number]> {
   /** Name of its account. */
   readonly account: string;
@@ -48,15 +46,16 @@ export interface QuarantineEntry extends ReadRow<Row, (typeof columns)[number]> 
 
 const entryColumns = `${selectColumns(columns, 'quarantine')}, accounts.name AS account`;
 
-/** The identity of one entry: the record's number, or its bytes where the number is not known. */
+/** The identity of one entry: the record's number, or its bytes if the number is not known. */
 const identities = {
   number: '(account_id, stream, number) WHERE number IS NOT NULL',
   bytes: '(account_id, stream, xml_hash) WHERE number IS NULL',
 } as const;
 
 /**
- * Keeps bad records. A record whose number is known is one entry, however often and wherever it is
- * met; of other records the same bytes are one entry. An entry that comes again is open again.
+ * Stores bad records. A record whose number is known is one entry, however often and wherever it is
+ * met. For other records, equal bytes are one entry. A closed entry that is met again is open
+ * again.
  * @returns how many of them this sweep had not met before
  */
 export async function quarantineRecords(
@@ -113,7 +112,7 @@ async function saveEntries(
   return Number(rows[0]?.fresh ?? 0);
 }
 
-/** Closes the open entries of records that were now read well. */
+/** Closes the open entries of records that could now be read. */
 export async function resolveQuarantine(
   client: pg.ClientBase,
   read: Scope & {readonly numbers: readonly string[]},
@@ -129,8 +128,8 @@ export async function resolveQuarantine(
 }
 
 /**
- * Closes the open entries of records that the service calls gone, but none that this very sweep has
- * met.
+ * Closes the open entries of records that the service reports as gone, except those that this sweep
+ * itself has met.
  */
 export async function resolveGone(
   client: pg.ClientBase,
@@ -146,8 +145,8 @@ export async function resolveGone(
 }
 
 /**
- * Closes open entries without a number that this sweep has not met: it read every record of the
- * list well.
+ * Closes the open entries without a number that this sweep has not met: it could read every record
+ * of the list.
  */
 export async function resolveUnnumbered(
   client: pg.ClientBase,
@@ -176,11 +175,11 @@ export async function listUnmetNumbers(
   return rows.map(({number}) => number);
 }
 
-/** Which open entries to list; null leaves a condition open. */
+/** Selects the open entries to list; null matches all. */
 interface QuarantineFilter {
   readonly accountIds: readonly string[] | null;
   readonly stream: string | null;
-  /** So many of the latest are left out. */
+  /** How many of the latest are skipped. */
   readonly skipped?: number;
   readonly limit: number;
 }
@@ -227,7 +226,7 @@ function asNumber(text: string | null): string | null {
   return text !== null && /^-?\d{1,18}$/.test(text) ? text : null;
 }
 
-/** Text in Postgres holds every character but one. */
+/** Postgres can store every character in a text except NUL. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\u{fffd}');
 }

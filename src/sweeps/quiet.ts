@@ -1,5 +1,5 @@
-// Sweeps that changed nothing: most of them, which lists fold and retention thins out. Apart from
-// the tables, whose library a short command does not load.
+// Sweeps that changed nothing. Most sweeps are like that; lists fold them and retention removes
+// some. This is separate from the tables, so that a short command does not load their library.
 
 /** As SQL, whether a sweep succeeded and changed nothing. */
 export const isQuiet =

@@ -1,5 +1,5 @@
-// The first pass over a list. Reading and writing overlap: while Postgres takes one batch, the next
-// is fetched, cut and parsed.
+// The first pass over a list. Reading and writing overlap: while Postgres writes one batch, the
+// next is fetched, cut and parsed.
 
 import type pg from 'pg';
 import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
@@ -44,23 +44,24 @@ export interface FirstPass {
 }
 
 const defaultBatchRecords = 1_000;
-/** Large records fill a batch earlier: the memory it takes is bounded by bytes. */
+/** Large records fill a batch earlier: the memory of a batch is bounded by bytes. */
 const batchBytes = 8_000_000;
 /**
- * How often an unchanged sweep saves a checkpoint: each is a row version, an unchanged batch none.
+ * How often an unchanged sweep saves a checkpoint: each checkpoint is a row version, an unchanged
+ * batch writes none.
  */
 const checkpointMs = 5_000;
 
 /**
- * Reads a list from the sweep's checkpoint to its end and brings it into the warehouse, batch by
+ * Reads a list from the sweep's checkpoint to its end and loads it into the warehouse, batch by
  * batch.
- * @throws {RetryableError} the service or the database failed in passing; committed batches stay
+ * @throws {RetryableError} the service or the database failed temporarily; committed batches stay
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
   const {deps, sweep, stream} = run;
   const last = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
   if (sweep.mode === 'full' && last.pages === null) deps.pageReader.begin();
-  // Not in a window: what it holds moves with the day.
+  // Windows do not use known pages: their content changes from day to day.
   const known =
     sweep.mode === 'full' ? new KnownPages(deps.pool, {accountId: sweep.accountId, stream}) : null;
   const bound = await boundOf(run, last.records);
@@ -72,8 +73,8 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
     }
     return await reading.finish();
   } catch (error) {
-    // The batch before the failure may still be written: its write must end before the sweep is
-    // given back.
+    // The write of the batch before the failure may still run: it must end before the sweep is
+    // postponed.
     await reading.settle();
     throw error;
   }
@@ -109,7 +110,7 @@ async function* askFor(
   yield* fetchPages(account.api, {...list, ...call}, signal);
 }
 
-/** Some pages on their way to rows. */
+/** Some pages that are being read into rows. */
 interface Reading {
   readonly batch: Promise<ReadBatch>;
   readonly pages: readonly CutPage[];
@@ -177,7 +178,7 @@ class ListReading {
     this.#waitingBytes += sizeOf(page);
     const {batchRecords = defaultBatchRecords} = this.#run.deps;
     const isFull = this.#waitingRecords >= batchRecords || this.#waitingBytes >= batchBytes;
-    // A page that could not be cut may be the empty one; only reading it tells.
+    // A page that could not be cut may be the empty one; only reading it shows that.
     if (page.hashes === null) return await this.#readAll();
     return isFull ? await this.#readOn() : false;
   }
@@ -205,14 +206,14 @@ class ListReading {
     return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy, sample};
   }
 
-  /** Waits for what is under way, however it ends. */
+  /** Waits for the running write and comparison, even if they fail. */
   async settle(): Promise<void> {
     await this.#writing.catch(() => {});
     await this.#check.settle();
   }
 
   /**
-   * Starts to read the waiting pages, and takes the batch read before them.
+   * Starts to read the waiting pages, and processes the batch read before them.
    * @returns whether the list has ended
    */
   async #readOn(): Promise<boolean> {
@@ -273,7 +274,7 @@ class ListReading {
     return fresh === 0 && batch.bad.length === 0;
   }
 
-  /** Whether the strict path found a page empty that could not be cut. */
+  /** Whether strict reading found that a page that could not be cut is empty. */
   #endsEmpty({pages, bad}: ReadBatch): boolean {
     const last = pages.at(-1);
     const isEmpty = last?.numbers.length === 0 && !bad.some(({page}) => page === last.page);
@@ -311,7 +312,7 @@ class ListReading {
     const sightings = this.#unsaved;
     this.#unsaved = [];
     const fields = this.#run.fields.take(batch.fields);
-    // Reading goes on during the write: the checkpoint saves the counts up to here.
+    // Reading continues during the write: the checkpoint saves the counts up to here.
     const soFar = new SweepCounter(tally.counts);
     const differing = {
       'fieldmirror.records': batch.rowSets.length,
@@ -331,7 +332,10 @@ class ListReading {
     await pass(this.#run, 'batch-committed');
   }
 
-  /** A window proves nothing by the numbers it saw, so they are not noted. */
+  /**
+   * Stores the numbers that a full sweep saw. The numbers of a window prove nothing, so they are
+   * not stored.
+   */
   async #noteSightings(
     client: pg.ClientBase,
     numbers: readonly string[],
@@ -344,8 +348,8 @@ class ListReading {
 }
 
 /**
- * The reasons why a list was not read as a whole: its end is not known, or records in it were
- * refused.
+ * The reasons why a list does not count as completely read: its end is not known, rows differed
+ * from it, or records in it were refused.
  */
 export function doubtsOfList(
   {tally, stream}: Pick<SweepRun, 'tally' | 'stream'>,
@@ -376,15 +380,15 @@ export function doubtsOfList(
 }
 
 /**
- * Records beyond the ends of a list that are no sign of a cap: born meanwhile, or of a kind that
- * the list leaves out.
+ * How many records beyond the ends of a list are no sign of a cap: new records, or records of a
+ * kind that the list leaves out.
  */
 const usualBeyond = {least: 5, share: 0.1};
 
 /**
- * The reason why a list is taken to end before its end, at a cap: more records live outside of the
- * numbers that it showed than births or records of another kind explain. They were read by their
- * number; what lies further out is not proven.
+ * The reason to assume that the service ends a list early, at a cap: more records exist outside of
+ * the listed numbers than new records or records of another kind explain. They were read by their
+ * number; records further out are not proven.
  */
 export function doubtsOfCap({
   seen,
@@ -405,8 +409,8 @@ export function doubtsOfCap({
 }
 
 /**
- * Notes which numbers a sweep has seen since its last checkpoint, in the transaction that saves
- * this one.
+ * Notes which numbers a sweep has seen since its last checkpoint, in the transaction that saves the
+ * next one.
  */
 async function insertSightings(
   client: pg.ClientBase,

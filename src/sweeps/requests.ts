@@ -1,7 +1,7 @@
-// What is asked of the service for the records of a stream: paths and queries. A record that was
-// asked for by its number may lack elements that lists embed. Such an element has other places: a
-// path of its own below the record, and the list that holds the record. An element found there is
-// put into the record, as if it had been embedded; an element found nowhere stays unknown.
+// The requests for the records of a stream: paths and queries. A record that was requested by its
+// number may lack elements that lists embed. Such an element can be read elsewhere: at a separate
+// path below the record, or in the list that contains the record. An element found there is put
+// into the record, as if it had been embedded; an element found nowhere stays unknown.
 
 import type pg from 'pg';
 import type {AccountApi} from '../accounts/open-accounts.ts';
@@ -15,7 +15,7 @@ import {numberOf, toNumber} from '../streams/record-rows.ts';
 import {readWindow, type Stream, type Window} from '../streams/stream.ts';
 import type {SweepTarget} from './sweeps.ts';
 
-/** The query that asks for the related data of a stream. */
+/** The query that requests the related data of a stream. */
 function includeOf(stream: Stream): Record<string, string> {
   return stream.include.length > 0 ? {include: stream.include.join(',')} : {};
 }
@@ -30,7 +30,9 @@ export function queryOf(
   return {...include, ...readScheduled(stream, windowName)};
 }
 
-/** A command has checked its window; a schedule is a row that SQL may have written. */
+/**
+ * Reads a window's name. A command has checked it; a schedule is a row that SQL may have written.
+ */
 function readScheduled(stream: Stream, windowName: string): Window {
   try {
     return readWindow(stream, windowName);
@@ -40,10 +42,7 @@ function readScheduled(stream: Stream, windowName: string): Window {
   }
 }
 
-/**
- * The query of a sweep's second pass: the numbers alone, where the list can be asked for single
- * fields.
- */
+/** The query of a sweep's second pass: only the numbers, if the list can return single fields. */
 export function keyQueryOf(stream: Stream): Record<string, string> {
   return stream.takesOnly ? {only: stream.key} : {};
 }
@@ -53,7 +52,7 @@ export function recordPathOf(stream: Stream, number: string): string {
   return `${stream.path.replace(/\.xml$/, '')}/${number}.xml`;
 }
 
-/** The place where a record was read. */
+/** The account and stream in which a record is read. */
 export interface RecordPlace {
   readonly pool: pg.Pool;
   readonly accountId: string;
@@ -63,7 +62,7 @@ export interface RecordPlace {
   readonly call: Omit<ReadRequest, 'path' | 'query'>;
 }
 
-/** Asks for a record by its number. @returns its answer, and what to call that in an error */
+/** Requests a record by its number. @returns its answer, and how errors name it */
 export async function requestRecord(
   {account, stream, call}: Pick<RecordPlace, 'account' | 'stream' | 'call'>,
   number: string,
@@ -75,10 +74,10 @@ export async function requestRecord(
 }
 
 /**
- * The record with the wanted elements that another place tells. A record that has them all costs no
+ * Returns the record with the wanted elements, read elsewhere. A record that has them all costs no
  * request.
  * @param wanted - elements of related lists
- * @throws {RecordError} the content of such a place cannot be taken
+ * @throws {RecordError} the content found elsewhere is invalid
  */
 export async function embedMissing(
   place: RecordPlace,
@@ -99,7 +98,8 @@ export async function embedMissing(
 }
 
 /**
- * The record with the customer that lists embed, where it names one that is held; costs no request.
+ * Returns the record with the customer that lists embed, if it names one that is stored; costs no
+ * request.
  */
 export async function embedCustomer(place: RecordPlace, record: FieldRecord): Promise<FieldRecord> {
   const [element] = place.stream.derived.customer_number ?? [];
@@ -152,7 +152,7 @@ interface Missing {
 }
 
 /**
- * Looks for the record in the list that holds it; that list embeds the elements it is asked for.
+ * Searches for the record in the list that contains it; that list embeds the requested elements.
  */
 async function findInList(
   place: RecordPlace,
@@ -188,7 +188,7 @@ async function findInList(
   }
 }
 
-/** The number of the customer that the record is, or is for; null where the number is unknown. */
+/** The number of the customer that the record is, or is for; null if it is not known. */
 async function findCustomer({pool, accountId, stream}: RecordPlace, record: FieldRecord) {
   if (stream.key === 'customer_number') return numberOf(stream, record);
   const [customer = ''] = stream.derived.customer_number ?? [];

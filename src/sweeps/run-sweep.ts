@@ -57,28 +57,28 @@ export type SweepResult =
     } & Taken)
   | ({readonly outcome: 'failed'; readonly error: Error; readonly durationMs: number} & Taken);
 
-/** The result of a sweep that was taken up. */
+/** The result of a sweep that was claimed. */
 type Carried = Exclude<SweepResult, {outcome: 'not-due'}>;
 
 interface Taken {
-  /** As it was taken up. */
+  /** The sweep as it was claimed. */
   readonly sweep: ClaimedSweep;
 }
 
-/** A sweep is ours for this long by the database's clock; the lease of a killed process expires. */
+/** The duration of a lease by the database's clock; the lease of a killed process expires. */
 const defaultLeaseMs = 15_000;
 const maxAttempts = 5;
 const backOff = {firstMs: 5_000, longestMs: 300_000, fixed: 1};
-/** How often a sweep tries whether the warehouse has room again. */
+/** How often a sweep checks whether the warehouse has room again. */
 const noRoomDelayMs = 60_000;
 
 /**
- * Carries one sweep to its end, if it is due and no other worker has it. Running it twice, or in
- * two places, leaves the same rows. A passing failure puts the sweep back with a delay, its
- * checkpoint kept; after five failures the sweep ends `failed`. A warehouse without room is waited
- * for.
+ * Runs one sweep to its end, if it is due and no other worker holds it. Running it twice, or in two
+ * places, leaves the same rows. After a temporary failure the sweep is postponed and keeps its
+ * checkpoint; after five failures it ends `failed`. If the warehouse has no room, the sweep waits
+ * for it.
  * @param sweepId - a row of sync.sweeps
- * @param signal - aborts at shutdown: the sweep is given back at once
+ * @param signal - aborts at shutdown: the sweep is postponed without a delay
  */
 export async function runSweep(
   deps: SweepDeps,
@@ -118,7 +118,7 @@ async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promi
   } catch (error) {
     return await postponeFailed(deps, {sweep, error, isShutdown: hold.signal.aborted}).catch(
       (unsettled: unknown): Carried => {
-        // The failure could not be written, or another worker has the sweep by now: our lease
+        // The failure could not be written, or another worker holds the sweep by now: our lease
         // expires.
         const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
         const lost = new RetryableError(reason, {cause: error});
@@ -128,7 +128,7 @@ async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promi
   }
 }
 
-/** Does the work of a sweep while its lease is renewed beside it. */
+/** Runs a sweep while its lease is renewed in the background. */
 async function runLeased(
   deps: SweepDeps,
   sweep: ClaimedSweep,
@@ -182,7 +182,7 @@ async function runByMode(run: SweepRun): Promise<Finished> {
   return await (stage === 'approved' ? sweepApproved(run) : sweepFull(run));
 }
 
-/** Notes in the sweep's row why it stopped; the row decides when the sweep goes on. */
+/** Notes in the sweep's row why it stopped and when it continues, or ends it as failed. */
 async function postponeFailed(
   deps: SweepDeps,
   failed: Taken & {readonly error: unknown; readonly isShutdown: boolean},
@@ -228,8 +228,8 @@ async function postponeFailed(
 }
 
 /**
- * Brings the records that a filter lets through. The others are not looked at, so nothing follows
- * from absence, and no window is certified: a window that was read as a whole is refreshed.
+ * Loads the records that a filter lets through. The others are not read, so absence proves nothing
+ * and no window is certified: a window that was read completely is refreshed.
  */
 async function sweepWindow(run: SweepRun): Promise<Finished> {
   const first = await readFirstPass(run);
@@ -245,10 +245,10 @@ async function sweepWindow(run: SweepRun): Promise<Finished> {
 }
 
 /**
- * Asks for one record by its number and brings it into the warehouse. A held record that is gone
- * gets its tombstone. "No such record" is an answer too: where no row of it is held, both sides
- * agree already.
- * @throws {RecordError} the record that came cannot be taken, or the answer is not about it
+ * Requests one record by its number and loads it into the warehouse. If a stored record is gone,
+ * its row gets a tombstone. "No such record" is also a valid answer: if no row of it is stored,
+ * both sides already agree.
+ * @throws {RecordError} the returned record is invalid, or the answer is not about it
  */
 async function sweepRecord(run: SweepRun): Promise<Finished> {
   const {deps, sweep, stream} = run;
@@ -279,8 +279,8 @@ function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers)
 }
 
 /**
- * Carries out a person's approval: each suspect is asked for once more, because it may have come
- * back since. All that are gone are marked deleted, however many they are.
+ * Executes a person's approval: requests each suspect again, because it may have come back since.
+ * All that are gone are marked deleted, however many they are.
  */
 async function sweepApproved(run: SweepRun): Promise<Finished> {
   const {deps, sweep} = run;

@@ -22,15 +22,12 @@ const columns = [
   'last_requested_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/**
- * A sweep that comes round by itself: a row of sync.schedules, whose definition says what each
- * column means.
- */
+/** A recurring sweep: a row of sync.schedules, whose definition explains each column. */
 export interface Schedule extends ReadRow<Row, (typeof columns)[number]> {
   readonly everyMs: number;
 }
 
-/** A schedule as it is wished for. */
+/** A schedule to create. */
 export interface SchedulePlan extends Pick<Schedule, 'name' | 'stream' | 'mode' | 'everyMs'> {
   readonly windowName?: string | null;
   /** When it is due for the first time, an instant as ISO text. */
@@ -44,8 +41,8 @@ const isActive = `EXISTS (
   AND account.state = 'active')`;
 
 /**
- * Makes the schedules that the account does not have by that name; those it has stay as a person
- * may have changed them.
+ * Creates the schedules whose names the account does not have yet. Existing ones stay as they are,
+ * because a person may have changed them.
  */
 export async function insertSchedules(
   db: Queryable,
@@ -82,7 +79,7 @@ export async function listSchedules(
   return rows;
 }
 
-/** The schedules whose time has come, of those accounts that are active, the longest due first. */
+/** The due schedules of those accounts that are active, the longest due first. */
 export async function listDueSchedules(
   db: Queryable,
   accountIds: readonly string[],
@@ -100,16 +97,16 @@ export async function listDueSchedules(
 export interface OverdueSchedule extends Schedule {
   readonly accountName: string;
   /**
-   * Since when it waits, an instant as ISO text: for a worker to be woken, or for one to take up
-   * the sweep.
+   * Since when it waits, an instant as ISO text: for a worker to process it, or for one to claim
+   * its sweep.
    */
   readonly waitsSince: string;
 }
 
 /**
- * The schedules of active accounts that have not run for two of their intervals: no worker looked,
- * or none took up the sweep that was made.
- * @param accountIds - of these accounts only; of all when not given
+ * The schedules of active accounts that have not run for two of their intervals: no worker checked
+ * them, or none claimed the sweep that was created.
+ * @param accountIds - only of these accounts; of all if not given
  */
 export async function listOverdueSchedules(
   db: Queryable,
@@ -134,28 +131,25 @@ export async function listOverdueSchedules(
   return rows;
 }
 
-/**
- * A schedule that reads a whole list, and so promises how old what is known of its stream may
- * become.
- */
+/** A schedule that reads a whole list, and so promises a maximum age for the data of its stream. */
 export interface PromisedFreshness extends Schedule {
   /**
-   * When the last first pass began that read the list to its end, of whatever sweep. Null: none is
+   * When the latest first pass began that read the list to its end, in any sweep; null if none is
    * known.
    */
   readonly lookedAt: string | null;
   /**
-   * When a sweep was first asked for that would keep the promise, as far as sweeps are kept. Null:
-   * none was yet.
+   * When a sweep that would keep the promise was first requested, among the sweeps still stored;
+   * null if none was yet.
    */
   readonly askedAt: string | null;
-  /** The error or the first reason of the last one that came to an end; null where it had none. */
+  /** The error or the first reason of the last such sweep that ended; null if it had none. */
   readonly lastError: string | null;
 }
 
 /**
- * The promises of an account, or of all. @param wholeList - the name of the window that is a whole
- * list
+ * The promises of an account, or of all accounts.
+ * @param wholeList - the name of the window that is a whole list
  */
 export async function listPromisedFreshness(
   db: Queryable,
@@ -183,10 +177,9 @@ export async function listPromisedFreshness(
 }
 
 /**
- * Turns a schedule that is due into a sweep; both are committed together, so no sweep is lost and
- * none is made twice.
- * @returns the sweep, or null when the schedule is not due, gone, or of an account that is not
- *   active
+ * Creates the sweep of a due schedule. The sweep and the schedule's next time are committed
+ * together, so no sweep is lost and none is created twice.
+ * @returns the sweep; null if the schedule is not due, does not exist, or its account is not active
  */
 export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
   return await inTransaction(pool, async (client) => {
@@ -215,17 +208,17 @@ async function noteScheduleTaken(
   return rows[0] ?? null;
 }
 
-/** A schedule as a file of settings has it. */
+/** A schedule as written in a settings file. */
 interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'windowName' | 'everyMs'> {
   readonly account: string;
   /**
-   * The time of day at which it is due, in UTC to the second; null where it does not come round in
-   * whole days.
+   * The time of day at which it is due, in UTC to the second; null if its interval is not a number
+   * of whole days.
    */
   readonly at: string | null;
 }
 
-/** The name of the schedule that the freshness of a stream is set by. */
+/** The name of the schedule that sets the freshness of a stream. */
 export function nameFreshness(stream: string): string {
   return `${stream} fresh`;
 }
@@ -244,8 +237,8 @@ export async function listScheduleSettings(db: Queryable): Promise<ScheduleSetti
 }
 
 /**
- * Makes a schedule, or changes the one of that name. With a time of day it is due when that comes
- * next. Without one, a schedule that is there stays due when it was, unless its new interval ends
+ * Creates a schedule, or changes the one of that name. With a time of day, it is due at the next
+ * such time. Without one, an existing schedule stays due when it was, unless its new interval ends
  * sooner.
  * @param isDueNow - whether the first sweep is due at once
  */
@@ -279,7 +272,7 @@ export async function writeSchedule(
   );
 }
 
-/** Takes a schedule away; a sweep that it has made already goes on. */
+/** Deletes a schedule; a sweep that it has already created continues. */
 export async function deleteSchedule(
   db: Queryable,
   {account, name}: Pick<ScheduleSetting, 'account' | 'name'>,
@@ -291,7 +284,7 @@ export async function deleteSchedule(
   );
 }
 
-/** Whether freshness sets a schedule; it is no entry of the schedules then. */
+/** Whether a freshness promise sets the schedule; it is then not listed among the schedules. */
 export function isOfFreshness({
   name,
   stream,
@@ -304,11 +297,10 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 /**
- * Full sweeps run when nobody works: from three in the morning at the account, one stream after the
- * other.
+ * Full sweeps run at night: from three in the morning at the account, one stream after the other.
  */
 const nightlyHour = 3;
-/** Many accounts of one zone do not all begin at three, but spread over this long. */
+/** The accounts of one zone do not all begin at three; they are spread over this period. */
 const nightSpreadMs = 2 * hourMs;
 const nightly: readonly StreamName[] = ['customers', 'jobs', 'tasks'];
 const windows: readonly {stream: StreamName; window: string; everyMs: number}[] = [
@@ -322,13 +314,12 @@ const windows: readonly {stream: StreamName; window: string; everyMs: number}[] 
 ];
 
 /**
- * The schedules that an account begins with. Afterwards they are rows of sync.schedules, to be
+ * The schedules that an account begins with. Afterwards they are rows of sync.schedules and can be
  * changed there.
  * @param now - the present moment
  * @param timeZone - the account's IANA zone. The nightly hour is fixed in UTC by today's offset: a
- *   change of clocks
- *   moves it by an hour and never skips or repeats it
- * @param accountId - accounts come round at different moments, each always at its own
+ *   change of clocks moves it by an hour and never skips or repeats it
+ * @param accountId - different accounts are due at different moments, each always at the same one
  */
 export function planSchedules(now: Date, timeZone: string, accountId = '0'): SchedulePlan[] {
   const share = shareOf(accountId);
@@ -363,8 +354,8 @@ export function planSchedules(now: Date, timeZone: string, accountId = '0'): Sch
 }
 
 /**
- * 0 ≤ x < 1; accounts one after the other are spread evenly, however many there are: by the golden
- * ratio.
+ * A share with 0 ≤ x < 1, by the golden ratio: it spreads consecutive accounts evenly, however many
+ * there are.
  */
 function shareOf(accountId: string): number {
   return (Number(accountId) * 0.618_033_988_749_895) % 1;
@@ -385,9 +376,9 @@ function nextNight(now: Date, timeZone: string): Date {
 }
 
 /**
- * Gives an account that has no schedule those that every account begins with, and asks for a full
- * sweep of each stream that never had one. Done again, it changes nothing: a schedule that a person
- * took away stays away.
+ * Gives an account without schedules those that every account begins with, and requests a full
+ * sweep of each stream that never had one. A second call changes nothing: a schedule that a person
+ * deleted stays deleted.
  * @param streams - names of the streams to sweep
  */
 export async function beginAccount(

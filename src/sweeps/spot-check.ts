@@ -1,9 +1,9 @@
 // A record that is known byte for byte is not parsed, and a row with the same hash is not written:
-// both trust the notes made when the row was written. So each full sweep parses some pages all the
-// same, and compares them with the rows held. A row that holds something else is put right, and the
-// next sweep compares all pages. The comparing goes on beside the reading of the pages behind, for
-// it takes forty milliseconds; pages that come meanwhile are compared together afterwards. What it
-// finds is found once more and put right between two batches, so that no batch writes the same rows
+// both rely on notes made when the row was written. So each full sweep still parses some pages and
+// compares them with the stored rows. If a row differs, it is corrected, and the next sweep
+// compares all pages. The comparison runs in parallel with the reading of later pages, because it
+// takes forty milliseconds. Pages that arrive meanwhile are compared together afterwards. Differing
+// rows are searched again and corrected between two batches, so that no batch writes the same rows
 // meanwhile.
 
 import {randomInt} from 'node:crypto';
@@ -22,15 +22,15 @@ import {type SweepRun, scopeOf} from './sweep-run.ts';
 import type {Sample} from './tables.ts';
 
 /**
- * The sample is one page in so many of a long list, about two of a short one. Measured: 2 % of a
- * full parse.
+ * The sample is one page in this many of a long list, and about two pages of a short one. Measured:
+ * 2 % of a full parse.
  */
 const sparsest = 50;
 
-/** Pages that wait to be compared, at most: each takes as much memory as it has bytes. */
+/** The maximum of pages that wait to be compared: each takes as much memory as it has bytes. */
 const mostWaiting = 4;
 
-/** The rows of one table that some pages sent, one per key. */
+/** The rows of one table that some pages contained, one per key. */
 interface Sent {
   readonly table: MirrorTable;
   readonly rows: readonly EncodedRow[];
@@ -45,7 +45,8 @@ export class SpotCheck {
   #altered = 0;
   #waiting: CutPage[] = [];
   /**
-   * The pages that are being compared: the records that they sent, where a row differs from them.
+   * The running comparison. It resolves to the records of its pages if a row differs from them, and
+   * otherwise to null.
    */
   #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
   #isLooking = false;
@@ -68,16 +69,16 @@ export class SpotCheck {
     return {records: this.#records, altered: this.#altered, isWhole};
   }
 
-  /** The sample takes these of some pages. */
+  /** Selects the pages of the sample. */
   choose(pages: readonly CutPage[]): CutPage[] {
     if (this.#run.sweep.mode !== 'full') return [];
     return pages.filter(({page}) => page % this.#every === this.#offset);
   }
 
   /**
-   * Begins to compare a page with its rows, or leaves it for the next comparison while one is under
-   * way.
-   * @param page - the caller gives it away: its body is freed when it is read
+   * Starts to compare a page with its rows. While a comparison is running, the page waits for the
+   * next one.
+   * @param page - the caller must not use it afterwards: its body is freed when it is read
    */
   async compare(page: CutPage): Promise<void> {
     this.#waiting.push(page);
@@ -86,14 +87,14 @@ export class SpotCheck {
     this.#begin();
   }
 
-  /** Waits until all pages are compared, and puts right the rows that differ from them. */
+  /** Waits until all pages are compared, and corrects the rows that differ from them. */
   async putRight(): Promise<void> {
     await this.#putRightLast();
     if (this.#waiting.length > 0) this.#begin();
     await this.#putRightLast();
   }
 
-  /** Waits for the pages that are being compared, however that ends. */
+  /** Waits for the running comparison, even if it fails. */
   async settle(): Promise<void> {
     await this.#looking.catch(() => {});
   }
@@ -105,7 +106,8 @@ export class SpotCheck {
     this.#looking = this.#look(pages).finally(() => {
       this.#isLooking = false;
     });
-    // It is awaited when its turn comes; until then its failure must not count as unhandled.
+    // The comparison is awaited when its turn comes; until then its failure must not count as
+    // unhandled.
     this.#looking.catch(() => {});
   }
 
@@ -168,8 +170,8 @@ export class SpotCheck {
   }
 
   /**
-   * Numbers of records with other children than they were sent with: the next sweep reads them
-   * again.
+   * Numbers of records whose stored children differ from those that were sent: the next sweep reads
+   * them again.
    */
   async #findParents(rowSets: readonly EncodedRowSet[]): Promise<string[]> {
     const {deps, stream, sweep} = this.#run;
@@ -221,18 +223,18 @@ function listOf(rowSet: EncodedRowSet, element: string): readonly EncodedRow[] |
   return rowSet.children.find((child) => child.element === element)?.rows;
 }
 
-// A hash stands for the record as the service sent it, not for the row as it is now. A write past
-// the triggers leaves the hash as it was, and then no sweep looks at the row again. So a sample of
-// the rows is compared by value. Nothing here writes.
+// A hash describes the record as the service sent it, not the row as it is now. A write that
+// bypasses the triggers leaves the hash as it was, and then no sweep checks the row again. So a
+// sample of the rows is compared by value. The functions below write nothing.
 
 const quote = (name: string) => pg.escapeIdentifier(name);
 const cache = new WeakMap<MirrorTable, string>();
 
 /**
- * Finds the rows whose values are not those that their hash stands for. Line breaks of either kind
- * mean the same, as they do to the hash. Rows under change are left out, and so are those whose
- * record has changed since it was read, and those of a forgotten customer.
- * @param rows - of one table, as the service sent them; one of a key
+ * Finds the rows whose values differ from those that their hash describes. Both kinds of line
+ * breaks count as equal, as in the hash. Left out are rows with an open change, rows whose record
+ * has changed since it was read, and rows of a forgotten customer.
+ * @param rows - of one table, as the service sent them; one per key
  */
 export async function findAltered(
   db: Queryable,
@@ -249,7 +251,7 @@ export async function findAltered(
   return found.rows.flatMap(({at}) => rows[at] ?? []);
 }
 
-/** OFFSET 0 keeps the query to an index look-up for each row, as with the probe of a load. */
+/** OFFSET 0 makes Postgres use an index look-up for each row, as in the probe of a load. */
 function alteredSql(table: MirrorTable): string {
   const columns = [...table.columns, {name: 'extra', type: 'nested'} as const];
   const names = columns.map((_, at) => `v${at}`);
@@ -285,8 +287,9 @@ function meaning(type: ColumnType, value: string): string {
 }
 
 /**
- * Finds the parents whose children here differ from their lists: a child was put in or taken out
- * past the triggers, or the list has changed since it was read. Children under change are left out.
+ * Finds the parents whose stored children differ from their lists: a child was inserted or removed
+ * without the triggers, or the list has changed since it was read. Children with an open change are
+ * left out.
  */
 async function findAlteredFamilies(
   db: Queryable,

@@ -1,5 +1,5 @@
-// What people read of sweeps: one with all its facts, past ones, what they usually take, and the
-// state of each stream.
+// Facts about sweeps for people: one sweep with all its facts, past sweeps, their usual cost, and
+// the state of each stream.
 
 import pg from 'pg';
 import {type Cause, causeNumbers} from '../core/errors.ts';
@@ -21,11 +21,11 @@ import {listTombstones, type Tombstone} from './tombstones.ts';
 /** All facts about a sweep. */
 export interface SweepStory {
   readonly sweep: Sweep;
-  /** Rows that it marked deleted, or would. */
+  /** Rows that it marked deleted, or would mark. */
   readonly tombstones: readonly Tombstone[];
-  /** What sweeps like it usually take; null where it is the first. */
+  /** The usual cost of such sweeps; null if it is the first. */
   readonly usual: UsualSweep | null;
-  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  /** The number of the documentation page with cause and fix; null if nothing has to be fixed. */
   readonly docs: string | null;
 }
 
@@ -48,13 +48,13 @@ export function tookMs({startedAt, endedAt}: Sweep, now: string): number | null 
     : Math.max(0, Date.parse(endedAt ?? now) - Date.parse(startedAt));
 }
 
-/** The sweeps to list; null leaves a condition open. */
+/** Selects the sweeps to list; null matches all. */
 interface SweepFilter {
   readonly accountIds: readonly string[] | null;
   readonly stream: string | null;
   readonly mode?: Sweep['mode'] | null;
   readonly state?: Sweep['state'] | null;
-  /** Only older ones: the number of the last on the page before. */
+  /** Only sweeps older than this one: the last on the page before. */
   readonly before?: string | null;
   /** Leaves out those that `listQuietRuns` counts. */
   readonly isFolded?: boolean;
@@ -64,7 +64,7 @@ interface SweepFilter {
 const matches = `($1::bigint[] IS NULL OR account_id = ANY ($1))
   AND ($2::text IS NULL OR stream = $2) AND ($3::text IS NULL OR mode = $3)
   AND ($4::text IS NULL OR state = $4)`;
-/** A full sweep proves something also where it changes nothing. */
+/** A full sweep proves something even if it changes nothing. */
 const isFoldable = `mode <> 'full' AND ${isQuiet}`;
 
 /** The latest sweeps, the newest first. */
@@ -87,13 +87,13 @@ function valuesOf({accountIds, stream, mode = null, state = null}: SweepFilter) 
 export interface QuietRuns extends Pick<Sweep, 'accountId'> {
   /** The number of the newest. */
   readonly sweepId: string;
-  /** What was swept, by name: `jobs today` is a window, `jobs by number` single records. */
+  /** The targets, by name: `jobs today` is a window, `jobs by number` single records. */
   readonly targets: readonly string[];
   /** In the zone of the account. */
   readonly day: string;
   readonly count: number;
   readonly requests: number;
-  /** The median of how long one took. */
+  /** The median of their durations. */
   readonly ms: number;
   /** When the last of them ended. */
   readonly lastEndedAt: string;
@@ -119,10 +119,10 @@ export async function listQuietRuns(db: Queryable, filter: SweepFilter): Promise
   return rows;
 }
 
-/** What sweeps like this one usually take, by the last ten before it; null where there was none. */
+/** The usual cost of sweeps like this one, from the last ten before it; null if there was none. */
 interface UsualSweep {
   readonly seconds: number;
-  /** Of the first pass alone; null where none of them noted its end. */
+  /** Of the first pass alone; null if none of them noted its end. */
   readonly readSeconds: number | null;
   readonly requests: number;
   readonly records: number;
@@ -130,8 +130,8 @@ interface UsualSweep {
 }
 
 /**
- * Reads the medians of the ten sweeps before one, of the same stream, mode and window, that came to
- * an end without failing.
+ * Reads the medians of the ten sweeps before one, of the same stream, mode and window, that ended
+ * without failing.
  */
 async function readUsual(
   db: Queryable,
@@ -163,7 +163,7 @@ async function readUsual(
   return usual === undefined || usual.count === 0 ? null : usual;
 }
 
-/** What sweeps of one kind usually cost, by the last ten that came to an end: medians. */
+/** The usual cost of sweeps of one kind: medians of the last ten that ended without failing. */
 export interface UsualCost {
   readonly accountId: string;
   readonly stream: string;
@@ -177,8 +177,8 @@ export interface UsualCost {
 }
 
 /**
- * Reads what the sweeps of some accounts usually cost, of each stream, mode and window that came to
- * an end.
+ * Reads the usual cost of the sweeps of some accounts, for each stream, mode and window with a
+ * sweep that ended.
  */
 export async function listUsualCosts(
   db: Queryable,
@@ -203,18 +203,18 @@ export async function listUsualCosts(
   return rows;
 }
 
-/** The state of one stream, from what is noted of it. */
+/** The state of one stream, from its stored sweeps and its quarantine. */
 export interface StreamNotes {
   readonly stream: string;
-  /** The last sweep of each mode and window, whatever became of it. */
+  /** The last sweep of each mode and window, whatever its result. */
   readonly sweeps: readonly Sweep[];
   /** Records in quarantine, still open. */
   readonly quarantined: number;
 }
 
 /**
- * Reads how some streams of an account stand, in the order given. It costs the same however many
- * rows and past sweeps there are.
+ * Reads the state of some streams of an account, in the order given. The cost does not depend on
+ * the number of rows and past sweeps.
  */
 export async function readStreamNotes(
   db: Queryable,
@@ -231,8 +231,8 @@ export async function readStreamNotes(
 }
 
 /**
- * The live rows of a stream, as its last full sweep that came to an end left them; null before the
- * first. Nothing is counted.
+ * The number of live rows of a stream after its last full sweep that ended; null before the first.
+ * The query counts no rows.
  */
 export async function readRowsLeft(
   db: Queryable,
@@ -249,8 +249,8 @@ export async function readRowsLeft(
 }
 
 /**
- * Counts the live rows of a table, without those that exist here alone: they have no number. Where
- * these are most of a large table, all of it is read.
+ * Counts the live rows of a table, without those that exist only here and have no number. If these
+ * are most of a large table, Postgres reads all of it.
  */
 export async function countRows(
   db: Queryable,
@@ -269,8 +269,9 @@ export async function countRows(
 }
 
 /**
- * The last sweep of each stream, mode and window; sweeps of single records count as one. Each is
- * found by an index behind the one before: there are few kinds, and very many sweeps of a kind.
+ * The last sweep of each stream, mode and window; sweeps of single records count as one. The query
+ * finds each by an index, starting from the one before: there are few kinds, and very many sweeps
+ * of each.
  */
 export async function listLatestSweeps(db: Queryable, accountId: string): Promise<Sweep[]> {
   const {rows} = await db.query<Sweep>(
@@ -296,7 +297,7 @@ function lastOfEach(name: string, column: string, condition: string): string {
       ${last(`(stream, ${column}) < (${name}.stream, ${name}.${column})`)}) AS next)`;
 }
 
-/** @returns stream to the number of its records in quarantine, still open */
+/** @returns a map from stream to the number of its records in quarantine, still open */
 export async function countQuarantined(
   db: Queryable,
   accountId: string,
@@ -309,7 +310,7 @@ export async function countQuarantined(
   return new Map(rows.map((row) => [row.stream, Number(row.count)]));
 }
 
-/** The page of a record in quarantine. */
+/** The documentation page for a record in quarantine. */
 export const quarantineCause = causeNumbers.quarantine;
 
 const sweepCauses: Readonly<Partial<Record<SweepState, Cause>>> = {
@@ -318,7 +319,10 @@ const sweepCauses: Readonly<Partial<Record<SweepState, Cause>>> = {
   failed: 'failed',
 };
 
-/** `A06` of a sweep that is uncertified; null where nothing has to be mended. */
+/**
+ * The documentation page for a state, such as `A06` for uncertified; null if nothing has to be
+ * fixed.
+ */
 export function pageOfSweep(state: SweepState): string | null {
   const {[state]: cause} = sweepCauses;
   return cause === undefined ? null : causeNumbers[cause];

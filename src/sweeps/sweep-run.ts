@@ -1,4 +1,4 @@
-// One sweep under way: what it depends on and carries along, the bound of its list, and its end.
+// One running sweep: its dependencies and state, the bound of its list, and its end.
 
 import type pg from 'pg';
 import type {AccountApi} from '../accounts/open-accounts.ts';
@@ -13,7 +13,7 @@ import {type ClaimedSweep, endSweep, type SweepCounts, type SweepStep} from './s
 import type {Evidence} from './tables.ts';
 import {writeTombstones} from './tombstones.ts';
 
-/** One sweep under way in this process. */
+/** One sweep that runs in this process. */
 export interface SweepRun {
   readonly deps: SweepDeps;
   readonly sweep: ClaimedSweep;
@@ -33,18 +33,18 @@ interface Ended {
   readonly evidence: Evidence;
 }
 
-/** The end of a sweep, written. */
+/** The end of a sweep after it was written. */
 export interface Finished extends Ended {
   /** From its first claim, by the database's clock. */
   readonly durationMs: number;
 }
 
-/** The account, stream and id of a sweep: nearly every statement of the warehouse takes them. */
+/** The account, stream and id of a sweep: nearly every SQL statement needs them. */
 export function scopeOf({sweep, stream}: Pick<SweepRun, 'sweep' | 'stream'>) {
   return {accountId: sweep.accountId, stream: stream.name, sweepId: sweep.sweepId};
 }
 
-/** Tells that the sweep has reached a step. */
+/** Reports that the sweep has reached a step, and waits for the listener. */
 export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
   await run.deps.onSweepStep?.(step, run.sweep);
 }
@@ -64,17 +64,17 @@ export function transportCallOf(run: SweepRun) {
   };
 }
 
-/** When a list counts as one without an end: `usualBounds`. */
+/** The limits beyond which a list counts as endless; the default is `usualBounds`. */
 interface ListBounds {
-  /** It is stopped at so many times the records that it had before, ... */
+  /** A list is stopped at this multiple of the records that it had before, ... */
   readonly multiple: number;
-  /** ... and never below so many records. */
+  /** ... and never below this many records. */
   readonly least: number;
-  /** Where nothing is known of the list. */
+  /** The limit if nothing is known about the list. */
   readonly unknown: number;
   /**
-   * How many records outside of the known range are looked for: a service may answer every number
-   * with one.
+   * How many records outside of the known range a sweep finds before it stops: a service may answer
+   * every number with a record.
    */
   readonly beyond: number;
 }
@@ -82,10 +82,10 @@ interface ListBounds {
 /** The dependencies of a sweep. */
 export interface SweepDeps {
   readonly pool: pg.Pool;
-  /** The pool's address, for error messages; never printed as it stands. */
+  /** The pool's address, for error messages; never printed unchanged. */
   readonly databaseUrl: string;
   /**
-   * Opens the way to an account, the same one at every call.
+   * Opens the API of an account, the same one at every call.
    * @throws {FatalError} its token is not known here
    */
   readonly openAccount: (accountId: string) => Promise<AccountApi>;
@@ -95,11 +95,11 @@ export interface SweepDeps {
   readonly onProgress?: (progress: SweepProgress) => void;
   /** Called at each step of a sweep, which waits for it; a test may end the process there. */
   readonly onSweepStep?: (step: SweepStep, sweep: ClaimedSweep) => Promise<void>;
-  /** How long a sweep is ours by the database's clock, unless renewed. */
+  /** The duration of a sweep's lease by the database's clock, unless it is renewed. */
   readonly leaseMs?: number;
   /** How many records are written at once, unless they are large. */
   readonly batchRecords?: number;
-  /** When a list counts as one without an end; the usual ones when absent. */
+  /** The limits beyond which a list counts as endless; `usualBounds` if absent. */
   readonly listBounds?: ListBounds;
 }
 
@@ -109,7 +109,7 @@ interface SweepProgress {
   readonly records: number;
 }
 
-/** The counts of a sweep so far, its earlier runs included. */
+/** The counts of a sweep so far, including its earlier runs. */
 export class SweepCounter {
   #counts: SweepCounts;
 
@@ -131,7 +131,7 @@ export class SweepCounter {
   }
 
   /**
-   * The counts with those of a write under way; `add` the write's counts only once it is committed.
+   * The counts plus those of a running write; `add` the write's counts only once it is committed.
    */
   with(more: Partial<SweepCounts>): SweepCounts {
     const next = new SweepCounter(this.#counts);
@@ -141,8 +141,8 @@ export class SweepCounter {
 }
 
 /**
- * A list that never ends brings new numbers on every page. Nothing in it says so: it is stopped at
- * a multiple of what was expected, and a person decides.
+ * A list that never ends shows new numbers on every page, and nothing in it reveals that. The sweep
+ * stops it at a multiple of the expected size, and a person decides.
  */
 export const usualBounds: ListBounds = {
   multiple: 4,
@@ -151,7 +151,7 @@ export const usualBounds: ListBounds = {
   beyond: 5_000,
 };
 
-/** How many records a list may bring. */
+/** How many records a list may contain. */
 export class ListBound {
   readonly #run: SweepRun;
   readonly #most: number;
@@ -162,7 +162,7 @@ export class ListBound {
     this.#most = expected === null ? unknown : Math.max(least, multiple * expected);
   }
 
-  /** @throws {FatalError} there were more records than a list of the account is believed to have */
+  /** @throws {FatalError} the list has more records than is plausible for the account */
   check(records: number, page: number): void {
     if (records <= this.#most) return;
     const {stream, account, sweep} = this.#run;
@@ -178,9 +178,9 @@ export class ListBound {
 }
 
 /**
- * The bound of a sweep's list: by what its last pass had. Where a person asks by hand, by the rows
- * that are held, too: that is how more than the bound is let through.
- * @param records - of the last pass of the same list; null where there was none
+ * The bound of a sweep's list, from the size of its last pass. If a person requested the sweep, the
+ * stored rows count, too: that is how a person lets more than the bound through.
+ * @param records - of the last pass of the same list; null if there was none
  */
 export async function boundOf(run: SweepRun, records: number | null): Promise<ListBound> {
   const {deps, sweep, stream} = run;
@@ -216,8 +216,8 @@ export async function endRun(
 }
 
 /**
- * Marks deleted every row that the sweep has evidence for, in the caller's transaction. A stream
- * that is not deletable is left alone.
+ * Marks deleted every row for which the sweep has evidence, in the caller's transaction. A stream
+ * that is not deletable stays unchanged.
  */
 export async function markGone(
   client: pg.ClientBase,

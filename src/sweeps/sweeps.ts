@@ -1,5 +1,5 @@
-// A sweep as a row of sync.sweeps, its states, counts and steps, and the statements that move
-// sweeps on: asked for, claimed, saved, ended, approved.
+// A sweep as a row of sync.sweeps: its states, counts and steps, and the statements that request,
+// claim, save, postpone and end sweeps.
 
 import type pg from 'pg';
 import {RetryableError} from '../core/errors.ts';
@@ -10,7 +10,7 @@ import type {Evidence, Sample, sweeps} from './tables.ts';
 
 type Row = typeof sweeps.$inferSelect;
 
-/** The names of the counts, in one order. */
+/** The names of the counts, in a fixed order. */
 export const countNames = [
   'requests',
   'pages',
@@ -55,12 +55,12 @@ const columns = [
   'approved_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A row of sync.sweeps, whose definition says what each column means. */
+/** A row of sync.sweeps, whose definition explains each column. */
 export interface Sweep extends ReadRow<Row, (typeof columns)[number]> {
   readonly counts: SweepCounts;
 }
 
-/** A sweep that was taken up, with the name of its account. */
+/** A sweep that was claimed, with the name of its account. */
 export interface ClaimedSweep extends Sweep {
   readonly accountName: string;
   /**
@@ -77,18 +77,18 @@ export type SweepStage = Sweep['stage'];
 /** How a sweep ends. */
 export type SweepEnd = Exclude<SweepState, 'due' | 'running'>;
 
-/** The proof that a sweep is still ours. */
+/** The proof that this worker still holds a sweep. */
 export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 
-/** As SQL, true of a full sweep that came to an end without failing. */
+/** As SQL, true for a full sweep that ended without failing. */
 export const isOpinion = `mode = 'full' AND state IN ('certified', 'uncertified', 'stopped')`;
 
-/** As SQL, the live rows that such a sweep left; sweeps of earlier versions did not count them. */
+/** As SQL, the number of live rows after such a sweep; earlier versions did not count them. */
 export const rowsLeft = 'coalesce(rows, records)::double precision';
 
 /**
- * As SQL, true of a full sweep until a later one of its stream comes to an end, for that one knows
- * better.
+ * As SQL, true for a full sweep until a later one of its stream ends, because the later one is more
+ * reliable.
  * @param sweep - the alias of sync.sweeps in the query
  */
 export function isLatestOpinion(sweep: string): string {
@@ -106,7 +106,7 @@ export const sweepColumns = `${selectColumns(columns)},
   json_build_object(${countNames.map((name) => `'${name}', ${name}`).join(', ')}) AS counts`;
 
 /**
- * The steps of a sweep between which it can be cut off. `…-written` is inside the transaction,
+ * The steps of a sweep between which it can be interrupted. `…-written` is inside the transaction,
  * `…-committed` after it.
  */
 export const sweepSteps = [
@@ -125,7 +125,7 @@ export const sweepSteps = [
 
 export type SweepStep = (typeof sweepSteps)[number];
 
-/** A wish for a sweep. */
+/** A request for a sweep. */
 export interface SweepRequest extends Omit<SweepTarget, 'windowName' | 'recordNumber'> {
   readonly windowName?: string | null;
   readonly recordNumber?: string | null;
@@ -133,8 +133,8 @@ export interface SweepRequest extends Omit<SweepTarget, 'windowName' | 'recordNu
 }
 
 /**
- * Asks for a sweep that is due at once. While the same one is unfinished there is no second: it is
- * returned, and is due at once if it was waiting.
+ * Requests a sweep that is due at once. If the same sweep is unfinished, no second one is created:
+ * the unfinished one is returned, and is due at once if it was waiting.
  */
 export async function requestSweep(db: Queryable, request: SweepRequest): Promise<Sweep> {
   const {accountId, stream, mode, windowName = null, recordNumber = null, requestedBy} = request;
@@ -155,9 +155,10 @@ export async function requestSweep(db: Queryable, request: SweepRequest): Promis
 }
 
 /**
- * Takes a sweep up, for as long as the lease says by the database's clock, unless it is renewed.
+ * Claims a sweep for the duration of the lease by the database's clock, unless it is renewed.
  * @param claimedBy - the process, for a person who waits for it
- * @returns null when it is not due, another worker has it, or its account is paused or stopped
+ * @returns null if the sweep is not due, another worker has it, its account is paused or stopped,
+ *   or this database is a copy
  */
 export async function claimSweep(
   db: Queryable,
@@ -183,13 +184,16 @@ export async function claimSweep(
   return rows[0] ?? null;
 }
 
-/** As SQL, true of a full sweep of a stream that was never loaded. */
+/** As SQL, true for a full sweep of a stream that was never loaded. */
 function isFirstLoad(sweep: string): string {
   return `${sweep}.mode = 'full' AND NOT EXISTS (SELECT FROM sync.feed_starts AS started
      WHERE started.account_id = ${sweep}.account_id AND started.stream = ${sweep}.stream)`;
 }
 
-/** Whether another stream of the sweep's account is loaded for the first time, or is to be now. */
+/**
+ * Whether another stream of the sweep's account is being loaded for the first time, or is due for
+ * that now.
+ */
 export async function isLoadedBeside(
   db: Queryable,
   {accountId, sweepId}: Pick<Sweep, 'accountId' | 'sweepId'>,
@@ -206,13 +210,13 @@ export async function isLoadedBeside(
 
 /** A sweep that a process holds. */
 export interface HeldSweep extends Pick<Sweep, 'sweepId' | 'stream'> {
-  /** As `nameThisProcess` gives it; null where an older version has it. */
+  /** As `nameThisProcess` returns it; null if an older version holds the sweep. */
   readonly claimedBy: string | null;
-  /** Until the lease ends, unless it is renewed; by the database's clock. */
+  /** The time until the lease ends, unless it is renewed; by the database's clock. */
   readonly leaseMs: number;
 }
 
-/** The sweeps among some that a process holds at the moment. */
+/** Those among some sweeps that a process holds at the moment. */
 export async function listHeldSweeps(
   db: Queryable,
   sweepIds: readonly string[],
@@ -227,7 +231,7 @@ export async function listHeldSweeps(
   return rows;
 }
 
-/** @returns false when the sweep is no longer ours */
+/** @returns false if this worker no longer holds the sweep */
 export async function renewLease(
   db: Queryable,
   claim: Claim & {readonly leaseMs: number},
@@ -243,7 +247,7 @@ export async function renewLease(
 /** The contents of a checkpoint; a field left out stays as it is. */
 interface Checkpoint {
   readonly stage?: SweepStage;
-  /** The page to go on with. */
+  /** The page to continue with. */
   readonly nextPage?: number;
   /** Of the whole sweep. */
   readonly counts: SweepCounts;
@@ -251,9 +255,9 @@ interface Checkpoint {
 }
 
 /**
- * Notes how far the sweep has come, in the transaction that wrote the batch: both are kept, or
+ * Stores the progress of the sweep in the transaction that wrote the batch: both are committed, or
  * neither.
- * @throws {RetryableError} the sweep is no longer ours: roll the batch back
+ * @throws {RetryableError} this worker no longer holds the sweep: roll the batch back
  */
 export async function saveCheckpoint(
   client: pg.ClientBase,
@@ -280,24 +284,24 @@ export async function saveCheckpoint(
   if (rowCount !== 1) throw lost(claim);
 }
 
-/** How a sweep ends, and what it did. */
+/** The end of a sweep, and its results. */
 interface EndedSweep {
   readonly state: SweepEnd;
   /** Why it is not certified. */
   readonly reasons?: readonly string[];
-  /** The error that it failed by. */
+  /** The error with which it failed. */
   readonly error?: string | null;
   readonly counts?: SweepCounts;
   readonly evidence?: Evidence;
-  /** Live rows of the stream, where they were counted. */
+  /** The number of live rows of the stream, if they were counted. */
   readonly rows?: number | null;
 }
 
 /**
- * Ends a sweep. The row itself demands reasons of one that is uncertified or stopped, an error of a
- * failed one, and neither of one that is certified or refreshed.
+ * Ends a sweep. The table's constraints require reasons if it is uncertified or stopped, an error
+ * if it failed, and neither if it is certified or refreshed.
  * @returns how long the sweep took, in milliseconds, from its first claim
- * @throws {RetryableError} the sweep is no longer ours
+ * @throws {RetryableError} this worker no longer holds the sweep
  */
 export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Promise<number> {
   const {rows} = await db.query<{durationMs: number}>(
@@ -338,9 +342,10 @@ function countValues(counts: SweepCounts): number[] {
 }
 
 /**
- * Gives a sweep back, to be taken up again from its checkpoint after a while.
- * @param delay - `isFailure` false for a clean stop, which is not counted against it
- * @returns false when the sweep is no longer ours, and so is another worker's to give back
+ * Postpones a sweep: after a while a worker can claim it again, and it continues from its
+ * checkpoint.
+ * @param delay - `isFailure` is false for a clean stop, which does not count as a failure
+ * @returns false if this worker no longer holds the sweep
  */
 export async function postponeSweep(
   db: Queryable,
@@ -361,11 +366,10 @@ export async function postponeSweep(
 export type DueSweep = Sweep & Pick<ClaimedSweep, 'accountName'>;
 
 /**
- * Sweeps that a worker should take up now: due, or left behind by a worker whose lease ran out.
- * Each active account has no more than it may have under way at once. Sweeps that keep data fresh
- * come before full ones, and the accounts take turns, so that an account with much to do keeps none
- * waiting.
- * @param perAccount - sweeps of one account at once, those under way included
+ * Sweeps that a worker should claim now: due, or abandoned by a worker whose lease expired. Each
+ * active account gets no more than it may run at once. Sweeps that keep data fresh come before full
+ * ones. The accounts take turns, so that a busy account does not delay the others.
+ * @param perAccount - the maximum of sweeps of one account at once, including running ones
  */
 export async function listDueSweeps(
   db: Queryable,
@@ -390,8 +394,8 @@ export async function listDueSweeps(
 }
 
 /**
- * The result of the last pass over the same list: its number of pages and its sample; null where
- * unknown.
+ * The result of the last pass over the same list: its numbers of pages and records, and its sample;
+ * null if unknown.
  */
 export async function readLastPass(
   db: Queryable,
@@ -420,8 +424,8 @@ export async function readLastPass(
 }
 
 /**
- * Ends as failed the sweeps that are no longer taken up because their account is not active: those
- * that are due, and those that a dead worker still holds.
+ * Ends as failed the sweeps that no worker claims any more because their account is not active: due
+ * ones, and those that a dead worker still holds.
  */
 export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[]): Promise<void> {
   await db.query(
@@ -436,7 +440,7 @@ export async function failIdleSweeps(db: Queryable, sweepIds: readonly string[])
   );
 }
 
-/** The ended ones among some sweeps, in order. */
+/** The ended ones among some sweeps, in the order in which they ended. */
 export async function listEndedSweeps(
   db: Queryable,
   sweepIds: readonly string[],

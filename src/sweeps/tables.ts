@@ -18,12 +18,11 @@ import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../pos
 import {isQuiet} from './quiet.ts';
 
 /**
- * How a first pass came to its end; only an empty page, or an answer that is the whole list, ends
- * it as it should.
+ * How a first pass ended; only an empty page, or an answer that is the whole list, is a proper end.
  */
 export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
 
-/** The result of asking for records by their number. */
+/** The result of requesting records by their number. */
 export interface AskedCounts {
   readonly asked: number;
   readonly found: number;
@@ -35,18 +34,18 @@ export interface Sample {
   readonly records: number;
   /** Rows with other values, though nothing had marked them as changed. */
   readonly altered: number;
-  /** Whether every known record was in it. */
+  /** Whether every known record was compared. */
   readonly isWhole: boolean;
 }
 
-/** The sightings and answers of a sweep, on which its end state rests. */
+/** The sightings and answers of a sweep, on which its end state is based. */
 export interface Evidence {
   /**
-   * When a full sweep had read the list, by the database's clock: its verification began. The row
-   * itself notes it.
+   * When a full sweep had read the list and its verification began, by the database's clock. The
+   * statement that saves the checkpoint sets it.
    */
   readonly readAt?: string;
-  /** Known records that were parsed all the same, to compare the values of their rows. */
+  /** Known records that were nevertheless parsed, to compare the values of their rows. */
   readonly sample?: Sample;
   readonly firstPass?: {
     readonly lastPage: number;
@@ -72,17 +71,17 @@ export interface Evidence {
   /** Numbers that rows of other streams name, and no list has shown. */
   readonly named?: AskedCounts;
   /**
-   * Numbers inside the known range that were never seen; `left` are still to be asked, of `sampled`
-   * a sample was.
+   * Numbers inside the known range that were never seen. `left` still have to be requested; of
+   * `sampled`, only a sample was.
    */
   readonly gaps?: AskedCounts & {readonly left: number; readonly sampled?: number};
   /** Numbers just outside the known range. */
   readonly edges?: AskedCounts;
-  /** The service's answer when it was asked for one record and has none of that number. */
+  /** The service's answer if it has no record of the requested number. */
   readonly absent?: {readonly status: number; readonly words: string};
   /**
-   * Records that were shown as they were before a change of ours, and are to be read again before
-   * the sweep ends; `pauses` that it has made for them.
+   * Records that the service showed as they were before one of our changes, and that are read again
+   * before the sweep ends. `pauses`: how often the sweep has paused for them.
    */
   readonly older?: {readonly numbers: readonly string[]; readonly pauses: number};
   readonly liveRows?: number;
@@ -93,8 +92,8 @@ export interface Evidence {
 const sweepModes = ['full', 'window', 'record'] as const;
 const requesters = ['schedule', 'command'] as const;
 /**
- * The place where a sweep goes on: the first pass, the second and its questions, or approved
- * tombstones.
+ * The stage from which a sweep continues: the first pass, the second pass with its requests by
+ * number, or approved tombstones.
  */
 const stages = ['read', 'verify', 'approved'] as const;
 const states = [
@@ -194,8 +193,8 @@ export const sweeps = syncSchema.table(
       ),
     ),
     check('sweeps_stage_check', sql`${table.stage} IN (${listed(stages)})`),
-    // A window is never certified, for it proves nothing of the rest; nothing but a window is
-    // refreshed.
+    // A window is never certified, because it proves nothing about the other records; only a window
+    // is refreshed.
     check(
       'sweeps_refreshed_check',
       inOneLine(
@@ -219,7 +218,7 @@ export const sweeps = syncSchema.table(
         sql`, `,
       )}) >= 0`,
     ),
-    // The lock against two sweeps of the same thing: it holds whatever the queue does.
+    // Prevents two unfinished sweeps of the same target, whatever the queue does.
     uniqueIndex('sweeps_unfinished_key')
       .on(
         table.account_id,
@@ -230,7 +229,7 @@ export const sweeps = syncSchema.table(
       )
       .where(sql`state IN ('due', 'running')`),
     index('sweeps_ended_at_idx').on(table.ended_at),
-    // Found without a look at the sweeps that stay: these are more with every year.
+    // Finds quiet sweeps without reading the sweeps that stay, of which there are more every year.
     index('sweeps_quiet_idx').on(table.ended_at).where(sql.raw(isQuiet)),
     index('sweeps_latest_idx').on(table.account_id, table.stream, table.mode, table.sweep_id),
     // The last sweep of each window is found window by window.
@@ -433,7 +432,7 @@ export const quarantine = syncSchema.table(
     index('quarantine_unresolved_idx')
       .on(table.account_id, table.stream, table.number)
       .where(sql`resolved_at IS NULL`),
-    // The end of a sweep's row is told to the entries that name it.
+    // If a sweep's row is deleted, Postgres finds the entries that name it by this index.
     index('quarantine_sweep_id_idx').on(table.sweep_id).where(sql`sweep_id IS NOT NULL`),
   ],
 );

@@ -1,6 +1,6 @@
-// A row is marked deleted only together with the service's answer to the question for its record.
-// A number that no list showed and that the service does not have is remembered as absent. A sweep
-// that was stopped before too many deletions goes on when a person lets them through.
+// A row is marked deleted only together with the service's answer to the request for its record. A
+// number that no list showed and that the service does not have is stored as absent. A sweep that
+// was stopped before too many deletions continues when a person approves them.
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
@@ -12,7 +12,7 @@ import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import {isLatestOpinion, type Sweep, sweepColumns} from './sweeps.ts';
 import type {tombstones} from './tables.ts';
 
-/** A number for which the service said that it has no record. */
+/** A number for which the service answered that it has no record. */
 export interface GoneNumber {
   readonly number: string;
   readonly status: number;
@@ -32,21 +32,21 @@ const columns = [
 ] as const satisfies readonly (keyof typeof tombstones.$inferSelect)[];
 
 /**
- * A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition says what
- * each column means.
+ * A row that is, or would be, marked deleted: a row of sync.tombstones, whose definition explains
+ * each column.
  */
 export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
 
-/** Answers of "gone" to questions of one sweep. */
+/** Answers "gone" to the requests of one sweep. */
 interface GoneAnswers extends Suspicion {
   readonly gone: readonly GoneNumber[];
-  /** By the database's clock, before the first of the questions was sent. */
+  /** A moment before the first of the requests was sent, by the database's clock. */
   readonly askedAt: string;
 }
 
 /**
- * A statement's values: account, stream, sweep, moment of asking; columns of numbers, statuses and
- * words.
+ * A statement's values: account, stream, sweep, moment of the request; arrays of numbers, statuses
+ * and words.
  */
 function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
   return [
@@ -66,9 +66,7 @@ interface Suspicion {
   readonly sweepId: string;
 }
 
-/**
- * Keeps the answers to questions for rows that are held. This marks no row: the sweep's end does.
- */
+/** Stores the answers to the requests for stored rows. This marks no row: the sweep's end does. */
 export async function saveAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
@@ -84,7 +82,7 @@ export async function saveAnswers(client: pg.ClientBase, found: GoneAnswers): Pr
   );
 }
 
-/** Lists rows that the breaker kept from being asked about, for the person who decides. */
+/** Stores the rows that were not requested because of the breaker, for the person who decides. */
 export async function saveSuspects(
   client: pg.ClientBase,
   found: Suspicion & {readonly numbers: readonly string[]},
@@ -120,8 +118,8 @@ export async function listTombstones(db: Queryable, sweepId: string): Promise<To
 }
 
 /**
- * Marks deleted the rows for which the sweep has evidence, and the rows that they own. A row that
- * was written after its record was asked for has come back meanwhile, and stays.
+ * Marks deleted the rows for which the sweep has evidence, and the rows that they own. If a row was
+ * written after its record was requested, the record has come back meanwhile, and the row stays.
  * @returns how many rows of the stream's own table were marked, and how many of their children
  */
 export async function writeTombstones(
@@ -161,7 +159,7 @@ interface Marked {
   readonly numbers: readonly string[];
 }
 
-/** Rows that were merged give their keys to the rows that stayed, the lowest number first. */
+/** Moves the keys of merged rows to the rows that remain, the lowest number first. */
 async function moveLinks(
   client: pg.ClientBase,
   table: MirrorTable,
@@ -199,7 +197,7 @@ async function markOwned(
   return rowCount ?? 0;
 }
 
-/** Notes that records came back: their tombstones were true once, and hold no more. */
+/** Notes that records came back: their tombstones were correct, but no longer apply. */
 export async function undoTombstones(
   client: pg.ClientBase,
   came: {readonly accountId: string; readonly stream: string; readonly numbers: readonly string[]},
@@ -212,7 +210,7 @@ export async function undoTombstones(
   );
 }
 
-/** The database's clock: every later question is asked after this moment. */
+/** Reads the database's clock: every later request is sent after this moment. */
 export async function readClock(db: Queryable): Promise<string> {
   const {rows} = await db.query<{now: string}>('SELECT clock_timestamp() AS now');
   return rows[0]?.now ?? '';
@@ -223,7 +221,7 @@ interface Scope {
   readonly stream: string;
 }
 
-/** Remembers numbers of which the service has no record: they are asked for once. */
+/** Stores numbers for which the service has no record: they are requested only once. */
 export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
@@ -235,7 +233,7 @@ export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers):
   );
 }
 
-/** Forgets that numbers were absent: their records came after all. */
+/** Deletes absent numbers whose records exist after all. */
 export async function forgetAbsent(
   client: pg.ClientBase,
   came: Scope & {readonly numbers: readonly string[]},
@@ -247,7 +245,7 @@ export async function forgetAbsent(
   );
 }
 
-/** Reads the numbers remembered as absent. */
+/** Reads the numbers stored as absent. */
 export async function readAbsent(pool: pg.Pool, {accountId, stream}: Scope): Promise<NumberSet> {
   const query = 'SELECT number FROM sync.absent_numbers WHERE account_id = $1 AND stream = $2';
   return await inTransaction(pool, async (client) => {
@@ -260,10 +258,10 @@ export async function readAbsent(pool: pg.Pool, {accountId, stream}: Scope): Pro
 }
 
 /**
- * Lets the tombstones of a stopped sweep through: it is due again, and will ask for each of them
- * once more.
- * @returns null when there is no such sweep, it is not stopped, or a later full sweep of the stream
- *   has come to an end
+ * Approves the tombstones of a stopped sweep: it is due again, and requests each of the records
+ * again.
+ * @returns null if there is no such sweep, it is not stopped, or a later full sweep of the stream
+ *   has ended
  */
 export async function approveSweep(db: Queryable, sweepId: string): Promise<Sweep | null> {
   const {rows} = await db.query<Sweep>(
@@ -279,8 +277,8 @@ export async function approveSweep(db: Queryable, sweepId: string): Promise<Swee
 }
 
 /**
- * Lets the tombstones of a stopped sweep through.
- * @throws {UsageError} it is not stopped, or a later full sweep has come to its end
+ * Approves the tombstones of a stopped sweep.
+ * @throws {UsageError} it is not stopped, or a later full sweep has ended
  */
 export async function approveDeletions(
   db: Queryable,
@@ -296,7 +294,7 @@ export async function approveDeletions(
   );
 }
 
-/** Tells what a sweep that was let through does next. */
+/** Describes the next steps of an approved sweep. */
 export function describeApproval({sweepId}: Sweep): string {
   const next = 'it asks for each record once more, and marks deleted what is gone';
   return `sweep ${sweepId} is due again: ${next}`;

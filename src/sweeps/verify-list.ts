@@ -1,6 +1,6 @@
-// What the first pass over a list leaves open. The second pass, and the third where the list moved,
-// read numbers and nothing else: they find records that moved between pages while another pass was
-// reading. Then the questions by number that both passes leave open, group by group.
+// Resolves the numbers that the first pass over a list leaves open. The second pass, and the third
+// if the list moved, read only numbers: they find records that moved between pages during another
+// pass. Then the sweep requests, group by group, the numbers that both passes leave open.
 
 import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-read.ts';
@@ -38,8 +38,8 @@ export interface SecondPass {
   readonly numbers: NumberSet;
   readonly pages: number;
   /**
-   * Whether the second pass saw the first's numbers on every page: then nothing moved or was
-   * missed.
+   * Whether the second pass saw the same numbers as the first on every page: then nothing moved or
+   * was missed.
    */
   readonly isQuiet: boolean;
   /** Why this pass does not prove that the list was read to its end. */
@@ -47,15 +47,16 @@ export interface SecondPass {
 }
 
 /**
- * Passes after the first, at most. A record that moves under all of them is asked for by its
- * number. A number that was gone once is not asked for again; a third pass makes it rare that its
- * record hides from all. Where numbers tell nothing, two passes must agree.
+ * The maximum of passes after the first. A record that moves during all of them is requested by its
+ * number. A number that was gone once is not requested again; a third pass makes it rare that all
+ * passes miss its record. If numbers are not counted per account, they prove nothing, and two
+ * passes must agree.
  */
 const maxPasses = {counted: 2, uncounted: 4};
 
 /**
- * Passes over the list until two passes in a row agree, but not for ever.
- * @throws {RetryableError} the service failed in passing
+ * Reads the list again until two consecutive passes agree, up to a maximum of passes.
+ * @throws {RetryableError} the service failed temporarily
  */
 export async function verifyList(run: SweepRun, first: FirstPass): Promise<SecondPass> {
   if (!run.stream.isPaged) return {numbers: first.seen, pages: 0, isQuiet: true, doubts: []};
@@ -107,14 +108,14 @@ class LightPass {
   }
 
   /**
-   * Reads up to an empty page, and looks at the page behind it: a hole in the middle of the list
-   * would show there. While all is as it was, the empty page is known and not asked for again.
+   * Reads up to an empty page, and checks the page after it: a hole in the middle of the list would
+   * show there. While nothing has changed, the empty page is known and not requested again.
    */
   async read(): Promise<{isQuiet: boolean; doubts: readonly string[]}> {
     const {lastPage} = this.#before;
     const stop = new AbortController();
-    // Asked for beside the pages before it: where the list ends as it did, nothing waits for the
-    // page behind its end.
+    // Requested in parallel with the pages before it: if the list ends at the same page, nothing
+    // waits for the page after its end.
     const behind = this.#askOne(lastPage + 1, stop.signal);
     behind.catch(() => {});
     try {
@@ -144,8 +145,8 @@ class LightPass {
         this.lastPage = lastPage;
         return true;
       }
-      // Pages that moved on by a few records may bring nothing new for a while; a page that repeats
-      // brings nothing new for ever.
+      // If records have moved by a few places, pages may show nothing new for a while; a page that
+      // repeats never shows anything new.
       if (
         fresh === 0 &&
         page.page >= lastPage &&
@@ -160,7 +161,7 @@ class LightPass {
     return false;
   }
 
-  /** @param behind - the page behind the empty one */
+  /** @param behind - the page after the empty one */
   async #lookBehind(behind: PageAhead): Promise<void> {
     if (this.#take(behind) === 0) return;
     this.#doubts.push(
@@ -188,7 +189,7 @@ class LightPass {
     return fetchPages(account.api, {...list, ...call}, signal);
   }
 
-  /** @returns how many numbers the page brought that this pass had not seen */
+  /** @returns how many numbers the page contained that this pass had not seen */
   #take({page, body, contentType}: PageAhead): number {
     const {stream, account, tally} = this.#run;
     const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
@@ -215,35 +216,35 @@ class LightPass {
   }
 }
 
-/** The numbers that both passes saw, and those held before. */
+/** The numbers that both passes saw, and those that were stored before. */
 interface Passes {
   readonly seen: NumberSet;
   readonly seenAgain: NumberSet;
   readonly held: HeldNumbers;
 }
 
-/** The results of all questions. */
+/** The results of all requests by number. */
 export interface Findings {
   readonly evidence: Pick<
     Evidence,
     'missed' | 'lost' | 'unseen' | 'quarantined' | 'named' | 'gaps' | 'edges'
   >;
-  /** Held numbers that are gone. */
+  /** Numbers of live rows whose records are gone. */
   readonly gone: NumberSet;
-  /** Held numbers that were not asked for, because too many were gone already. */
+  /** Numbers of live rows that were not requested, because too many were gone already. */
   readonly suspects: NumberSet;
   readonly doubts: readonly string[];
 }
 
-/** How many numbers never seen one sweep asks for; the rest wait for the next sweep. */
+/** How many never seen numbers one sweep requests; the rest wait for the next sweep. */
 const maxGaps = 5_000;
-/** How many numbers that only other tables name one sweep asks for. */
+/** How many numbers one sweep requests that only other tables name. */
 const maxNamed = 5_000;
 
 /**
- * Asks for every number that the passes leave open. Found records are loaded as they come.
- * @param limit - when more held numbers than this are gone, the breaker trips and no more are asked
- *   for
+ * Requests every number that the passes leave open. Found records are loaded as they come.
+ * @param limit - if more live rows than this are gone, the breaker trips and no more numbers are
+ *   requested
  */
 export async function resolveOpenNumbers(
   run: SweepRun,
@@ -260,7 +261,7 @@ class OpenQuestions {
   readonly #limit: number;
   readonly #live: NumberSet;
   readonly #gone = new NumberSet();
-  /** Answered with a record. */
+  /** Numbers that were answered with a record. */
   readonly #found = new NumberSet();
   readonly #doubts: string[] = [];
 
@@ -272,8 +273,7 @@ class OpenQuestions {
   }
 
   /**
-   * The answer for a live row is evidence for a tombstone; the answer for any other number is
-   * remembered.
+   * Stores the answer for a live row as evidence for a tombstone, and any other number as absent.
    */
   readonly #keep: SaveGone = async (client, {gone, askedAt}) => {
     const about = {...scopeOf(this.#run), askedAt};
@@ -295,14 +295,14 @@ class OpenQuestions {
     const quarantined = await this.#askHeld(unmet);
     if (this.#hasTripped() || !stream.isCountedPerAccount)
       return this.#tell({missed, lost, unseen, quarantined});
-    // A number is asked for once in a sweep, and the unmet numbers were asked for above.
+    // A number is requested once in a sweep, and the unmet numbers were requested above.
     const before = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
     const listed = rangeOf({seen, seenAgain, ...held, absent: before});
     const {named, asked} = await this.#askNamed(listed);
     const absent = before.union(asked).difference(this.#found);
     const range = {known: listed.known.union(this.#found), absent};
     const gaps = await this.#askGaps(range);
-    // Always: a list that ends at a cap stands still as well as one that is whole.
+    // The edges are always checked: a list that ends at a cap is as stable as a complete one.
     const edges = await this.#askEdges(range);
     const lives = held.live.union(this.#found).difference(this.#gone);
     if (stream.isDeletable) this.#doubts.push(...doubtsOfCap({seen, seenAgain, lives}));
@@ -310,8 +310,8 @@ class OpenQuestions {
   }
 
   /**
-   * Numbers that rows of other streams name, and no list has shown: a list may have ended before
-   * them.
+   * Requests numbers that rows of other streams name and no list has shown: a list may have ended
+   * before them.
    */
   async #askNamed({known, absent}: KnownRange): Promise<{named: AskedCounts; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
@@ -359,7 +359,7 @@ class OpenQuestions {
     return this.#gone.size > this.#limit;
   }
 
-  /** Asks for numbers of which most are held, until the breaker trips. */
+  /** Requests numbers, most of which belong to stored rows, until the breaker trips. */
   async #askHeld(numbers: NumberSet): Promise<AskedCounts> {
     return await this.#askAll(numbers.difference(this.#gone), this.#keep);
   }
@@ -376,7 +376,9 @@ class OpenQuestions {
     return {...asked, left, sampled};
   }
 
-  /** Steps outward from both ends of the known range, until a few in a row are unknown. */
+  /**
+   * Requests numbers outward from both ends of the known range, until a few in a row are unknown.
+   */
   async #askEdges({known, absent}: KnownRange): Promise<AskedCounts> {
     const sum = {asked: 0, found: 0, gone: 0};
     const {lowest, highest} = endsOf(known);
@@ -417,7 +419,7 @@ class OpenQuestions {
       .map(String)
       .filter((number) => !absent.has(number));
     const found: number[] = [];
-    // A record above the known range may be created any moment, so its absence is not remembered.
+    // A record above the known range may be created at any moment, so its absence is not stored.
     const keep: SaveGone = step < 0 ? this.#keep : async () => {};
     const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
     return {

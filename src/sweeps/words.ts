@@ -1,6 +1,6 @@
-// A sweep in words, for the terminal and the console alike: as a whole, and as steps. Steps come of
-// the moments that its rows keep; one whose beginning or end is not kept has none here: nothing is
-// guessed.
+// Describes a sweep in words, for the terminal and the console: as a whole, and as steps. Steps are
+// derived from the moments that its rows store. If the beginning or end of a step is not stored, it
+// is null here: nothing is guessed.
 
 import {formatElapsed, formatNumber} from '../core/format.ts';
 import {wideGap} from './open-numbers.ts';
@@ -9,7 +9,7 @@ import type {Sweep, SweepState} from './sweeps.ts';
 import type {AskedCounts, ListEnd} from './tables.ts';
 import type {Tombstone} from './tombstones.ts';
 
-/** What each state says. */
+/** The meaning of each state. */
 export const sweepMeanings: Readonly<Record<SweepState, string>> = {
   due: 'A worker takes it up as soon as it can.',
   running: 'A worker reads the list.',
@@ -35,7 +35,7 @@ const endings: Readonly<Record<ListEnd, string>> = {
   'nothing-new': 'which brought nothing new',
 };
 
-/** What the sweep saw and asked, a line each. */
+/** Describes the evidence of the sweep, one line each. */
 export function describeEvidence({evidence}: Sweep): string[] {
   const {
     firstPass,
@@ -100,7 +100,7 @@ export function describeEvidence({evidence}: Sweep): string[] {
   ];
 }
 
-/** What the sweep counted, a line each. */
+/** Describes the counts of the sweep, one line each. */
 export function describeCounts({counts}: Sweep): string[] {
   const {requests, bytes, records, known} = counts;
   const rows = [
@@ -121,7 +121,7 @@ export function describeCounts({counts}: Sweep): string[] {
   ];
 }
 
-/** What became of a row that is gone. */
+/** Describes whether a row whose record is gone was marked deleted, or came back. */
 export function describeTombstone({writtenAt, undoneAt}: Tombstone): string {
   if (writtenAt === null) return 'not marked';
   return undoneAt === null ? `marked deleted ${writtenAt}` : `came back ${undoneAt}`;
@@ -130,14 +130,14 @@ export function describeTombstone({writtenAt, undoneAt}: Tombstone): string {
 /** One step of a sweep. Instants are ISO 8601. */
 export interface Step {
   readonly step: string;
-  /** Null: not kept. */
+  /** Null if it is not stored. */
   readonly from: string | null;
-  /** Null: not kept, or under way. */
+  /** Null if it is not stored, or the step is running. */
   readonly to: string | null;
   readonly isUnderWay: boolean;
-  /** What was done in it, in words; empty where no row tells. */
+  /** The work done in it, in words; empty if no row shows it. */
   readonly text: string;
-  /** How many seconds it usually takes; null where that is not known. */
+  /** How many seconds it usually takes; null if that is not known. */
   readonly usualSeconds: number | null;
 }
 
@@ -158,8 +158,8 @@ export function listSteps(story: SweepStory): Step[] {
 }
 
 /**
- * How long a step took, or has taken so far, in milliseconds; null where that is not known. @param
- * now - ISO 8601
+ * How long a step took, or has taken so far, in milliseconds; null if that is not known.
+ * @param now - ISO 8601
  */
 export function lengthOf({from, to, isUnderWay}: Step, now: string): number | null {
   if (from === null || (to === null && !isUnderWay)) return null;
@@ -167,8 +167,8 @@ export function lengthOf({from, to, isUnderWay}: Step, now: string): number | nu
 }
 
 /**
- * The steps in words, a line each: `read: 2.1 s, usually 2 s`. Those whose length is not known are
- * left out.
+ * Describes the steps, one line each: `read: 2.1 s, usually 2 s`. Steps of unknown length are left
+ * out.
  */
 export function describeSteps(story: SweepStory, now: string): string[] {
   return listSteps(story).flatMap((step) => {
@@ -181,8 +181,8 @@ export function describeSteps(story: SweepStory, now: string): string[] {
 }
 
 /**
- * A try that failed moves the moment from which a sweep is due: then when it was asked for is not
- * kept.
+ * Lists the wait for a worker. A failed attempt moves the moment from which a sweep is due: then
+ * the time of its request is not stored.
  */
 function listWaiting({sweep: {dueAt, startedAt, state}}: SweepStory): Step[] {
   if (startedAt === null)
@@ -210,7 +210,8 @@ function listFull(story: SweepStory): Step[] {
   const readAt = evidence.readAt ?? null;
   const isReading = stage === 'read' && endedAt === null;
   if (readAt === null && !isReading) {
-    // An approved sweep has another end; of one before readAt was kept the whole is known.
+    // An approved sweep has another end. If a sweep ended before `readAt` was stored, only its
+    // whole duration is known.
     const to = approvedAt === null ? endedAt : null;
     const step = 'read and verified';
     const isUnderWay = approvedAt === null && endedAt === null;
@@ -248,8 +249,8 @@ function listFull(story: SweepStory): Step[] {
 }
 
 /**
- * Questions whose answer was that the record is gone: of others the moment is not kept, nor where
- * it was asked once more.
+ * Requests whose answer was that the record is gone. The times of other answers are not stored, nor
+ * the first times of records that an approved sweep requested again.
  */
 function listAsked({sweep: {approvedAt}, tombstones}: SweepStory): Step[] {
   if (approvedAt !== null) return [];
