@@ -101,6 +101,15 @@ test('no function of the database is defined twice', () => {
   expect([...homes].filter(([, paths]) => paths.length > 1)).toEqual([]);
 });
 
+const unquotedName = /\bAS\s+([a-z]+[A-Z]\w*)/g;
+
+test('a name with capitals is quoted in SQL: Postgres folds it to small letters otherwise', () => {
+  const unquoted = listSources().flatMap((path) =>
+    [...readText(path).matchAll(unquotedName)].map(([, name]) => `${path}: ${name}`),
+  );
+  expect(unquoted).toEqual([]);
+});
+
 test('helpers of tests add hooks in functions, because files share their modules', () => {
   const hook = /^(before|after)(All|Each)\(|^onTestFinished\(/m;
   const helpers = listFiles().filter(

@@ -4,7 +4,6 @@ import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenWishes} from '../changes/change.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
-import {nearest} from '../core/names.ts';
 import {isId} from '../core/text.ts';
 import {
   describeAbsence,
@@ -20,6 +19,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
+import {chooseAccount, isEnvironments} from './accounts.ts';
 import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -45,7 +45,9 @@ export async function explain(
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-    const account = chooseAccount(await listAccounts(pool), options.account ?? null, config);
+    const accounts = await listAccounts(pool);
+    const own = accounts.find((account) => isEnvironments(config, account)) ?? null;
+    const account = await chooseAccount({pool, own}, options.account);
     print(options.json, await readStory(pool, {question, stream, account}));
     return 0;
   });
@@ -114,25 +116,4 @@ function checkQuestion({stream, number}: ExplainQuestion): Stream {
   if (!isId(number))
     throw new UsageError(`explain: expected the number of one of the ${stream}, got "${number}"`);
   return found;
-}
-
-/** The account that is named, else the one of the settings, else the only one. */
-function chooseAccount(accounts: readonly Account[], name: string | null, config: Config): Account {
-  const names = accounts.map((account) => account.name);
-  if (names.length === 0)
-    throw new UsageError('explain: no account yet; fieldmirror start begins with one');
-  if (name !== null) {
-    const named = accounts.find((account) => account.name === name);
-    if (named !== undefined) return named;
-    throw new UsageError(
-      `explain: no account "${name}"${nearest(name, names)}; there are ${names.join(', ')}`,
-    );
-  }
-  const chosen =
-    accounts.find((account) => account.apiUrl === config.account?.apiUrl) ?? accounts[0];
-  if (chosen !== undefined && (accounts.length === 1 || chosen.apiUrl === config.account?.apiUrl))
-    return chosen;
-  throw new UsageError(
-    `explain: there are ${names.length} accounts, so one must be named: --account ${names[0]}`,
-  );
 }

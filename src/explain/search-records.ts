@@ -198,8 +198,29 @@ export async function readFields(
     hasMore: listed.length > most.fields,
     events: events.map(({accountId, ...event}) => ({...event, account: nameOf(accountId)})),
     unknown:
-      listed.length > 0 || (asked.table ?? field) === null ? null : nearest(field ?? table, names),
+      listed.length > 0 || (asked.table ?? field) === null
+        ? null
+        : await suggest(db, {accountIds, tables: names, table, field}),
   };
+}
+
+/** Suggests a table if there is none of that name, or else a field of the table. */
+async function suggest(
+  db: Queryable,
+  asked: {
+    readonly accountIds: readonly string[];
+    readonly tables: readonly string[];
+    readonly table: string;
+    readonly field: string | null;
+  },
+): Promise<string> {
+  const {accountIds, tables, table, field} = asked;
+  if (field === null || !tables.includes(table)) return nearest(table, tables);
+  const all = await listFields(db, {accountIds, table, field: null, limit: most.fields});
+  return nearest(
+    field,
+    all.map((each) => each.field),
+  );
 }
 
 /** The story for a viewer who may not see personal data. */

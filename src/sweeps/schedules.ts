@@ -167,7 +167,7 @@ export async function listPromisedFreshness(
             greatest(${sweep('started_at', `mode = 'full' AND ${isLook}`, 'DESC')},
                      ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
             ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')}
-              AS lastError
+              AS "lastError"
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
       WHERE ($1::bigint IS NULL OR held."accountId" = $1) AND held."windowName" = $2
       ORDER BY held."scheduleId"`,

@@ -93,6 +93,14 @@ describe('the list of fields', () => {
       expect((await person.get(path)).status).toBe(404);
     },
   );
+
+  test.each([
+    ['/fields?table=jbos', 'did you mean jobs?'],
+    ['/fields?table=jobs&field=custom_tex1', 'did you mean custom_text1?'],
+    ['/fields?field=custom_tex1', 'did you mean custom_text1?'],
+  ])('suggests for %s', async (path, suggestion) => {
+    expect((await person.get(path)).text).toContain(suggestion);
+  });
 });
 
 describe('one field', () => {

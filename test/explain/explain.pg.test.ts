@@ -192,7 +192,7 @@ describe('explain STREAM NUMBER FIELD', () => {
     const {code, stdout} = await explain('jobs', '4711', 'name', '--account', 'acme');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^jobs 4711 of account acme, name\n {2}value +"Roof"\n/);
-    expect(stdout).toMatch(/written by +sweep \d+ \(record, asked for by number, certified\)/);
+    expect(stdout).toMatch(/written by +sweep \d+ \(record, requested by number, certified\)/);
     expect(stdout).toMatch(/last true +\S+Z \(.* ago\), when sweep \d+ \(full, certified\) began/);
     expect(stdout).toMatch(
       /next look +2030-01-01T00:00:00Z: window today, if the record falls in it\n +2030-01-02/,
@@ -228,7 +228,7 @@ describe('explain STREAM NUMBER', () => {
     expect(stdout).toMatch(/appeared, with 3 fields, by sweep \d+ \(full, page 3, certified\)/);
     expect(stdout).toContain('    name: "Roof" → "Edited roof"\n');
     expect(stdout).toMatch(
-      /marked deleted, by sweep .*\n {4}asked for at \S+, the service said 404: Invalid job\./,
+      /marked deleted, by sweep .*\n {4}requested at \S+, the service said 404: Invalid job\./,
     );
     expect(stdout).toContain('came back, by sweep');
   });
@@ -266,7 +266,7 @@ test.each([
   [['jobs', '4711', 'nmae'], /explain: jobs have no field "nmae" \(did you mean name\?\)/],
   [
     ['jobs', '4711', '--account', 'acne'],
-    /explain: no account "acne" \(did you mean acme\?\); there are acme/,
+    /no account "acne" \(did you mean acme\?\); there are acme/,
   ],
 ])('explain %j is refused with exit code 2, and says what to do', async (args, words) => {
   expect(await explain(...args)).toMatchObject({
@@ -274,4 +274,22 @@ test.each([
     stdout: '',
     stderr: expect.stringMatching(words),
   });
+});
+
+test('of several accounts it takes that of the environment, with or without a slash', async () => {
+  await pool.query(
+    `INSERT INTO sync.accounts (name, api_url, time_zone)
+      VALUES ('other', 'https://example.com/other', 'UTC')`,
+  );
+  expect(await explain('jobs', '4711')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('which account? --account NAME; there are acme, other'),
+  });
+  const account = {
+    FIELDMIRROR_API_URL: 'https://example.com/acme/',
+    FIELDMIRROR_API_TOKEN: 'made-up-token-of-nobody',
+  };
+  const {code, stdout} = await runCommand(['explain', 'jobs', '4711'], {...env(), ...account});
+  expect(code).toBe(0);
+  expect(stdout).toContain('jobs 4711 of account acme');
 });
