@@ -159,7 +159,7 @@ function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postpone
   log[level](
     {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
     `${nameSweep(sweep)} waits${delayMs === 0 ? '' : ` ${formatDuration(delayMs)}`} ` +
-      `and goes on: ${error.message}`,
+      `and continues: ${error.message}`,
   );
 }
 

@@ -205,7 +205,7 @@ function sortPrimaries(
     primaries.set(nameServer(primary), primary);
     if (first <= ourSlot && ourSlot <= last) ours = primary;
   }
-  if (ours === undefined) throw new Error(`CLUSTERDOWN nobody serves slot ${ourSlot}`);
+  if (ours === undefined) throw new Error(`CLUSTERDOWN no server has slot ${ourSlot}`);
   primaries.delete(nameServer(ours));
   return {ours, others: [...primaries.values()]};
 }
@@ -237,7 +237,7 @@ const sentinelFixes = [
   ],
   [
     /^no primary named/,
-    'mend the name behind the hosts in REDIS_URL, as in the sentinels: SENTINEL MASTERS',
+    'fix the name behind the hosts in REDIS_URL, as in the sentinels: SENTINEL MASTERS',
   ],
 ] as const;
 
@@ -324,9 +324,9 @@ const fixes: Fixes = [
   [/^OOM/, 'it is full: raise its maxmemory (CONFIG SET maxmemory), or remove keys of others'],
   [/^READONLY/, 'it is a replica: point REDIS_URL at the primary'],
   [/^MISCONF/, 'it cannot save to its disk: make room there'],
-  [/^(NOAUTH|WRONGPASS|ERR AUTH|ERR invalid password)/, 'mend the user and password in REDIS_URL'],
+  [/^(NOAUTH|WRONGPASS|ERR AUTH|ERR invalid password)/, 'fix the user and password in REDIS_URL'],
   [/^NOPERM/, `let its user write: ACL SETUSER … ~${prefix}:* ~{${prefix}}:* &* +@all`],
-  [/DB index/, 'it has no such database: mend the number at the end of REDIS_URL'],
+  [/DB index/, 'it has no such database: fix the number at the end of REDIS_URL'],
   [/^LOADING/, 'it is reading its data: start again when it is ready'],
   [/^(CROSSSLOT|MOVED)/, 'it is a server of a cluster: begin REDIS_URL with redis-cluster://'],
   [/cluster support disabled/, 'it is no cluster: begin REDIS_URL with redis://'],
@@ -340,7 +340,7 @@ const fixes: Fixes = [
       'primary',
   ],
   [/unknown command ['`]sentinel/i, 'it is no sentinel: begin REDIS_URL with redis://'],
-  [/ENOTFOUND|EAI_AGAIN/, 'no such host: mend REDIS_URL'],
+  [/ENOTFOUND|EAI_AGAIN/, 'no such host: fix REDIS_URL'],
   [
     /certificate required/,
     'it wants a certificate of its clients, and we have none: set its tls-auth-clients to no',
@@ -348,10 +348,10 @@ const fixes: Fixes = [
   [/self-signed|issuer|verify the first/, 'name the file of its authority in NODE_EXTRA_CA_CERTS'],
   [/altnames|certificate/, 'let its certificate name the host of REDIS_URL, and be valid now'],
   [/SSL|EPROTO/, 'it speaks no TLS: begin REDIS_URL with redis instead of rediss'],
-  [/RESP type|Protocol error/, 'something else than a Redis listens there: mend REDIS_URL'],
+  [/RESP type|Protocol error/, 'something else than a Redis listens there: fix REDIS_URL'],
   [
     /^Connection is closed|ECONNRESET/,
-    'no Redis listens there, or one that takes TLS alone: mend REDIS_URL, ' +
+    'no Redis listens there, or one that takes TLS alone: fix REDIS_URL, ' +
       'or begin it with rediss instead of redis',
   ],
 ];
@@ -365,7 +365,7 @@ function explainRedisError(cause: unknown, place: string, first: Fixes = []): Fa
   const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
   const mend =
     [...first, ...fixes].find(([pattern]) => pattern.test(reason))?.[1] ??
-    'start it, mend REDIS_URL';
+    'start it, fix REDIS_URL';
   return new FatalError(
     `redis ${place}: expected an answer, got "${reason}"; ${mend}, ` +
       'or unset REDIS_URL to keep the queue in Postgres',

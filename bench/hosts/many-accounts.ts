@@ -65,7 +65,7 @@ export async function whileAtWork<T>(
  */
 async function expectAtWork(worker: Running): Promise<void> {
   const standstill = setTimeout(() => worker.process.kill('SIGKILL'), standstillMs);
-  await worker.prints(/At work/).finally(() => clearTimeout(standstill));
+  await worker.prints(/Running\. Ctrl-C/).finally(() => clearTimeout(standstill));
 }
 
 /**

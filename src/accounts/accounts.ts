@@ -47,7 +47,7 @@ export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: stri
   if (here === there) return;
   throw new UsageError(
     `account ${known.name}: it mirrors ${here}, got ${there}: the rows of two services would ` +
-      'be mixed; give the other one a name of its own, or, where the same business has moved: ' +
+      'be mixed; give the other one a separate name, or, where the same business has moved: ' +
       `fieldmirror accounts move ${known.name} --url ${apiUrl}`,
   );
 }
@@ -265,15 +265,18 @@ export function listRecoveryCommands({
   keyId,
 }: Pick<Account, 'name' | 'state' | 'keyId'>): readonly (readonly [string, string])[] {
   if (state === 'active') return [];
-  if (state === 'paused') return [[`accounts resume ${name}`, 'lets it go on']];
-  const check = [`accounts check ${name}`, 'lets it go on, once its token is taken again'] as const;
+  if (state === 'paused') return [[`accounts resume ${name}`, 'lets it continue']];
+  const check = [
+    `accounts check ${name}`,
+    'lets it continue, once its token is taken again',
+  ] as const;
   // Every worker picks up a sealed token; only the process itself knows a token of its environment.
   return keyId === null
-    ? [['start', 'lets it go on, with the right FIELDMIRROR_API_TOKEN'], check]
-    : [[`accounts add ${name}`, 'gives it a new token, and lets it go on'], check];
+    ? [['start', 'lets it continue, with the right FIELDMIRROR_API_TOKEN'], check]
+    : [[`accounts add ${name}`, 'gives it a new token, and lets it continue'], check];
 }
 
-/** `account acme is stopped: why; fieldmirror accounts check acme lets it go on …` */
+/** `account acme is stopped: why; fieldmirror accounts check acme lets it continue …` */
 export function describeIdle(account: Account): string {
   const {name, state, stateReason} = account;
   const reason = stateReason === null ? '' : `: ${stateReason}`;
@@ -328,12 +331,12 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
     [accountId],
   );
   const [found] = rows;
-  if (found === undefined) return 'it is gone already';
+  if (found === undefined) return 'it is already removed';
   if (found.state === 'active') return 'it is active';
   const {sweeps, changes} = found;
-  if (sweeps.length > 0) return `sweep ${sweeps.join(', ')} is under way, for 15 seconds at most`;
+  if (sweeps.length > 0) return `sweep ${sweeps.join(', ')} is in progress, for 15 seconds at most`;
   if (changes.length > 0)
-    return `change ${changes.join(', ')} is under way, for 30 seconds at most`;
+    return `change ${changes.join(', ')} is in progress, for 30 seconds at most`;
   return null;
 }
 

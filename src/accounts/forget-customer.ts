@@ -165,7 +165,7 @@ function explain(error: unknown, number: string): unknown {
   if (error.code === lockNotAvailable)
     return new RetryableError(
       `customer ${number}: somebody else was writing for too long, such as a sweep or an ` +
-        'import; try again in a moment',
+        'import; try again shortly',
       {cause: error},
     );
   return error;

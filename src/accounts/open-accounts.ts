@@ -197,8 +197,8 @@ export class Accounts {
     const sealed = `give it a new one with fieldmirror accounts add ${name}`;
     const mend =
       this.#options.keys.length === 0
-        ? 'FIELDMIRROR_API_TOKEN has it: start anew with the right one'
-        : `FIELDMIRROR_API_TOKEN has it: start anew with the right one, or ${sealed}`;
+        ? 'FIELDMIRROR_API_TOKEN has it: restart with the right one'
+        : `FIELDMIRROR_API_TOKEN has it: restart with the right one, or ${sealed}`;
     const isReplaced = async () => {
       const isGood = (await this.findProblem(accountId)) === null;
       return isGood && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
@@ -222,7 +222,7 @@ export function openToken(
 ): Secret {
   if (sealed === null) {
     throw new FatalError(
-      `account ${name}: nobody knows its token here: give it once with fieldmirror accounts ` +
+      `account ${name}: its token is unknown here: give it once with fieldmirror accounts ` +
         `add ${name}, or in FIELDMIRROR_API_TOKEN beside FIELDMIRROR_API_URL`,
       {kind: 'key'},
     );

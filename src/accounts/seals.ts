@@ -107,6 +107,6 @@ export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Pro
     'installation reseal: expected keys that open all, ' +
       `got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ` +
       `${problems.join('; ')}. Give the missing key behind the new one in FIELDMIRROR_KEY, ` +
-      'or first give the token (accounts add) or the rule (alerts remove, alerts add) anew',
+      'or first give the token (accounts add) or the rule (alerts remove, alerts add) again',
   );
 }

@@ -112,13 +112,13 @@ export const workersTable = commentTable(
     host: 'Name of the machine it runs on.',
     pid: 'Number of the process there.',
     version: 'Its version of Fieldmirror.',
-    started_at: 'When it began, by the clock of this database.',
-    seen_at: 'When it last looked for work, to about a quarter of a minute.',
+    started_at: "When it began, by this database's clock.",
+    seen_at: 'When it last checked for work, to about a quarter of a minute.',
     account_ids: 'The accounts that it serves.',
     key_ids: 'The keys that it can open sealed tokens with, as in sync.accounts.key_id.',
     given_account_id: 'The account whose token it has from its environment.',
     given_token_mark:
-      'Tells whether another process has the same token from its environment: ' +
+      'Shows whether another process has the same token from its environment: ' +
       'a short keyed hash, which gives nothing of it away.',
     console_url: 'Where its console listens; null where it has none.',
     sends_mail: 'Whether its environment names a server of e-mail, in FIELDMIRROR_SMTP_URL.',
@@ -228,7 +228,7 @@ export const apiKeysTable = commentTable(
     account_id: 'The account it opens; null: the console for all of them.',
     key_hash: 'SHA-256 of the key, which itself is nowhere.',
     role:
-      'viewer (reads), operator (makes changes and decides) or admin (looks after accounts and ' +
+      'viewer (reads), operator (makes changes and decides) or admin (manages accounts and ' +
       'keys as well).',
     masks: 'Whether the console hides names, phones, addresses and notes from it.',
     system: 'The outside system whose keys of rows it gives and is given as external_key.',
@@ -259,11 +259,11 @@ const apiRequests = syncSchema.table(
 
 export const apiRequestsTable = commentTable(
   apiRequests,
-  'Requests that came over HTTP with a key of their own: the same key is the same request.',
+  'Requests that came over HTTP with an idempotency key: the same key is the same request.',
   {
     account_id: 'The account of the request.',
     idempotency_key: 'What the caller calls the request.',
-    body_hash: 'SHA-256 of what was asked for.',
+    body_hash: 'SHA-256 of what was requested.',
     results: 'What each change of it came to: its change_id, or the row that said so already.',
     requested_at: 'When it came; 30 days later its key is free again.',
   },
@@ -408,13 +408,13 @@ export const sessionsTable = commentTable(
     api_key_id: 'The key that opened it: a session ends with its key.',
     name: 'Who it is: the name of the key, of the database user, or as the proxy says.',
     role:
-      'viewer (reads), operator (decides as well) or admin (looks after accounts and keys as ' +
+      'viewer (reads), operator (decides as well) or admin (manages accounts and keys as ' +
       'well).',
     account_id: 'The only account it sees; null: all.',
     masks: 'Whether names, phones, addresses and notes are hidden.',
     address: 'Where it came from.',
     created_at: 'When it was signed in.',
-    expires_at: 'When it ends by itself.',
+    expires_at: 'When it ends automatically.',
     ended_at: 'When it was signed out.',
   },
 );
@@ -482,7 +482,7 @@ export const auditTable = commentTable(
     role: 'The role of that session or key.',
     address: 'Where it came from.',
     action: 'What was done: changes.hold, sweeps.approve, …',
-    account_id: 'The account concerned; null where it is none, or all.',
+    account_id: 'The account concerned; null for none, or all.',
     subject: 'What it was done to: change 12, account acme.',
     before: 'The state before.',
     after: 'The state after, or what was given.',

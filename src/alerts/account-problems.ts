@@ -117,7 +117,7 @@ function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts):
 function describeQuarantine({quarantined}: StreamFacts): Unplaced | null {
   if (quarantined === 0) return null;
   const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
-  const next = 'fieldmirror quarantine list tells what is wrong with them';
+  const next = 'fieldmirror quarantine list shows what is wrong with them';
   return {kind: 'quarantine', since: null, text: `${records} in quarantine`, next};
 }
 
@@ -218,14 +218,14 @@ function describeLate(
       return `${what} ${isOne ? 'was' : 'were'} refused by the service${oldest}, ${age} ago${why}`;
     case 'in-doubt':
       return (
-        `${what} ${isOne ? 'was' : 'were'} sent, and nobody knows whether ` +
+        `${what} ${isOne ? 'was' : 'were'} sent, and it is unknown whether ` +
         `${isOne ? 'it' : 'they'} arrived${oldest}, ${age} ago`
       );
     case 'failing':
       return `${what} ${isOne ? 'fails' : 'fail'} again and again${oldest}, for ${age}${why}`;
     case 'untaken':
       return (
-        `${what} ${isOne ? 'is' : 'are'} due and nobody takes ` +
+        `${what} ${isOne ? 'is' : 'are'} due and no worker takes ` +
         `${isOne ? 'it' : 'them'} up${oldest}, for ${age}`
       );
     case 'held':
@@ -271,7 +271,7 @@ export function findDrift(accounts: readonly AccountFacts[]): Problem[] {
         subject: field,
         since: at,
         text: `the service sends ${words[kind]}, ${field}: ${detail}`,
-        next: 'does the business need it? docs/warehouse.md tells how a field becomes a column',
+        next: 'does the business need it? docs/warehouse.md shows how a field becomes a column',
       }));
   });
 }

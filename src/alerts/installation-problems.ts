@@ -96,7 +96,7 @@ function describeAbsence(
   const text =
     lost === undefined
       ? `no worker is alive${waiting}`
-      : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last heard of ` +
+      : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last seen ` +
         `${formatAgo(lost.seenAt, now)}, and did not stop as it should${waiting}`;
   const place = {account: null, stream: null, subject: ''};
   const from = lost?.seenAt ?? due[0] ?? null;
@@ -138,7 +138,7 @@ function describeUnserved(
   return {
     text: `its token is ${lack}`,
     next:
-      'give start that key in FIELDMIRROR_KEY, or seal the token anew: ' +
+      'give start that key in FIELDMIRROR_KEY, or seal the token again: ' +
       `fieldmirror accounts add ${name}`,
   };
 }
@@ -202,7 +202,8 @@ function describePart(
 function nextOfPart([holder]: readonly LockHolder[]): string {
   return holder === undefined
     ? "the worker's log says more; a new fieldmirror start begins every part again"
-    : `it goes on when that transaction ends, or after SELECT pg_terminate_backend(${holder.pid})`;
+    : 'it continues when that transaction ends, or after SELECT ' +
+        `pg_terminate_backend(${holder.pid})`;
 }
 
 function ageOf(instant: string, now: string): number {
@@ -232,7 +233,7 @@ export function findFailingRules(
       return [
         {
           ...{...place, since: failingSince},
-          text: `alert rule ${rule} tells nothing: ${lack.text}`,
+          text: `alert rule ${rule} sends nothing: ${lack.text}`,
           next: lack.next,
         },
       ];
@@ -242,7 +243,7 @@ export function findFailingRules(
         {
           ...{...place, since: failingSince},
           text:
-            `alert rule ${rule} tells nothing: it waits for its address, ` +
+            `alert rule ${rule} sends nothing: it waits for its address, ` +
             'which no file of settings has',
           next: describeAddressStep(rule, receiver),
         },
@@ -272,7 +273,7 @@ function describeLack(
   if (keyId !== null) {
     const lack = describeMissingKey(keyId, workforce);
     const next =
-      'give start that key in FIELDMIRROR_KEY, or seal the address anew: ' +
+      'give start that key in FIELDMIRROR_KEY, or seal the address again: ' +
       `fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
     return lack === null ? null : {text: `its address is ${lack}`, next};
   }
@@ -319,7 +320,7 @@ export function findFailingHooks(
           ...{...place, since: null},
           text: `subscriber ${name} of the feed is sent nothing: its address is ${lack}`,
           next:
-            'give start that key in FIELDMIRROR_KEY, or make the subscriber anew: ' +
+            'give start that key in FIELDMIRROR_KEY, or make the subscriber again: ' +
             'fieldmirror hooks list names its cursor',
         },
       ];

@@ -68,20 +68,19 @@ export const alertRules = syncSchema.table(
   ],
 );
 
-export const alertRulesTable = commentTable(alertRules, 'Who is told what is wrong, and how.', {
+export const alertRulesTable = commentTable(alertRules, 'Who receives which alerts, and how.', {
   rule_id: 'Number of the rule.',
   name: 'What the rule is called here.',
   receiver: 'webhook, slack, email, or ping: a call that comes for as long as nothing is wrong.',
-  target: 'Where it goes, as far as a person may see it: a host, or an address of e-mail.',
+  target: 'Where alerts are sent, as far as a person may see it: a host, or an address of e-mail.',
   sealed_access:
     'The whole address and what signs or opens it, sealed with a key that is not in this ' +
     'database; null where the environment gives it, empty while a rule of a file of settings ' +
     'waits for it.',
   key_id: 'Which key sealed it; empty while the rule waits for its address.',
-  account_id: 'The only account that is told of; null for everything.',
-  causes: 'What is told; null for everything.',
-  quiet_ms:
-    'For so long after a thing was told it is not told again, should it be mended and break anew.',
+  account_id: 'The only account that is reported; null for everything.',
+  causes: 'What is reported; null for everything.',
+  quiet_ms: 'How long a reported thing is not reported again, should it be fixed and break again.',
   every_ms: 'How often a ping comes.',
   created_at: 'When it was made.',
   created_by: 'Database user who made it.',
@@ -115,7 +114,7 @@ export const alerts = syncSchema.table(
 
 export const alertsTable = commentTable(
   alerts,
-  'One row for each thing that is wrong, from when it was found until it was mended. ' +
+  'One row for each thing that is wrong, from when it was found until it was fixed. ' +
     'Kept for 90 days after that.',
   {
     alert_id: 'Number of the alert.',
@@ -209,17 +208,17 @@ export const alertDeliveriesTable = commentTable(
   {
     delivery_id: 'Number of the delivery.',
     rule_id: 'The rule by which it is sent.',
-    alert_id: 'The alert that it tells of; null for a digest and a ping.',
+    alert_id: 'The alert that it reports; null for a digest and a ping.',
     kind: 'opened, mended, digest (of several at once) or ping.',
-    digest_id: 'The digest that tells it in place of a message of its own.',
+    digest_id: 'The digest that reports it in place of a separate message.',
     message_id: 'The same in each try: a receiver that has it already may drop the repeat.',
     state:
-      'due, sending, sent, folded (a digest tells it), dropped (mended before it was sent) ' +
+      'due, sending, sent, folded (a digest reports it), dropped (fixed before it was sent) ' +
       'or failed (given up after a day).',
     attempts: 'Tries so far; of a ping since the last that was taken.',
-    fence: 'How often it was taken up; who holds an older number may not write any more.',
+    fence: 'How often it was taken up; who holds an older number may no longer write.',
     due_at: 'From when on it may be sent.',
-    lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    lease_until: 'Until when its present worker owns it; the clock of this database decides.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
     last_error: 'Why the last try failed.',
     created_at: 'When it was made.',
@@ -244,9 +243,9 @@ export const alertLooksTable = commentTable(
   'One row: which look for what is wrong was the last, so that one worker of many makes it.',
   {
     is_only: 'True: there is one row.',
-    fence: 'Number of the look; who holds an older number may not write any more.',
+    fence: 'Number of the look; who holds an older number may no longer write.',
     looked_at: 'When the last look ended.',
-    lease_until: 'Until when a worker looks; null while none does.',
+    lease_until: 'Until when a worker checks; null while none does.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
   },
 );

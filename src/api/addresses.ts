@@ -1,6 +1,6 @@
-// Addresses that may be asked, and the paths below them. No account, receiver or subscriber can
-// have an address of a network's own link, or one where clouds hand out the credentials of a
-// machine. Private addresses are none of them, for an ERP lives there.
+// Addresses that requests may be sent to, and the paths below them. No account, receiver or
+// subscriber can have an address of a network's own link, or one where clouds hand out the
+// credentials of a machine. Private addresses are allowed, because an ERP has one.
 
 import {lookup as ofSystem} from 'node:dns';
 import {BlockList, isIP, type LookupFunction, SocketAddress} from 'node:net';
@@ -27,7 +27,7 @@ export function parseBaseUrl(
   return new URL(text);
 }
 
-/** What `parseBaseUrl` refuses of an address: `expected https, got …`; null where it is good. */
+/** Why `parseBaseUrl` refuses an address: `expected https, got …`; null if it is valid. */
 export function findBaseUrlProblem(text: string, allowHttp: boolean): string | null {
   const refuse = (expected: string, got: string) => `expected ${expected}, got ${got}; ${HINT}`;
   if (!URL.canParse(text)) return refuse('a URL', 'something else');
@@ -41,7 +41,7 @@ export function findBaseUrlProblem(text: string, allowHttp: boolean): string | n
   return refuse('https', `${protocol.slice(0, 20)}// to ${hostname}`);
 }
 
-/** True for a host that is this machine whatever a name server says. */
+/** True for a host that is this machine whatever a name server answers. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }
@@ -57,7 +57,7 @@ export function joinPath(
 }
 
 /**
- * A number or id on its way into a path.
+ * Checks a number or id that becomes part of a path.
  * @throws {RecordError} not a positive whole number: it could lead to another path
  */
 export function toPathPart(number: string): string {
@@ -66,11 +66,11 @@ export function toPathPart(number: string): string {
   return number;
 }
 
-/** The code by which a name that must be this machine's is refused: `[ELOOPBACK]`. */
+/** The error code for a name that must be this machine's and is not: `[ELOOPBACK]`. */
 const loopbackCode = 'ELOOPBACK';
 
 /**
- * Looks names up as `lookup` does, and believes no answer but this machine. Plain http shows the
+ * Resolves names as `lookup` does, and accepts no answer but this machine. Plain http shows the
  * token to all on the way, and a name server, or an impostor in its place, may answer anything for
  * `localhost`.
  */
@@ -95,19 +95,20 @@ function isThisMachine(address: string): boolean {
   return isLoopback(plain.includes(':') ? `[${plain}]` : plain);
 }
 
-/** The code by which such an address is refused: `[ELINKLOCAL]`. */
+/** The error code for a refused address: `[ELINKLOCAL]`. */
 const linkLocalCode = 'ELINKLOCAL';
 
 const refused = new BlockList();
 refused.addSubnet('169.254.0.0', 16, 'ipv4');
 refused.addSubnet('fe80::', 10, 'ipv6');
-// Outside of the ranges for a link: Alibaba, Oracle, Azure; Amazon and Google by IPv6.
+// Metadata addresses outside of the link-local ranges: Alibaba, Oracle, Azure; Amazon and Google by
+// IPv6.
 for (const address of ['100.100.100.200', '192.0.0.192', '168.63.129.16'])
   refused.addAddress(address, 'ipv4');
 refused.addSubnet('fd00:ec2::', 32, 'ipv6');
 refused.addSubnet('fd20:ce::', 32, 'ipv6');
 
-/** Prefixes behind which an address of IPv6 holds one of IPv4, and the bit at which that begins. */
+/** Prefixes of IPv6 addresses that hold an IPv4 address, and the bit at which that begins. */
 const embeddings = [
   {prefix: '::', bits: 96, at: 96},
   {prefix: '::ffff:0:0', bits: 96, at: 96},
@@ -122,8 +123,8 @@ const embeddings = [
 });
 
 /**
- * Whether nothing may be connected to at an address, however it is written. @param address - of
- * IPv4 or IPv6
+ * Whether connections to an address are refused, however it is written.
+ * @param address - of IPv4 or IPv6
  */
 export function isRefusedAddress(address: string): boolean {
   const [bare = ''] = address.split('%');
@@ -135,7 +136,7 @@ export function isRefusedAddress(address: string): boolean {
 }
 
 /**
- * Looks names up as `lookup` does; a name that leads to a refused address is not connected to at
+ * Resolves names as `lookup` does; a name that leads to a refused address gets no connection at
  * all.
  */
 export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunction {
@@ -149,8 +150,8 @@ export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunctio
 }
 
 /**
- * The same connector, which does not connect to a refused address: no name is looked up for a
- * literal one.
+ * Wraps a connector so that it does not connect to a refused address: a literal address is not
+ * resolved.
  */
 export function refusingConnector(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
@@ -166,14 +167,14 @@ export function toRefusal(host: string): Error {
   });
 }
 
-/** The address of IPv4 in one of IPv6, whose 32 bits begin at a bit. */
+/** Reads the IPv4 address in an IPv6 address, where its 32 bits begin at bit `at`. */
 function readIpv4(address: string, at: number): string {
   const words = readWords(new SocketAddress({address, family: 'ipv6'}).address);
   const [high = 0, low = 0] = words.slice(at / 16);
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
-/** The eight words of an address of IPv6, as Node writes it. */
+/** The eight words of an IPv6 address, as Node writes it. */
 function readWords(address: string): number[] {
   const plain = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes) => {
     const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);

@@ -1,13 +1,13 @@
-// The connections of one account. A server may send interim answers before any answer, asked for or
+// The connections of one account. A server may send interim answers before any answer, requested or
 // not: 100 Continue, 103 Early Hints (RFC 9110, 15.2). Undici 8 skips a 103, and destroys the
-// connection at a 100. So they are taken out of a connection's bytes before undici reads these; a
-// 101 is none of them, and stays.
+// connection at a 100. So interim answers are removed from a connection's bytes before undici reads
+// these; a 101 is no interim answer, and stays.
 
 import type {LookupFunction, Socket} from 'node:net';
 import type undici from 'undici';
 import type {buildConnector} from 'undici';
-// The whole of undici brings fetch, WebSocket and mocks along: thirty milliseconds of every verb
-// that asks the service.
+// The whole of undici also loads fetch, WebSocket and mocks: thirty milliseconds of every command
+// that calls the service.
 import makeConnector from 'undici/lib/core/connect.js';
 import Agent from 'undici/lib/dispatcher/agent.js';
 import {refusingConnector, refusingLookup} from './addresses.ts';
@@ -16,17 +16,16 @@ export interface AgentOptions {
   /** Certificates to trust, PEM, in place of the system's. */
   readonly ca?: string;
   readonly lookup?: LookupFunction;
-  /** Whether addresses of the link and of a cloud's metadata may be connected to. */
+  /** Whether link-local addresses and those of a cloud's metadata may be connected to. */
   readonly allowLinkLocal?: boolean | undefined;
 }
 
 /**
  * The connections of one account: pooled and kept alive for reads, a fresh one for every write. A
  * write on a connection that the server is just closing fails after it arrived: 50 of 50 in our
- * measurement.
- * @see docs/traps.md "The HTTP client". No certificate check can be switched off, and HTTP/2 is not
- *   spoken: one dead connection
- *   would fail all the requests on it
+ * measurement. No certificate check can be switched off. HTTP/2 is not used: one dead connection
+ * would fail all the requests on it.
+ * @see docs/traps.md "The HTTP client"
  */
 export function createAgents({ca, lookup, allowLinkLocal = false}: AgentOptions): {
   readonly reads: undici.Agent;
@@ -40,21 +39,21 @@ export function createAgents({ca, lookup, allowLinkLocal = false}: AgentOptions)
   };
   const made = skippingInterim(makeConnector(connection));
   const connect = allowLinkLocal ? made : refusingConnector(made);
-  // The deadline is ours, for the whole; undici's are per stage.
+  // Our own deadline is for the whole; undici's are per stage.
   const shared = {allowH2: false, connect, headersTimeout: 0, bodyTimeout: 0};
   return {reads: new Agent(shared), writes: new Agent({...shared, pipelining: 0})};
 }
 
 const endOfHead = '\r\n\r\n';
-/** Bytes that may become an interim answer with more of them. */
+/** Bytes that may be the beginning of an interim answer. */
 const beginnings =
   /^(?:|H|HT|HTT|HTTP|HTTP\/|HTTP\/1|HTTP\/1\.|HTTP\/1\.[01] ?|HTTP\/1\.[01] 1\d{0,2})$/;
 const interim = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
-/** So many bytes tell for certain how an answer begins. */
+/** With this many bytes it is certain how an answer begins. */
 const certainBytes = 'HTTP/1.1 100 '.length;
 /**
- * As much as undici takes of a head. An interim answer beyond it goes on to undici, which ends the
- * connection.
+ * The largest head that undici accepts. A larger interim answer is passed on to undici, which ends
+ * the connection.
  */
 const maxHeadBytes = 16_384;
 
@@ -76,7 +75,7 @@ function skipInterim(socket: Socket): void {
     for (;;) {
       const chunk: Buffer | null = read(size);
       if (chunk === null) return null;
-      // An answer begins with the first bytes after a request. One request is under way on a
+      // An answer begins with the first bytes after a request. One request is in progress on a
       // connection, never two.
       if (socket.bytesWritten !== written) isAtHead = true;
       written = socket.bytesWritten;
@@ -102,7 +101,7 @@ function dropInterim(bytes: Buffer): Buffer {
 }
 
 /**
- * True while it takes more bytes to tell whether an interim answer stands there, or where it ends.
+ * True while more bytes are needed to decide whether an interim answer is there, or where it ends.
  */
 function isUndecided(bytes: Buffer): boolean {
   if (bytes.length < certainBytes) return beginnings.test(headOf(bytes));

@@ -1,7 +1,7 @@
-// The field-service API, resource by resource, as the tables of the specification list them:
+// The field-service API, resource by resource, as the tables of the specification list them. It has
 // nothing more, so a read that the service does not have (show a charge) cannot be called. Below
-// them the operations on every resource, in terms of paths and element names; writes are requests
-// of their own.
+// them are the operations on every resource, in terms of paths and element names; writes are
+// separate requests.
 
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
@@ -69,24 +69,22 @@ type JobInclude =
 /** The options of every read. */
 export type Call = Asking;
 
-/** The options of a page as it comes: its body may stay packed. */
+/** The options of a page as it comes: its body may stay compressed. */
 type PageCall = Call & Pick<ReadRequest, 'recognise'>;
 
 /** @see docs/service.md "Filters" */
 interface ListCall<Filters, Include> extends Call {
-  /** From 1; the first when absent. How many records a page holds is the service's affair. */
+  /** From 1; the first when absent. The service decides how many records a page holds. */
   readonly page?: number;
   readonly only?: readonly string[];
   readonly include?: readonly Include[];
   readonly filters?: Filters;
 }
 
-/** One page as it came: for sweeps, which look at the bytes before they parse them. */
+/** One page as it came: for sweeps, which check the bytes before they parse them. */
 export interface RawPage {
   readonly body: Buffer;
-  /**
-   * The way in which the body is still packed, because it was recognised; empty where it is not.
-   */
+  /** The coding that the body still has, because it was recognised; empty if it has none. */
   readonly coding: string;
   /** On the wire. */
   readonly bodyBytes: number;
@@ -98,8 +96,8 @@ export interface RawPage {
 export type Client = ReturnType<typeof createClient>;
 
 /**
- * The reads of one account, each tried again where that may help. Numbers and ids are texts. Every
- * read throws what `Transport.read` and the reader throw; an unknown record is a value, `Gone`.
+ * The reads of one account, each retried if that may help. Numbers and ids are texts. Every read
+ * throws what `Transport.read` and the reader throw; an unknown record is a value, `Gone`.
  */
 export function createClient(transport: Transport) {
   return {
@@ -169,13 +167,13 @@ const JOBS: ElementNames = {list: 'jobs', item: 'job'};
 const EMPLOYEES: ElementNames = {list: 'employees', item: 'employee'};
 const TASKS: ElementNames = {list: 'tasks', item: 'task'};
 
-/** Shows a record that stands by itself. */
+/** Shows a record that belongs to no other. */
 function showOf(transport: Transport, names: ElementNames) {
   return async (number: string, call: Call = {}): Promise<FieldRecord | Gone> =>
     await showRecord(transport, {...call, path: `/${names.list}/${toPathPart(number)}.xml`, names});
 }
 
-/** Reads of records that hang on another: time entries of a job, notes of a job or a customer. */
+/** Reads of records that belong to another: time entries of a job, notes of a job or a customer. */
 function createNested(
   transport: Transport,
   {parent, ...names}: ElementNames & {readonly parent: 'jobs' | 'customers'},
@@ -216,29 +214,31 @@ interface Target extends ReadRequest {
 }
 
 /**
- * A list, or a page of one. `bad` holds records that could not be taken: the list is not complete
- * without them.
+ * A list, or a page of one. `bad` holds records that could not be accepted: the list is not
+ * complete without them.
  */
 export interface ListOptions {
   readonly records: readonly FieldRecord[];
   readonly bad: readonly BadRecord[];
-  /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
+  /**
+   * The `Date` header of the answer: the service's clock, which may differ from ours by any amount.
+   */
   readonly dateHeader: string | null;
 }
 
-/** The outcome of a write; `done` with the record as the service now holds it, where it says so. */
+/** The outcome of a write; `done` with the record as the service now holds it, if it shows that. */
 export type WriteResult =
   | {
       readonly outcome: 'done';
       readonly status: number;
-      /** null when the answer brought none that can be read: read the record to know it. */
+      /** null if the answer contains none that can be read: read the record to know it. */
       readonly record: FieldRecord | null;
       /** The number or id at the end of the `Location` header. */
       readonly locatedNumber: string | null;
     }
   | Exclude<WriteOutcome, {outcome: 'done'}>;
 
-/** Lists the records under a path; gone when the record that they hang on is unknown. */
+/** Lists the records under a path; gone if the record that they belong to is unknown. */
 export async function listRecords(
   transport: Transport,
   target: Target,
@@ -262,7 +262,7 @@ async function listAll(transport: Transport, target: Target): Promise<ListOption
   return list;
 }
 
-/** Shows one record. @throws {RecordError} it came, but one of its values cannot be taken */
+/** Shows one record. @throws {RecordError} it came, but one of its values cannot be accepted */
 async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
   const answer = await transport.read(target);
   if (isGone(answer)) return answer;
@@ -271,7 +271,9 @@ async function showRecord(transport: Transport, target: Target): Promise<FieldRe
   );
 }
 
-/** Reads what came; an error shows pieces of it, in which the token may be repeated. */
+/**
+ * Reads an answer; an error shows pieces of it, which may repeat the token, so the token is hidden.
+ */
 function reading<T>(transport: Transport, read: () => T): T {
   try {
     return read();
@@ -290,8 +292,8 @@ function refuseMissing(transport: Transport, path: string, {status, words}: Gone
 }
 
 /**
- * Sends a writing request, once. A success is believed when its body is empty, or the record that
- * was written; any other body leaves it in doubt.
+ * Sends a writing request, once. A success is accepted if its body is empty, or the record that was
+ * written; any other body leaves it in doubt.
  * @see docs/service.md "Envelopes": 200, 201 or 204, with or without a body; docs/traps.md "Answers
  *   that were lost"
  */
@@ -325,7 +327,8 @@ function readWritten(answer: Answer, write: Written, transport: Transport): Writ
   }
 }
 
-// A delete may answer with the record, a message or nothing, and only an error says that it failed.
+// The answer to a delete may be the record, a message or nothing; only an error means that it
+// failed.
 function readWrittenRecord(
   answer: Answer,
   write: Written,

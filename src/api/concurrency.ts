@@ -1,8 +1,8 @@
-// How many requests an account bears at once is documented nowhere, so it is learned as TCP learns
-// a line: one more with every second answer in time until the service shows once that it is too
-// much, and half as many then; from there on one more after each round of answers. Latencies are
-// compared like with like: a page of a list takes its time, a single record does not. No clock and
-// no timer in here: time comes in, a number comes out.
+// Learns how many requests an account handles at once, which is documented nowhere, as TCP learns a
+// line. There is one more with every second answer in time until the service is overloaded once,
+// and half as many then. From there on there is one more after each round of answers. Latencies are
+// compared within one kind of request: a page of a list is slow, a single record is not. There is
+// no clock and no timer here: the caller passes the time.
 
 export interface ConcurrencyBounds {
   /** Requests at once to begin with; no more than `max`. */
@@ -12,24 +12,23 @@ export interface ConcurrencyBounds {
 
 export const DEFAULT_CONCURRENCY: ConcurrencyBounds = {initial: 4, max: 16};
 
-/**
- * The sign that an attempt's end gives: the service kept up, had too much, or neither can be said.
- */
+/** What an attempt's end shows: the service kept up, was overloaded, or neither is known. */
 export type Load = 'in-time' | 'too-much' | 'unknown';
 
-/** An attempt under way. */
+/** An attempt in progress. */
 export interface BegunCall {
   readonly atMs: number;
-  /** How often there had been too much when it began. */
+  /** How often the service had been overloaded when it began. */
   readonly round: number;
 }
 
 /**
- * The concurrency that an account is known to bear: always a whole number from 1 to `max`.
+ * The concurrency that an account is known to handle: always a whole number from 1 to `max`.
  * - grows by one with every second answer in time until it has halved once, and then after as many
- *   of them as are allowed at once; answers that came while there was room for more do not count,
- *   because they say nothing about more
- * - halves when there was too much, or when answers have become slow since more are asked at once
+ *   of them as are allowed at once. Answers that came while there was room for more do not count,
+ *   because they show nothing about more
+ * - halves if the service is overloaded, or if answers have become slow since more are requested at
+ *   once
  * - attempts that began before the last halving change nothing: a burst of refusals is one sign,
  *   not many
  */
@@ -58,7 +57,7 @@ export class LearnedConcurrency {
 
   /**
    * Ends an attempt, once.
-   * @param ended.kind - requests of one kind take about the same time; see `kindOf`
+   * @param ended.kind - requests of one kind take about the same time; see `kindOfCall`
    */
   end(begun: BegunCall, ended: {readonly load: Load; readonly kind: string}, nowMs: number): void {
     const running = this.#running--;
@@ -84,11 +83,14 @@ export class LearnedConcurrency {
   }
 }
 
-/** Answers that make one judgement: by medians, for one slow answer says nothing of the service. */
+/**
+ * How many answers are judged together. Medians are compared, because one slow answer shows nothing
+ * of the service.
+ */
 const WINDOW = 8;
 /**
- * Slow is more than so many times the best, and by more than so much: milliseconds on a near
- * network are jitter.
+ * Answers are slow if they take more than this many times the best, and more than this much longer:
+ * milliseconds on a near network are jitter.
  */
 const SLOW_FACTOR = 2;
 const SLOW_FLOOR_MS = 500;
@@ -105,18 +107,18 @@ interface Known {
   bestRunning: number;
 }
 
-/** How long the answers of an account take, against the best that was seen of their kind. */
+/** How long the answers of an account take, compared with the best that was seen of their kind. */
 export class Latency {
   // Kinds come from our own code, so there are a few dozen of them.
   readonly #known = new Map<string, Known>();
 
   /**
-   * Takes in one answer.
+   * Records one answer.
    * @param kind - requests of one kind should take about the same time
-   * @param running - requests under way when it came, itself included
-   * @returns true when answers of this kind have become slow and more requests at once than before
-   *   may be the cause. Where they are as slow with no more requests than at the best, the service
-   *   is: that is the new best.
+   * @param running - requests in progress when it came, itself included
+   * @returns true if answers of this kind have become slow and more requests at once than before
+   *   may be the cause. If they are as slow with no more requests than at the best, the service is
+   *   slow: that is the new best.
    */
   isSlow(kind: string, ms: number, running: number): boolean {
     const known = this.#known.get(kind) ?? {recent: [], bestMs: Infinity, bestRunning: Infinity};
@@ -131,7 +133,8 @@ export class Latency {
   }
 
   /**
-   * Begins new windows: answers under other circumstances are not to be judged with those to come.
+   * Begins new windows: answers under other circumstances are not judged together with those to
+   * come.
    */
   forgetRecent(): void {
     for (const known of this.#known.values()) known.recent = [];

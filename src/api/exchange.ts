@@ -1,6 +1,6 @@
-// One request and its answer, without retries and without judgement of the status, and how the body
-// of an answer unpacks. Undici's `request()` is not used: it hears an abort only once it is
-// connected, and cannot tell whether a byte was sent. Writes hang on exactly that.
+// One request and its answer, without retries and without judging the status, and how the body of
+// an answer is decompressed. Undici's `request()` is not used: it reacts to an abort only once it
+// is connected, and cannot report whether a byte was sent. Writes depend on exactly that.
 
 import {promisify} from 'node:util';
 import {gunzip, gunzipSync} from 'node:zlib';
@@ -20,7 +20,7 @@ export interface Exchange {
 /** Why there is no whole answer. */
 export interface ExchangeFailure {
   /**
-   * `aborted`: by the caller. `withheld`: the caller said at the last moment that it may not start.
+   * `aborted`: by the caller. `withheld`: at the last moment the caller did not let it start.
    * `deadline`, `too-large`, `too-many-headers`: by us. `network`: by anything below HTTP.
    */
   readonly kind: 'aborted' | 'withheld' | 'deadline' | 'too-large' | 'too-many-headers' | 'network';
@@ -45,16 +45,16 @@ export class ExchangeError extends Error implements ExchangeFailure {
 }
 
 export interface ExchangeLimits {
-  /** For all of it: name look-up, connection, request, answer. */
+  /** For the whole exchange: name look-up, connection, request, answer. */
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
   readonly maxHeaders: number;
 }
 
-/** The caller's say before the first byte, and until the last. */
+/** How the caller can stop a request, before the first byte and until the last. */
 interface Begin {
   readonly signal?: AbortSignal | undefined;
-  /** Asked right before the first byte: false leaves the request unsent. */
+  /** Called right before the first byte: false leaves the request unsent. */
   readonly mayStart?: (() => boolean) | undefined;
 }
 
@@ -86,12 +86,12 @@ export async function exchange(
   }
 }
 
-/** More than any page takes: a longer answer is believed only as it comes. */
+/** More than any page needs: for a longer answer, memory is reserved only as its bytes come. */
 const mostExpected = 16_777_216;
 
 /**
  * The bytes of an answer. Each chunk is copied as it comes, and its memory freed when the next one
- * comes: by then undici is done with it, and a collection would come much later.
+ * comes: undici no longer needs it then, and the garbage collector would free it much later.
  */
 class Body {
   #chunk: Buffer | null = null;
@@ -153,7 +153,7 @@ class Collector implements Dispatcher.DispatchHandler {
     return new ExchangeError({kind, code, isSent: this.#isSent});
   }
 
-  /** Gives up: a connected request is cut, a request not yet connected is not sent once it is. */
+  /** Gives up: a connected request is cut off, and one that is not yet connected is never sent. */
   stop(kind: ExchangeFailure['kind']): void {
     this.#stopped ??= this.fail(kind);
     this.#done.reject(this.#stopped);
@@ -203,7 +203,7 @@ class Collector implements Dispatcher.DispatchHandler {
 function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : '';
   if (typeof code === 'string') return code;
-  // What does not even begin as HTTP has no code.
+  // An answer that does not even begin as HTTP has no code.
   return error instanceof Error && error.name === 'HTTPParserError' ? 'HPE_INVALID' : '';
 }
 
@@ -213,38 +213,39 @@ export interface BodyLimits {
   /** After decompression. */
   readonly maxTextBytes: number;
   /**
-   * Decompressed bytes for each compressed one; asked only beyond `RATIO_FREE_BYTES`, for short
-   * repeats are normal.
+   * Decompressed bytes for each compressed one; checked only beyond `RATIO_FREE_BYTES`, because
+   * short repeats are normal.
    */
   readonly maxRatio: number;
 }
 
 const RATIO_FREE_BYTES = 1_048_576;
 /**
- * So short an answer is unpacked where it came: another thread would cost more than the unpacking.
+ * An answer up to this size is decompressed in this thread: another thread would cost more than
+ * that.
  */
 const shortBytes = 16_384;
 /**
- * Bytes of room for what a body unpacks to, at least and at most; what is more comes in several
- * pieces, and is put together.
+ * Bytes of the buffer for a decompressed body, at least and at most; a larger body comes in several
+ * pieces, which are joined.
  */
 const room = {least: 1_024, most: 1_048_576};
 
 /** A body as it came over the wire. */
 export interface CodedBody {
   readonly bytes: Buffer;
-  /** By its `Content-Encoding`, in lower case; empty where it is not packed. */
+  /** By its `Content-Encoding`, in lower case; empty if it is not compressed. */
   readonly coding: string;
 }
 
-/** Says of a body that it is known, so that it need not be unpacked. */
+/** Whether a body is known, so that it need not be decompressed. */
 export type Recognise = (body: CodedBody) => boolean;
 
-/** Why a body cannot be unpacked; `isTooLarge` says that a cap stopped it. */
+/** Why a body cannot be decompressed; `isTooLarge`: a cap stopped it. */
 export class BadCoding extends Error {
   override readonly name = 'BadCoding';
   readonly isTooLarge: boolean;
-  /** A coding that was not asked for: it would come again. */
+  /** A coding that was not requested: the next answer would have it again. */
   readonly isUnknown: boolean;
 
   constructor(message: string, {isTooLarge = false, isUnknown = false} = {}) {
@@ -261,13 +262,14 @@ export function toCoded(bytes: Buffer, contentEncoding: string | undefined): Cod
 }
 
 /**
- * Unpacks a body. Only gzip and none are taken; never more memory than the caps allow.
+ * Decompresses a body. Only gzip and no coding are accepted; it never takes more memory than the
+ * caps allow.
  * @throws {BadCoding}
  * @see docs/traps.md "The HTTP client"
  */
 export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<Buffer> {
   const {bytes, coding} = body;
-  // Nothing packed is nothing: an empty answer may still name a coding.
+  // An empty body stays empty: an empty answer may still name a coding.
   if (coding === '' || bytes.length === 0) return bytes;
   if (coding !== 'gzip' && coding !== 'x-gzip')
     throw new BadCoding(`a body coded as "${shorten(coding, 40)}"`, {isUnknown: true});
@@ -288,15 +290,15 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
 }
 
 /**
- * Bytes of a body when it is unpacked, as the last of a gzip file say (RFC 1952): they are not
- * checked before it is.
+ * Bytes of a body when it is decompressed, by the last bytes of a gzip file (RFC 1952). They are
+ * not checked before then.
  */
 export function sizeOfBody({bytes, coding}: CodedBody): number {
   if (coding === '') return bytes.length;
   return bytes.length < 4 ? 0 : bytes.readUInt32LE(bytes.length - 4);
 }
 
-/** A byte more than it unpacks to: a full room is followed by another. */
+/** One byte more than the decompressed body: after a full buffer comes another. */
 function chooseRoom(body: CodedBody): number {
   return Math.min(Math.max(sizeOfBody(body) + 1, room.least), room.most);
 }

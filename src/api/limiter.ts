@@ -18,9 +18,9 @@ interface LimiterOptions {
 
 /**
  * The turns of one account's requests: how many run at once, which waiting one is next, and until
- * when none starts at all. `LearnedConcurrency` learns `concurrency`; it
- * may be changed at any time, and holds for the requests not yet started. A `hold` is for all of
- * them: a 429 on one is meant for the account.
+ * when none starts at all. `LearnedConcurrency` learns `concurrency`; it may be changed at any
+ * time, and applies to the requests not yet started. A `hold` is for all of them: a 429 on one is
+ * meant for the account.
  */
 export class Limiter {
   readonly #queue: PQueue;
@@ -48,7 +48,7 @@ export class Limiter {
     return this.#stop.signal;
   }
 
-  /** Starts nothing new for so long; the longest hold counts. */
+  /** Starts nothing new for this time; the longest hold counts. */
   hold(ms: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, this.#options.now() + ms);
     this.#queue.pause();
@@ -56,7 +56,8 @@ export class Limiter {
   }
 
   /**
-   * Starts nothing any more: waiting and later requests fail with this error. Running ones go on.
+   * Starts nothing any more: waiting and later requests fail with this error. Running ones
+   * continue.
    */
   stop(error: Error): void {
     this.#stop.abort(error);
@@ -64,10 +65,9 @@ export class Limiter {
   }
 
   /**
-   * Runs a request when it is its turn. Once it runs, the signal is its own to heed.
-   * @throws the signal's reason, at once, when it is aborted while the request waits; the error of
-   *   `stop` likewise. Then
-   *   it never starts
+   * Runs a request when it is its turn. Once it runs, it handles the signal itself.
+   * @throws the signal's reason, at once, if it is aborted while the request waits; the error of
+   *   `stop` likewise. Then the request never starts
    */
   async run<T>(
     request: () => Promise<T>,
@@ -78,8 +78,8 @@ export class Limiter {
   ): Promise<T> {
     this.#stop.signal.throwIfAborted();
     signal?.throwIfAborted();
-    // The queue would give up a running request, too, when it hears the signal; so it hears only of
-    // the wait.
+    // With the signal itself, the queue would give up a running request, too; so it gets one for
+    // the wait alone.
     const turn = new AbortController();
     const leave = () => turn.abort(signal?.reason);
     const endWait = () => {
@@ -100,8 +100,8 @@ export class Limiter {
     }
   }
 
-  // Only while requests wait: a hold that none of them meets needs no timer. A hold may be made
-  // longer meanwhile.
+  // Runs only while requests wait: a hold that none of them meets needs no timer. A hold may be
+  // made longer meanwhile.
   async #release(): Promise<void> {
     if (this.#isReleasing) return;
     this.#isReleasing = true;

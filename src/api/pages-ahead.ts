@@ -14,36 +14,36 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
   /** 1-based; the checkpoint of an interrupted sweep. */
   readonly fromPage: number;
   /**
-   * Pages known to be there. Beyond them one is asked for at a time, and only when the consumer
-   * wants it, so that a list whose length is known costs no request past its end. null or absent:
-   * unknown, and all are asked for ahead.
+   * How many pages are known to exist. Beyond them one is requested at a time, and only when the
+   * consumer wants it, so that a list whose length is known costs no request past its end. null or
+   * absent: unknown, and all are requested ahead.
    */
   readonly knownPages?: number | null;
-  /** Called for a page before it is asked for: the result says whether its body is known. */
+  /** Called for a page before it is requested: the result checks whether its body is known. */
   readonly recogniserOf?: ((page: number) => Promise<Recognise>) | undefined;
   /** Milliseconds on a clock that never goes back. */
   readonly clock?: () => number;
 }
 
 /**
- * Pages under way at least, the one awaited included; and at most. The limiter says how many the
- * account allows.
+ * The fewest pages in progress, the awaited one included, and the most. The limiter decides how
+ * many the account allows.
  */
 const fewest = 4;
 const most = DEFAULT_CONCURRENCY.max;
 /**
- * While the end of a list is unknown, of the pages read so far this share may be asked for ahead,
- * and so in vain.
+ * While the end of a list is unknown, at most this share of the pages read so far is requested
+ * ahead, because those requests may be in vain.
  */
 const shareInVain = 0.5;
 
 /**
- * Yields the pages of a list in order of number, without end: a page past the end is an empty list,
- * and the consumer decides where the end is (of a sweep src/sweeps/read-list.ts). As many are asked
- * for ahead as it takes for each to be there when it is wanted. When the consumer returns, throws
- * or is aborted, outstanding requests are cut and waited for.
- * @throws the error of the first page that fails, when its turn comes; the signal's reason when it
- *   is aborted
+ * Yields the pages of a list in order of number, without end. A page past the end is an empty list,
+ * and the consumer decides where the end is (for a sweep: src/sweeps/read-list.ts). As many are
+ * requested ahead as it takes for each to be there when it is wanted. When the consumer returns,
+ * throws or is aborted, outstanding requests are cut off and waited for.
+ * @throws the error of the first page that fails, when its turn comes; the signal's reason if it is
+ *   aborted
  * @see docs/traps.md "Pages without a cursor"; docs/service.md "Page size";
  *   docs/decisions/0023-pages-ahead-by-need.md
  */
@@ -78,8 +78,8 @@ export async function* fetchPages(
     for (;;) {
       while (queue.length === 0 || (queue.length < need.pages && next <= lastAhead)) {
         const asked = ask(next++);
-        // A page beyond the end may fail after the consumer has gone, with no handler left for its
-        // error.
+        // A page beyond the end may fail after the consumer has returned, with no handler left for
+        // its error.
         asked.catch(() => {});
         queue.push(asked);
       }
@@ -96,9 +96,10 @@ export async function* fetchPages(
 }
 
 /**
- * How many pages must be under way so that none is waited for: the time of an answer over the time
- * that the consumer takes for a page. The fastest answer counts, because it waited in no queue at
- * the service: one that is near and busy is asked no faster for being asked for more at once.
+ * How many pages must be in progress so that the consumer waits for none: the time of an answer
+ * over the time that the consumer takes for a page. The fastest answer counts, because it waited in
+ * no queue at the service. A service that is near and busy answers no faster if more is requested
+ * at once.
  */
 class Need {
   readonly #isEndUnknown: boolean;
@@ -110,7 +111,7 @@ class Need {
     this.#isEndUnknown = isEndUnknown;
   }
 
-  /** From `fewest` to `most`: as many as may be at first, where none can be in vain. */
+  /** From `fewest` to `most`: as many as possible at first, if none can be in vain. */
   get pages(): number {
     if (this.#read === 0) return this.#isEndUnknown ? fewest : most;
     const needed = Math.ceil((this.#fastestMs * this.#read) / Math.max(this.#consumerMs, 1)) + 1;
@@ -118,7 +119,7 @@ class Need {
     return Math.max(fewest, Math.min(needed, allowed, most));
   }
 
-  /** Takes in a page: the time of its answer, and the time that the consumer took for it. */
+  /** Records a page: the time of its answer, and the time that the consumer took for it. */
   note(answerMs: number, consumerMs: number): void {
     this.#fastestMs = Math.min(this.#fastestMs, answerMs);
     this.#consumerMs += consumerMs;

@@ -1,4 +1,4 @@
-// One attempt of a request whose turn it is, for which its account is measured and told of.
+// Makes one attempt of a request whose turn it is, measures its account by it, and reports it.
 
 import type {Agent, Dispatcher} from 'undici';
 import {inSpan} from '../core/span.ts';
@@ -37,20 +37,20 @@ export interface Shared {
 
 interface Attempt {
   readonly agent: Agent;
-  /** Requests of one kind take about the same time; see `kindOf`. */
+  /** Requests of one kind take about the same time; see `kindOfCall`. */
   readonly kind: string;
   readonly signal?: AbortSignal | undefined;
   readonly onAttempt?: (() => void) | undefined;
-  /** Asked right before the first byte: false leaves it unsent. */
+  /** Called right before the first byte: false leaves it unsent. */
   readonly mayStart?: (() => boolean) | undefined;
   readonly recognise?: Recognise | undefined;
 }
 
-/** We kept it back or broke it off ourselves: that says nothing of the service. */
+/** We withheld or aborted such a request ourselves: that shows nothing of the service. */
 const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld']);
 
 /**
- * Sends a request whose turn it is, once, and unpacks its answer where it is not recognised. The
+ * Sends a request whose turn it is, once, and decompresses its answer if it is not recognised. The
  * concurrency is learned from how it ends, and `onAttempt` is called if it was sent.
  * @throws {ExchangeError | BadCoding}
  */
@@ -109,7 +109,10 @@ async function send(
   }
 }
 
-/** A status that says all by itself holds, whatever became of the words beside it. */
+/**
+ * Decompresses a body. If the status alone is enough, a body that cannot be decompressed counts as
+ * empty.
+ */
 async function unpack(body: CodedBody, status: number, limits: BodyLimits): Promise<Buffer> {
   try {
     return await decodeBody(body, limits);
@@ -144,28 +147,31 @@ function headerOf({headers}: Exchange, name: string): string | undefined {
   return typeof value === 'string' ? value : value?.[0];
 }
 
-/** One request that came to its end; of a read that is asked again, each attempt is one. */
+/** One request that has ended; of a read that is retried, each attempt is one. */
 export interface EndedRequest {
   readonly method: string;
   /** Status of the answer, or why there is no whole one. */
   readonly result: number | ExchangeFailure['kind'];
-  /** From the first byte asked to the last one got, without waiting for a turn. */
+  /** From the start of the request to the last byte received, without waiting for a turn. */
   readonly ms: number;
   /** Bytes of the answer's body on the wire. */
   readonly bodyBytes: number;
-  /** How many requests at once the account is known to bear by now. */
+  /** How many requests at once the account is known to handle by now. */
   readonly concurrency: number;
 }
 
-/** Told of the requests of one account, in order to count them; it must not throw. */
+/** Receives the requests of one account, in order to count them; it must not throw. */
 export interface RequestObserver {
-  /** A request that was sent, or could not be: one that we kept back ourselves is not told. */
+  /**
+   * A request that was sent, or could not be; one that we withheld or aborted ourselves is not
+   * reported.
+   */
   ended(request: EndedRequest): void;
-  /** A write whose turn had come, and the fate of it that is known. */
+  /** A write whose turn had come, with its known outcome. */
   written(outcome: WriteOutcome['outcome']): void;
 }
 
-/** Told of the requests of every account, by the account's name. */
+/** Receives the requests of every account, by the account's name. */
 export type AccountObserver = {
   readonly [Event in keyof RequestObserver]: (
     account: string,

@@ -1,6 +1,6 @@
-// The service answers with offsets and takes local text without one (docs/service.md "Times").
-// Written by hand, both ways: JS and Postgres disagree about which of two 1:30s is meant and about
-// the year of "69" (docs/traps.md "Time").
+// The service answers with offsets and accepts local text without one (docs/service.md "Times").
+// Both directions are written by hand: JS and Postgres disagree about which of two 1:30s is meant
+// and about the year of "69" (docs/traps.md "Time").
 
 import {Temporal} from 'temporal-polyfill';
 import {RecordError} from '../core/errors.ts';
@@ -44,10 +44,9 @@ export function parseTime(text: string, timeZone: string): ParsedTime {
 
 /**
  * Writes a moment in one of the shapes, as the clock of the account's zone shows it.
- * @param instant - ISO with an offset, as `parseTime` gives it
- * @throws {RecordError} no instant; or the shape cannot say it: it has seconds, or a year outside
- *   of 2000 to 2099 for
- *   the shape with two digits
+ * @param instant - ISO with an offset, as `parseTime` returns it
+ * @throws {RecordError} no instant; or the shape cannot express it: it has seconds, or a year
+ *   outside of 2000 to 2099 for the shape with two digits
  */
 export function formatTime(
   instant: string,
@@ -105,15 +104,15 @@ function isShownTwice(local: Temporal.ZonedDateTime): boolean {
   return !findMoments(local.toPlainDateTime(), local.timeZoneId).isOne;
 }
 
-// Two moments for one text of the clock: it is shown twice, or it is skipped and both lie beside
-// the gap.
+// If the clock shows a text twice, it has two moments. If the clock skips it, they are the moments
+// beside the gap.
 function findMoments(local: Temporal.PlainDateTime, timeZone: string) {
   const earlier = local.toZonedDateTime(timeZone, {disambiguation: 'earlier'});
   const later = local.toZonedDateTime(timeZone, {disambiguation: 'later'});
   return {earlier, later, isOne: earlier.epochMilliseconds === later.epochMilliseconds};
 }
 
-// Offsets with seconds are of the time before standard time; the service cannot send or take them.
+// Offsets with seconds are from before standard time; the service cannot send or accept them.
 function toIso(local: Temporal.ZonedDateTime): string {
   if (!/^[+-]\d\d:\d\d$/.test(local.offset)) throw refuse('a time since standard time');
   return `${local.toPlainDateTime().toString()}${local.offset}`;

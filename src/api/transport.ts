@@ -1,4 +1,4 @@
-// The way to one account: reads in several attempts, writes once, each in its turn.
+// Sends the requests of one account: reads in several attempts, writes once, each in its turn.
 
 import type {Agent, Dispatcher} from 'undici';
 import {
@@ -46,19 +46,19 @@ export interface TransportOptions extends AgentOptions {
   readonly token: Secret;
   readonly allowHttp?: boolean;
   /**
-   * False for an address that may never have been right: what tells of a wrong one is then final.
+   * False for an address that may never have been right: failures that indicate a wrong one are
+   * then final.
    */
   readonly isProven?: boolean;
-  /** Requests at once, between which the account's own measure is learned. */
+  /** Bounds of the requests at once, between which the account's own number is learned. */
   readonly concurrency?: Partial<ConcurrencyBounds>;
   readonly limits?: Partial<TransportLimits>;
   readonly retry?: Partial<RetryPolicy>;
   /**
-   * Milliseconds since 1970, to measure the date of a `Retry-After` by where the answer has no date
-   * of its own.
+   * Milliseconds since 1970, to compare the date of a `Retry-After` with if the answer has no date.
    */
   readonly now?: () => number;
-  /** Milliseconds on a clock that never goes back, to measure answers and holds by. */
+  /** Milliseconds on a clock that never goes back, to measure answers and holds. */
   readonly clock?: () => number;
   readonly observer?: RequestObserver;
 }
@@ -66,10 +66,10 @@ export interface TransportOptions extends AgentOptions {
 interface TransportLimits {
   /** For one whole request, from the name look-up to the last byte. */
   readonly timeoutMs: number;
-  /** Bytes of a body on the wire, and after unpacking. */
+  /** Bytes of a body on the wire, and after decompression. */
   readonly maxBodyBytes: number;
   readonly maxTextBytes: number;
-  /** Unpacked bytes for each packed one; asked beyond 1 MB only. */
+  /** Decompressed bytes for each compressed one; checked beyond 1 MB only. */
   readonly maxRatio: number;
   readonly maxHeaders: number;
 }
@@ -82,12 +82,12 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   maxHeaders: 200,
 };
 
-/** How a read is asked, whatever it asks for. */
+/** The options of a read, whatever it requests. */
 export interface Asking {
   readonly signal?: AbortSignal | undefined;
   /** Its place among the requests that wait; `fresh` when absent. */
   readonly urgency?: Urgency | undefined;
-  /** Called once for every attempt that was really sent, when it is over. */
+  /** Called once for every attempt that was really sent, when it has ended. */
   readonly onAttempt?: (() => void) | undefined;
 }
 
@@ -95,7 +95,7 @@ export interface ReadRequest extends Asking {
   /** Relative to the base address: `/jobs.xml`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Asked of a body of 200 as it came: one that it recognises is not unpacked. */
+  /** Called with a body of 200 as it came: one that it recognises is not decompressed. */
   readonly recognise?: Recognise | undefined;
 }
 
@@ -105,14 +105,15 @@ export interface WriteRequest {
   /** A document of the encoder; absent for DELETE. */
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
-  /** Secrets in the body that no error may hold, should the answer repeat them. */
+  /** Secrets in the body that no error may contain, even if the answer repeats them. */
   readonly hidden?: readonly Secret[] | undefined;
-  /** Ends the wait for its turn, in the place of `signal`; a request that runs goes on. */
+  /** Ends the wait for its turn, in the place of `signal`; a running request continues. */
   readonly leave?: AbortSignal | undefined;
   /** Called when its turn has come, before it is connected. */
   readonly onTurn?: () => Promise<void>;
   /**
-   * Asked right before its first byte, for it may have waited long by then: false leaves it unsent.
+   * Called right before its first byte, because it may have waited long by then: false leaves it
+   * unsent.
    */
   readonly mayStart?: () => boolean;
 }
@@ -123,29 +124,30 @@ export interface Transport {
   readonly limiter: Limiter;
   /**
    * Reads, in as many attempts as the policy allows.
-   * @throws {RetryableError} 429, 5xx, a failing network, a deadline, a body that does not unpack
-   * @throws {AccessError} 401; from then on at once, by every read of this transport, and nothing
-   *   more is sent
+   * @throws {RetryableError} 429, 5xx, a failing network, a deadline, a body that cannot be
+   *   decompressed
+   * @throws {AccessError} 401; from then on every read of this transport throws it at once, and
+   *   nothing more is sent
    * @throws {FatalError} 403, a redirect, a certificate not trusted, a body beyond the caps
    * @throws {RecordError} any other 4xx; and the signal's own reason when it is aborted
    */
   read(request: ReadRequest): Promise<Answer | Gone>;
   /**
-   * Writes, once, before any read that waits. Its fate at the network and the service is returned,
-   * not thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
+   * Writes, once, before any read that waits. Its outcome at the network and the service is
+   * returned, not thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
    */
   write(request: WriteRequest): Promise<WriteOutcome>;
   /** The words of an answer, without the token and other secrets that were sent. */
   readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly Secret[]): ErrorWords;
   /** A text made of an answer, without the token and other secrets that were sent. */
   hide(text: string, hidden?: readonly Secret[]): string;
-  /** Cuts the requests under way and closes the connections. */
+  /** Cuts off the requests in progress and closes the connections. */
   close(): Promise<void>;
 }
 
 /**
- * Opens the way to one account. No redirects, no HTTP/2, no cookies; errors carry neither bodies
- * nor the token.
+ * Opens the connections to one account. No redirects, no HTTP/2, no cookies; errors carry neither
+ * bodies nor the token.
  * @throws {UsageError} a base address or a token that cannot be right
  * @see docs/traps.md "The HTTP client"; docs/traps.md "Answers that were lost"
  */
@@ -251,7 +253,7 @@ class HttpTransport implements Transport {
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
   }
 
-  // A read that pauses before its next try waits, too: a stop reaches it at once.
+  // A read that pauses before its next try counts as waiting, too: a stop ends its pause at once.
   readonly #pause: Sleep = async (ms, signal) => {
     const {stopped} = this.limiter;
     await this.#retry.sleep(
@@ -318,7 +320,7 @@ class HttpTransport implements Transport {
     if (retryAfterMs !== null) this.limiter.hold(retryAfterMs);
   }
 
-  /** Stops the account at its first 401; every later request gets the error of that one. */
+  /** Stops the account at its first 401; every later request gets the same error. */
   #latch(error: Error, {status, words}: Refusal): Error {
     if (!(error instanceof AccessError)) return error;
     this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};
@@ -360,8 +362,8 @@ class HttpTransport implements Transport {
   }
 }
 
-// A captive portal answers everything with 200 and its own page, and may call that anything. Where
-// the address is right, the reader of the page finds it, in its turn: what was read before it is
+// A captive portal answers everything with 200 and its own page, under any content type. If the
+// address is right, the reader of the page finds that out, in its turn: the pages before it are
 // kept.
 function isPage({contentType, body, coding}: Answer, isProven: boolean): boolean {
   return isHtml(isProven || coding !== '' ? '' : body.toString('latin1', 0, 64), contentType);

@@ -20,15 +20,15 @@ import {
   type Value,
 } from './xml-document.ts';
 
-/** `xsi:nil` of XML Schema, under whatever prefix a serialiser gives it: .NET writes `i:nil`. */
+/** `xsi:nil` of XML Schema, under any prefix that a serialiser gives it: .NET writes `i:nil`. */
 const XSI_NIL = ':nil';
 
-/** The document as a whole cannot be taken; the message says what came instead. */
+/** The document as a whole cannot be accepted; the message names what came instead. */
 export class BadDocument extends Error {
   override readonly name: string = 'BadDocument';
 }
 
-/** The same, where the next answer would be no other: the service writes such documents. */
+/** The same, if the next answer would be no other: the service writes such documents. */
 export class RefusedDocument extends BadDocument {
   override readonly name = 'RefusedDocument';
 }
@@ -39,13 +39,13 @@ export class RefusedDocument extends BadDocument {
 export interface Sink {
   root(name: string, isArray: boolean): void;
   startRecord(name: string): void;
-  /** @param reason - null for a good record, else why it cannot be taken */
+  /** @param reason - null for a good record, else why it cannot be accepted */
   record(value: Value, reason: string | null): void;
 }
 
 /**
- * Makes values of a parser's events. One instance reads one document. `recordDepth` is where
- * records stand: 1 when the root is the record, 2 when it is a list of them. A flaw inside a record
+ * Makes values of a parser's events. One instance reads one document. `recordDepth` is the depth of
+ * the records: 1 if the root is the record, 2 if it is a list of them. A flaw inside a record
  * spoils that record alone.
  */
 export class TreeBuilder {
@@ -62,10 +62,10 @@ export class TreeBuilder {
   #attributesAt = 0;
   #text = '';
   #reason: string | null = null;
-  // The depth of the element that the reason speaks of, until its name is known: tags tell it as
-  // they close.
+  // The depth of the element that the reason is about, until its name is known: the closing tag has
+  // it.
   #reasonDepth = 0;
-  // Attributes come before their tag is told: they wait here.
+  // Attributes come before their tag, and are kept here until then.
   #type: ValueType = TEXT;
   #nil: string | null = null;
   // One entry per depth. An element gets lists only when a child comes: most are leaves.
@@ -74,7 +74,7 @@ export class TreeBuilder {
   readonly #values: (Value[] | null)[] = [];
   readonly #shapes: (Shape | null)[] = [];
   readonly #names: (string[] | null)[] = [];
-  // Types of the children so far, a list per depth used over and over; only the first ones are of
+  // Types of the children so far, a list per depth that is reused; only its first entries belong to
   // the open element.
   readonly #childTypes: number[][] = [];
 
@@ -139,7 +139,7 @@ export class TreeBuilder {
     else this.#add(depth - 1, name, value);
   }
 
-  /** Notes why the open record cannot be taken; the first reason is kept. */
+  /** Notes why the open record cannot be accepted; the first reason is kept. */
   spoil(reason: string): void {
     if (!this.isInRecord) throw new BadDocument(`${reason} outside of any record`);
     if (this.#reason !== null) return;
@@ -147,7 +147,7 @@ export class TreeBuilder {
     this.#reasonDepth = this.#depth;
   }
 
-  /** One of two words is enough to say that there is no value. */
+  /** If an element has two nil attributes, one `true` is enough to mean that there is no value. */
   #noteNil(word: string): void {
     if (this.#nil !== 'true') this.#nil = word;
   }
@@ -276,7 +276,7 @@ export class TreeBuilder {
     this.#shapes[depth] = next;
   }
 
-  // Nil without a type may be anything.
+  // A nil without a type may have any type.
   #addType(depth: number, at: number, value: Value): void {
     const types = this.#childTypes[depth];
     const type = this.#types[depth + 1];
@@ -285,8 +285,8 @@ export class TreeBuilder {
     else types[at] = typeof value === 'string' ? type.bit : ARRAY.bit;
   }
 
-  // Too many children for a shape, or a name too long: from here on the names are a list of this
-  // element's own.
+  // There are too many children for a shape, or a name is too long: from here on this element has
+  // its own list of names.
   #addName(depth: number, shape: Shape | null, name: string): void {
     if (name.length > MAX_NAME_LENGTH)
       throw new RefusedDocument(`an element with a name longer than ${MAX_NAME_LENGTH} characters`);

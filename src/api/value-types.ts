@@ -1,6 +1,6 @@
-// The types of values that the service declares, which of them were seen where, and the shapes of
-// its times as texts. The code that reads and writes times brings a calendar, and is apart:
-// times.ts. The streams' definitions only name shapes.
+// The types of values that the service declares, which of them were seen in which fields, and the
+// shapes of its times as texts. The code that reads and writes times loads a calendar, so it is in
+// a separate file: times.ts. The streams' definitions only name shapes.
 
 import {toUnderscored} from './xml-document.ts';
 
@@ -21,8 +21,8 @@ const ISO_INSTANT = new RegExp(`^${isoDay}T${isoTime}${isoOffset}$`);
 
 /**
  * True for a moment as the service writes it, `2031-07-04T09:00:00-04:00`: a day that exists, a
- * time of 24 hours, an offset. Lives on the path of every record, so it makes no object of the
- * date: 25 of these come with every job.
+ * time of 24 hours, an offset. It runs for every record, so it creates no date object: 25 of these
+ * come with every job.
  * @see docs/service.md "Times"
  */
 export function isIsoInstant(text: string): boolean {
@@ -50,9 +50,7 @@ type TypeName =
 /** The promise of a `type` attribute about the text; `text` promises nothing. */
 export interface ValueType {
   readonly name: TypeName;
-  /**
-   * A bit of its own in a byte, so that the types of one field over many records are one number.
-   */
+  /** A separate bit in a byte, so that the types of one field over many records are one number. */
   readonly bit: number;
 }
 
@@ -114,7 +112,7 @@ export function isOfType(type: ValueType, text: string): boolean {
 }
 
 /**
- * How a field was sent: by its `type` attribute, as `text` where it has none, as `nested` with
+ * How a field was sent: by its `type` attribute, as `text` if it has none, as `nested` with
  * elements inside.
  */
 export type SentType = Exclude<TypeName, 'array'> | 'nested';
@@ -129,7 +127,7 @@ interface SeenElement {
   /** Their fields, as every element of this shape has them. */
   readonly names: readonly string[];
   /**
-   * Of each field the types it was sent with, for `listTypes`; 0 where it was nil throughout and
+   * For each field the types it was sent with, for `listTypes`; 0 if it was nil throughout and
    * named none.
    */
   readonly types: Uint8Array;
@@ -146,7 +144,7 @@ export function listTypes(types: number): SentType[] {
 }
 
 /**
- * True where a field had a type that only a `type` attribute can tell: the documented dialect has
+ * True if a field had a type that only a `type` attribute can give: the documented dialect has
  * none.
  */
 export function namesTypes(types: number): boolean {
@@ -155,7 +153,7 @@ export function namesTypes(types: number): boolean {
 
 interface Entry {
   readonly depth: number;
-  /** Of the element around it, where that is not the record. */
+  /** Name of the element around it; empty if that is the record. */
   readonly parent: string;
   readonly name: string;
   readonly types: Uint8Array;
@@ -164,12 +162,11 @@ interface Entry {
 }
 
 /**
- * Which fields one document was seen to hold, and of which types: one entry for each kind and shape
- * of element.
+ * The fields seen in one document, and their types: one entry for each kind and shape of element.
  */
 export class SeenElements {
   readonly #entries = new Map<readonly string[], Entry>();
-  /** Items of a list that is still open: its name is told when it closes. */
+  /** Items of a list that is still open: its name is known when it closes. */
   readonly #waiting: {names: readonly string[]; types: number[]; name: string}[] = [];
 
   /**
@@ -195,7 +192,7 @@ export class SeenElements {
     if (names !== null) this.#add(names, types, {depth, parent: '', name});
   }
 
-  /** Notes all that another document, or another reading of this one, was seen to hold. */
+  /** Notes all that was seen in another document, or in another reading of this one. */
   addAll(other: SeenElements): void {
     for (const [names, first] of other.#entries) {
       for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next)

@@ -1,6 +1,6 @@
-// The meaning of an answer for the caller, by its status and its words, and of the lack of one.
-// Reads and writes differ in one thing: after a write whose fate is not certain the caller may not
-// simply try again.
+// Derives from an answer's status and words, or from the lack of an answer, what it means for the
+// caller. Reads and writes differ in one thing: if the outcome of a write is uncertain, the caller
+// may not simply try again.
 
 import {AccessError, FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import type {Hide} from '../core/hide-secrets.ts';
@@ -12,9 +12,7 @@ import {decodeText, NotText} from './xml-document.ts';
 export interface Answer {
   readonly status: number;
   readonly body: Buffer;
-  /**
-   * The way in which the body is still packed, because it was recognised; empty where it is not.
-   */
+  /** The coding that the body still has, because it was recognised; empty if it has none. */
   readonly coding: string;
   readonly contentType: string | null;
   /** The `Date` header: the service's clock. */
@@ -22,13 +20,13 @@ export interface Answer {
   readonly location: string | null;
   /** On the wire. */
   readonly bodyBytes: number;
-  /** From the first byte asked to the last one got, without waiting for a turn. */
+  /** From the start of the request to the last byte received, without waiting for a turn. */
   readonly ms: number;
 }
 
 /**
- * The service answered, and knows no such record. An expected outcome, and evidence: its words are
- * kept.
+ * The service answered that it knows no such record. That is an expected outcome, and evidence: its
+ * words are kept.
  */
 export interface Gone {
   readonly gone: true;
@@ -36,12 +34,12 @@ export interface Gone {
   readonly words: string;
 }
 
-/** Tells "no such record" from the other results of a read. */
+/** Distinguishes "no such record" from the other results of a read. */
 export function isGone(result: object): result is Gone {
   return 'gone' in result && result.gone === true;
 }
 
-/** A status and its words, with what an error needs to say. */
+/** A status and its words, with the other facts that an error message needs. */
 export interface Refusal {
   /** `GET /jobs/7.xml at app.example.com`, with the attempt. */
   readonly thing: string;
@@ -56,8 +54,8 @@ const UNKNOWN_RECORD =
   /^Invalid (?:customer|job|employee|task|(?:customer |job )?note|time[ _-]entry)\.$/i;
 
 /**
- * True when the service says that there is no such record: 400 with its `Invalid job.`, or 404 or
- * 410. A page of HTML under these numbers is some proxy's, and proves nothing.
+ * True if the service reports that there is no such record: 400 with its `Invalid job.`, or 404 or
+ * 410. An HTML page with one of these statuses comes from a proxy, and proves nothing.
  * @see docs/service.md "Errors and headers"; docs/service.md "Deletes and identifiers";
  *   docs/traps.md "Absence"
  */
@@ -68,9 +66,9 @@ export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words
 }
 
 /**
- * The error for a read that was not answered with 200: its type says what to do next.
- * @param isProven - whether this address has given a good answer: a web page in its place then
- *   passes by itself
+ * The error for a read that was not answered with 200: its type decides what to do next.
+ * @param isProven - whether this address has given a good answer: then a web page in its place is
+ *   temporary
  */
 export function toReadError(refusal: Refusal, isProven = true): Error {
   const {thing, status, words, retryAfterMs} = refusal;
@@ -93,8 +91,8 @@ export function toReadError(refusal: Refusal, isProven = true): Error {
 }
 
 /**
- * A gateway, a firewall or a sign-in page answers for the service; or the address was never the
- * API's.
+ * The error for an HTML page: a gateway, a firewall or a sign-in page answers for the service, or
+ * the address was never the API's.
  */
 function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean): Error {
   const isMissing = status === 404 || status === 410;
@@ -114,8 +112,8 @@ function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean):
 }
 
 /**
- * The error for a write that the service definitely refused; null when the answer proves nothing
- * and the write is in doubt. A 503 counts where the service itself says why: a gateway's does not
+ * The error for a write that the service definitely refused; null if the answer proves nothing and
+ * the write is in doubt. A 503 counts if the service itself gives the reason: a gateway does not
  * know what became of the request.
  * @see docs/traps.md "Answers that were lost"
  */
@@ -132,18 +130,18 @@ function toWriteError(refusal: Refusal): Error | null {
   return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
 }
 
-/** The load that an answer's status shows; 504 is a time-out that a gateway tells us of. */
+/** The load that an answer's status shows; 504 is a time-out that a gateway reports. */
 export function loadOfStatus(status: number): Load {
   if (status === 429 || status === 503 || status === 504) return 'too-much';
   return status >= 200 && status < 300 ? 'in-time' : 'unknown';
 }
 
-/** The load that the lack of a whole answer shows: a time-out of any kind is too much. */
+/** The load that the lack of a whole answer shows: a time-out of any kind is `too-much`. */
 export function loadOfFailure({kind, code}: ExchangeFailure): Load {
   return kind === 'deadline' || TIME_OUT.test(code) ? 'too-much' : 'unknown';
 }
 
-// 408 and 425 are the server's "not now"; a success other than 200 on a read is no list we know.
+// 408 and 425 mean "not now"; a success other than 200 on a read is no list that this client knows.
 function isPassing(status: number): boolean {
   return status < 300 || status >= 500 || status === 429 || status === 408 || status === 425;
 }
@@ -160,7 +158,7 @@ function toAccessError({thing, status, words}: Refusal): FatalError {
 
 /**
  * The outcome of a write. `refused` and `not-sent` are certain: nothing was written. `in-doubt` is
- * not: the caller finds out by reading, and never sends again blindly.
+ * uncertain: the caller finds out by reading, and never sends again blindly.
  * @see docs/traps.md "Answers that were lost"
  */
 export type WriteOutcome =
@@ -176,8 +174,8 @@ export interface Refused {
   /** The service knows no such record. */
   readonly isGone: boolean;
   /**
-   * Typed by what to do next: RecordError; FatalError for 401 and 403; RetryableError for 429 and
-   * 503.
+   * Its type decides what to do next: RecordError; FatalError for 401 and 403; RetryableError for
+   * 429 and 503.
    */
   readonly error: Error;
 }
@@ -186,7 +184,7 @@ interface InDoubt {
   readonly outcome: 'in-doubt';
   readonly reason: string;
   readonly status: number | null;
-  /** When the service asks to be asked again, by its `Retry-After`. */
+  /** How long to wait before the next request, by the service's `Retry-After`. */
   readonly retryAfterMs: number | null;
 }
 
@@ -252,7 +250,7 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
     : `no answer [${code || 'unknown'}]`;
 }
 
-/** How a connection fails where what answers speaks no TLS. */
+/** How a connection fails if the server speaks no TLS. */
 const noTls = [
   'ERR_SSL_WRONG_VERSION_NUMBER',
   'ERR_SSL_PACKET_LENGTH_TOO_LONG',
@@ -262,7 +260,7 @@ const noTls = [
 ];
 
 /**
- * Failures that tell of a wrong address, where it has never been a right one; each with what to
+ * Failures that indicate a wrong address, if it has never given a good answer; each with what to
  * check.
  */
 const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
@@ -285,8 +283,7 @@ const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
 /**
  * The error for a read that got no whole answer.
  * @param thing - the request and its attempt
- * @param isProven - whether this address has given a good answer: its failures then pass by
- *   themselves
+ * @param isProven - whether this address has given a good answer: then its failures are temporary
  */
 export function toFailureError(thing: string, failure: ExchangeFailure, isProven = true): Error {
   const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
@@ -319,14 +316,14 @@ function isCertificate(code: string): boolean {
   return CERTIFICATE.test(code);
 }
 
-/** The error for an answer whose body cannot be unpacked. */
+/** The error for an answer whose body cannot be decompressed. */
 export function toCodingError(thing: string, error: BadCoding): Error {
   const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
   if (error.isTooLarge)
     return new FatalError(`${message}; raise the limits if such an answer is right`);
   if (error.isUnknown)
     return new FatalError(
-      `${message}; gzip alone was asked for: a proxy before the service must leave that as it is`,
+      `${message}; only gzip was requested: a proxy before the service must leave that as it is`,
       {
         kind: 'service',
       },
@@ -337,25 +334,25 @@ export function toCodingError(thing: string, error: BadCoding): Error {
 /** The words in the body of a refusal. */
 export interface ErrorWords {
   /**
-   * The service's words, at most 200 characters on one line; a remark of ours when there are none
-   * to show.
+   * The service's words, at most 200 characters on one line; our own remark if there are none to
+   * show.
    */
   readonly text: string;
-  /** True for `<errors>`: only then do we know that it was the service itself that spoke. */
+  /** True for `<errors>`: only then is it certain that the answer is the service's own. */
   readonly isReadable: boolean;
   readonly isHtml: boolean;
 }
 
 const MAX_LENGTH = 200;
 const MAX_BODY_BYTES = 65_536;
-// Asked of trimmed text only: two runs of blanks side by side in a pattern cost their square.
+// Applied to trimmed text only: two adjacent runs of blanks in a pattern take quadratic time.
 const ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?>([\s\S]*)<\/errors>$/;
 const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
 
 /**
  * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text
  * labelled XML, an HTML page, nothing. Never throws.
- * @param hide - hides what must not come back in the words: an answer can hold what was sent
+ * @param hide - hides secrets in the words: an answer can repeat what was sent
  * @see docs/service.md "Errors and headers"
  */
 export function readErrorWords(body: Buffer, contentType: string | null, hide: Hide): ErrorWords {
@@ -371,7 +368,7 @@ export function readErrorWords(body: Buffer, contentType: string | null, hide: H
   return {text: clean(text, hide) || 'an empty body', isReadable: false, isHtml: isPage};
 }
 
-/** Whether an answer is a page of HTML, by what it is called or by how its text begins. */
+/** Whether an answer is an HTML page, by its content type or by how its text begins. */
 export function isHtml(text: string, contentType: string | null): boolean {
   return (
     /^\s*text\/html/i.test(contentType ?? '') || /^\s*<(?:!doctype\s+html|html)[\s>]/i.test(text)
@@ -408,7 +405,7 @@ function unescapeXml(text: string): string {
   );
 }
 
-// Secrets are hidden before the cut, lest half of one is left at the end.
+// Secrets are hidden before the cut, so that no half of one is left at the end.
 function clean(text: string, hide: Hide): string {
   const line = hide(text)
     .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, ' ')

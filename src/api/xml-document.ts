@@ -1,5 +1,5 @@
-// What all readers of XML share: the text of a document, the limits to it, and the shape in which
-// every part of the product meets a record of the service: names and texts, as sent.
+// The common parts of all readers of XML: the text of a document, its limits, and the form in which
+// every part of the product gets a record of the service: names and texts, as sent.
 
 import {isUtf8} from 'node:buffer';
 import {shorten} from '../core/text.ts';
@@ -12,7 +12,10 @@ export class NotText extends Error {
   override readonly name: string = 'NotText';
 }
 
-/** The document says an encoding that this client does not read: it will say it again. */
+/**
+ * The document names an encoding that this client does not read: the next answer would name it
+ * again.
+ */
 export class UnknownEncoding extends NotText {
   override readonly name = 'UnknownEncoding';
 }
@@ -20,10 +23,10 @@ export class UnknownEncoding extends NotText {
 /**
  * Turns the bytes of a document into its text, by RFC 7303: by byte order mark, else by the charset
  * of the answer's `Content-Type`, else by its XML declaration, else as UTF-8. Never guesses and
- * never replaces: bytes that the encoding does not have are refused, because U+FFFD in a name would
- * be written back to the service one day.
- * @param contentType - the header as sent; null where there was none
- * @throws {NotText} an unknown encoding, or bytes that are not of it
+ * never replaces: bytes that are invalid in the encoding are refused, because U+FFFD in a name
+ * would be written back to the service one day.
+ * @param contentType - the header as sent; null if there was none
+ * @throws {NotText} an unknown encoding, or bytes that are invalid in it
  * @see docs/traps.md "The XML parser"
  */
 export function decodeText(body: Buffer, contentType: string | null): string {
@@ -74,9 +77,7 @@ function findDeclared(body: Buffer): string | null {
   return declaration?.[1] ?? null;
 }
 
-/**
- * Whether the header leaves a document to be read as UTF-8 by those who look at its bytes alone.
- */
+/** Whether the header lets a document be read as UTF-8 by readers that check its bytes alone. */
 export function saysUtf8(contentType: string | null): boolean {
   return /^utf-?8$/i.test(findCharset(contentType) ?? 'utf-8');
 }
@@ -110,7 +111,7 @@ export function replaceForbidden(text: string): string {
 }
 
 /**
- * How much of a document is taken. Beyond `valueLength` one record is refused, beyond any other
+ * How much of a document is accepted. Beyond `valueLength` one record is refused; beyond any other
  * limit the document is. A parsed document must fit into the thread that reads pages, whose heap is
  * 96 MB, and must not keep other accounts waiting.
  */
@@ -125,8 +126,8 @@ export interface Limits {
   /** `&amp;` and the like. */
   readonly references: number;
   /**
-   * Flaws that stay where they are, such as a control character: each costs as much as a hundred
-   * good characters.
+   * Flaws that affect one record, such as a control character: each costs as much as a hundred good
+   * characters.
    */
   readonly flaws: number;
   /** Characters of one value. */
@@ -151,8 +152,8 @@ export const DEFAULT_LIMITS: Limits = {
 };
 
 /**
- * More than a limit that a right answer might exceed one day: a larger limit is a person's
- * decision.
+ * A document exceeds a limit that a right answer might exceed one day: a person decides on a larger
+ * limit.
  */
 export class TooMuch extends Error {
   override readonly name = 'TooMuch';
@@ -163,20 +164,18 @@ export class TooMuch extends Error {
   }
 }
 
-/**
- * The content of an element: its text, null where it said `nil="true"`, or the elements inside it.
- */
+/** The content of an element: its text, null if it has `nil="true"`, or the elements inside it. */
 export type Value = string | null | Element;
 
 /**
  * One element with others inside, in the order sent: `names[i]` belongs to `values[i]`. Names have
- * underscores whatever the dialect. A name may repeat: the items of an array do. Kept as two lists
+ * underscores in every dialect. A name may repeat: the items of an array do. Kept as two lists
  * because a sweep makes a hundred of these fields per record, and most are read once.
  */
 export interface Element {
   readonly names: readonly string[];
   readonly values: readonly Value[];
-  /** True where the service said `type="array"`; the documented dialect never says it. */
+  /** True if the service sent `type="array"`; the documented dialect never does. */
   readonly isArray: boolean;
 }
 
@@ -197,18 +196,20 @@ export interface ElementNames {
  */
 const MAX_NAMES = 512;
 /**
- * No name of a record is as long as this; a hostile server's would be kept for as long as its
+ * No name of a record is this long; a hostile server's name would stay in memory as long as its
  * shape.
  */
 export const MAX_NAME_LENGTH = 1_000;
-/** A hostile server can send ever new names; then we start over instead of growing. */
+/**
+ * A hostile server can send new names without end; then the shapes are discarded instead of
+ * growing.
+ */
 const MAX_SHAPES = 8_192;
 
 /**
  * The names seen so far inside one element: a step in a tree of sequences. Records of one list
- * nearly all have the same fields in the same order (docs/service.md "Names"), so their lists of
- * names are one and the same object: made once, compared by identity, and a hundred pushes per
- * record saved.
+ * nearly all have the same fields in the same order (docs/service.md "Names"), so they share one
+ * list of names. It is made once and compared by identity, which saves a hundred pushes per record.
  */
 export interface Shape {
   readonly parent: Shape | null;
@@ -234,8 +235,8 @@ export function startShape(): Shape {
 }
 
 /**
- * The shape after one more child; null when it has too many for a record, or a name too long for
- * one.
+ * The shape after one more child; null if there are too many for a record, or a name is too long
+ * for one.
  * @param raw - the name as sent, dashes and all
  */
 export function extendShape(shape: Shape, raw: string): Shape | null {

@@ -15,7 +15,7 @@ export type Resource =
 /** How a field's text is checked before it is written. */
 export type FieldKind = 'text' | 'decimal' | 'integer' | 'boolean' | 'ids';
 
-/** The fields that a document may hold; any other is kept off the wire. */
+/** The fields that a document may hold; any other is never sent. */
 export type WritableFields = ReadonlyMap<string, FieldKind>;
 
 /**
@@ -31,13 +31,12 @@ export type FieldsToSend = Readonly<Record<string, FieldValue>>;
  * checked first: the builder itself writes any tag name and any character it is given.
  * @param root - the resource; a note's text is `note` inside `note`
  * @param writable - the fields that may be written of it
- * @param fields - underscored names; in the order given. An absent field is left alone by the
- *   service, null clears it
+ * @param fields - underscored names; in the order given. The service leaves an absent field as it
+ *   is, null clears it
  * @returns the document, UTF-8 when written to the wire. Line ends are sent as LF: every XML reader
- *   makes them so
+ *   converts them
  * @throws {RecordError} a field that may not be written, a text that is not of its field's kind, or
- *   a character that
- *   XML 1.0 does not have. It names the field and the character, never the text
+ *   a character that XML 1.0 does not have. It names the field and the character, never the text
  * @see docs/service.md "Endpoints"; docs/traps.md "The XML parser"
  */
 export function encodeDocument(

@@ -1,8 +1,8 @@
-// A document that is read without a tokeniser where it looks as others of its kind looked before:
-// records of one list have the same tags in the same order (docs/service.md "Names"), so a tag is
-// known by its bytes, and a value is all up to the closing tag that must follow. At anything else
-// the reading steps aside, and the strict reader reads the whole document: what is taken is decided
-// there alone.
+// Reads a document without a tokeniser, if it has the form of earlier documents of its kind.
+// Records of one list have the same tags in the same order (docs/service.md "Names"). So a tag is
+// recognised by its bytes, and a value is all up to the closing tag that must follow. At anything
+// else the quick reader steps aside, and the strict reader reads the whole document: it alone
+// decides what is accepted.
 
 import {isUtf8} from 'node:buffer';
 import {
@@ -29,7 +29,7 @@ import {
 /** The terms of a quick reading. */
 export interface Terms {
   readonly limits: Limits;
-  /** Gets the fields of every record; nothing where the reading steps aside. */
+  /** Receives the fields of every record; nothing if the reading steps aside. */
   readonly seen: SeenElements | undefined;
 }
 
@@ -38,8 +38,8 @@ const knownKinds = new Map<string, KnownTags>();
 /**
  * Reads a document as far as it is known.
  * @param kind - documents of one kind have the same tags in the same order
- * @returns the result of the reading; null where it stepped aside: nothing is said of the document
- *   then
+ * @returns the result of the reading; null if it stepped aside: that means nothing about the
+ *   document
  */
 export function readUnlessAside<T>(
   body: Buffer,
@@ -60,7 +60,7 @@ export function readUnlessAside<T>(
   }
 }
 
-/** Thrown where the strict reader must read the document. */
+/** Thrown if the strict reader must read the document. */
 const aside = new Error('the strict reader must read this');
 
 /** Ends a reading: the strict reader must read the document. */
@@ -71,7 +71,7 @@ export function stepAside(): never {
 const LESS = 0x3c;
 const SLASH = 0x2f;
 
-// The meanings that a byte has for the value it stands in, a bit for each.
+// The meanings that a byte can have for the value that contains it, a bit for each.
 const NO_DIGIT = 1;
 const NO_BLANK = 2;
 /** A reference, a line break to be normalised, or a piece of `]]>`. */
@@ -94,7 +94,7 @@ class QuickDocument {
   readonly #known: KnownTags;
   readonly #limits: Limits;
   readonly #seen: SeenElements | undefined;
-  /** A piece of the body with a character for each byte: to cut a value from it is cheap. */
+  /** A piece of the body with a character for each byte, from which a value is cut cheaply. */
   #window = '';
   #windowStart = 0;
   #windowEnd = 0;
@@ -109,7 +109,7 @@ class QuickDocument {
     this.#seen = seen;
   }
 
-  /** The records that stand one behind the other from a place of the body on. */
+  /** Reads the records that follow each other from a place of the body on. */
   *readRecords(start: number): Generator<{name: string; record: Element}, undefined> {
     const place = this.#known.start;
     this.#at = start;
@@ -121,7 +121,7 @@ class QuickDocument {
     }
   }
 
-  /** The document must end here, behind a closing tag or behind nothing more. */
+  /** Steps aside unless the document ends here, after a closing tag or after nothing more. */
   end(closing: string): void {
     const bytes = Buffer.from(closing);
     this.#skipBlanks();
@@ -131,7 +131,7 @@ class QuickDocument {
     if (this.#at !== this.#body.length) stepAside();
   }
 
-  /** The opening tag that stands here; null where none does. */
+  /** Finds the opening tag at this place; null if a closing tag is there. */
   #findTag(place: Place): Tag | null {
     const {tags} = place;
     for (let n = 0; n < tags.length; n++) {
@@ -209,7 +209,7 @@ class QuickDocument {
   }
 
   /**
-   * The window moves with the values: a text of the whole page would be a large object, and dear.
+   * The window moves with the values: a text of the whole page would be a large, expensive object.
    */
   #cut(start: number, end: number): string {
     if (start < this.#windowStart || end > this.#windowEnd) {
@@ -247,7 +247,7 @@ class QuickDocument {
     });
   }
 
-  /** Whether a closing tag stands here, behind white space. */
+  /** Whether a closing tag is here, after white space. */
   #isClosing(): boolean {
     const body = this.#body;
     let at = this.#at;
@@ -268,7 +268,7 @@ class QuickDocument {
 }
 
 const recordDepth = 2;
-/** Longer ones, white space before them included, are not learned. */
+/** Longer tags, the white space before them included, are not learned. */
 const mostTagBytes = 2_048;
 const windowBytes = 16_384;
 const REFERENCE = /&(?:#x([0-9a-fA-F]{1,6});|#([0-9]{1,7});|(?:amp|lt|gt|quot|apos);)?/g;
@@ -280,7 +280,7 @@ const entities: Readonly<Record<string, string>> = {
   '&apos;': "'",
 };
 
-// Nil without a type may be anything.
+// A nil without a type may have any type.
 function bitOf({type}: Tag, value: Value): number {
   if (value === null) return type === TEXT ? 0 : type.bit;
   return typeof value === 'string' ? type.bit : ARRAY.bit;
@@ -290,13 +290,13 @@ function isBlank(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The tag met last stands first. */
+/** Moves the tag seen last to the front. */
 function moveToFront(tags: Tag[], from: number, tag: Tag): void {
   for (let n = from; n > 0; n--) tags[n] = tags[n - 1] ?? tag;
   tags[0] = tag;
 }
 
-/** An opening tag, as it stood at a place before. */
+/** An opening tag, as it was seen at a place before. */
 interface Tag {
   /** The white space before it, and the tag from `<` to `>`. */
   readonly bytes: Buffer;
@@ -310,7 +310,7 @@ interface Tag {
   readonly isEmpty: boolean;
   /** The closing tag that must follow. */
   readonly end: Buffer;
-  /** The place behind the opening tag, where its first child stands. */
+  /** The place behind the opening tag, where its first child begins. */
   readonly inside: Place;
   /** The place behind the element. */
   readonly after: Place;
@@ -321,7 +321,7 @@ interface Place {
   readonly element: KnownElement;
   /** The names of the children before it. */
   readonly shape: Shape;
-  /** Tags that stood here, the one met last first. */
+  /** Tags that were seen here, the latest first. */
   readonly tags: Tag[];
 }
 
@@ -333,18 +333,21 @@ interface KnownElement {
 }
 
 /**
- * A tag without attributes that other readers would have to look at; white space as the service may
- * indent it.
+ * A tag without attributes that other readers would have to check, with white space as the service
+ * may indent it.
  */
 const TAG =
   /^[ \t\r\n]*<(?!xml)([a-z_][a-z0-9_.-]{0,199})((?: (?:type|nil)="[a-z]{0,40}")*) ?(\/?)>/i;
-/** More tags at one place are no order of fields: the one not met for longest is forgotten. */
+/**
+ * With more tags at one place, the fields have no fixed order: the tag unseen for longest is
+ * forgotten.
+ */
 const mostAtPlace = 16;
 const mostTags = 20_000;
 
 /**
- * What is known of the lists of one kind. A hostile server can send ever new tags: then it starts
- * over.
+ * The known tags of the lists of one kind. A hostile server can send new tags without end: then it
+ * forgets all of them and starts over.
  */
 class KnownTags {
   #root = makeElement(1);
@@ -360,9 +363,9 @@ class KnownTags {
   }
 
   /**
-   * Learns the tag that stands at a place.
-   * @param text - what stands there, a character for each byte
-   * @returns null where it is no opening tag that can be known
+   * Learns the tag at a place.
+   * @param text - the text at that place, a character for each byte
+   * @returns null if it is no opening tag that can be known
    */
   learn(place: Place, text: string): Tag | null {
     const [whole, name, attributes = '', slash] = TAG.exec(text) ?? [];
@@ -387,7 +390,7 @@ class KnownTags {
   }
 
   #findAfter(place: Place, name: string): Place | null {
-    // Records stand one behind the other: how many came before makes no difference.
+    // Records follow each other: how many came before makes no difference.
     if (place.element === this.#root) return place;
     const shape = extendShape(place.shape, name);
     return shape === null ? null : placeOf(place.element, shape);

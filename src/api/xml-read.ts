@@ -1,8 +1,8 @@
-// Reads lists and records: quickly where they look as others of their kind looked before
-// (docs/decisions/0019-a-quick-reader-before-the-strict-one.md), strictly elsewhere. Bytes that are
-// not UTF-8 spoil the record that holds them, and no other: a page is cut at its record tags, which
-// are ASCII, and no byte of a character beyond ASCII is one of theirs, whole or broken. A page that
-// the cut does not understand, or whose own frame is broken, is an error as before.
+// Reads lists and records: quickly if they have the form of earlier ones of their kind
+// (docs/decisions/0019-a-quick-reader-before-the-strict-one.md), strictly otherwise. Bytes that are
+// not UTF-8 spoil the record that holds them, and no other. A page is cut at its record tags, which
+// are ASCII. No byte of a character beyond ASCII, whole or broken, is one of theirs. If the cut
+// does not understand a page, or the page's own frame is broken, the page is an error as before.
 // A page that holds only records we know byte for byte needs no parser: cutting and hashing run at
 // the speed of memory, tokenising at a twentieth of it. Cutting is no parsing: it understands
 // exactly the frame that the service was seen to send, and for anything else it steps aside.
@@ -31,7 +31,7 @@ const BANG = 0x21;
  *   declaration, the list's opening tag (with or without `type="array"`), records with white space
  *   between them, and the closing tag; also when it holds a comment, CDATA or a DOCTYPE, a record
  *   tag with an attribute, or an element named like the record inside one. Null means: read it the
- *   strict way. It says nothing of what is inside the slices, which may be malformed
+ *   strict way. The inside of the slices is not checked, and may be malformed
  * @see docs/traps.md "The XML parser"
  */
 export function cutList(body: Buffer, {list, item}: ElementNames): Buffer[] | null {
@@ -50,7 +50,7 @@ export function hashSlice(slice: Buffer): Buffer {
   return hash('sha256', slice, 'buffer').subarray(0, 16);
 }
 
-// "<!" is searched by its rare byte: every tag begins with the other one.
+// "<!" is found by its rare byte: every tag begins with the other one.
 function hasMarkup(body: Buffer): boolean {
   for (let at = body.indexOf(BANG); at !== -1; at = body.indexOf(BANG, at + 1)) {
     if (body[at - 1] === LESS) return true;
@@ -69,14 +69,12 @@ interface Opening {
 const DECLARATION = /^<\?xml version="1\.0" encoding="(?:UTF-8|utf-8)"\?>/;
 const OPENING = new RegExp(`${DECLARATION.source}[ \\t\\r\\n]*<([a-z][a-z_-]*)(?: type="array")?>`);
 
-/** @returns the place behind a UTF-8 declaration; null where the body does not begin with one */
+/** @returns the place behind a UTF-8 declaration; null if the body does not begin with one */
 function skipDeclaration(body: Buffer): number | null {
   return DECLARATION.exec(body.toString('latin1', 0, 60))?.[0].length ?? null;
 }
 
-/**
- * @returns null where the body does not begin with a UTF-8 declaration and the list's opening tag
- */
+/** @returns null if the body does not begin with a UTF-8 declaration and the list's opening tag */
 function readOpening(body: Buffer, list: string): Opening | null {
   const found = OPENING.exec(body.toString('latin1', 0, 200));
   const listName = found?.[1];
@@ -106,8 +104,8 @@ function cutRecords(
     : null;
 }
 
-// Searching the bare name finds its closing tag and every tag that could nest; `<job-type>` and
-// words in texts go by.
+// A search for the bare name finds its closing tag and every tag that could nest; `<job-type>` and
+// words in texts are skipped.
 function findEnd(body: Buffer, name: Buffer, from: number): number {
   for (let at = body.indexOf(name, from); at !== -1; at = body.indexOf(name, at + name.length)) {
     const before = body[at - 1];
@@ -150,16 +148,16 @@ function skipBlank(body: Buffer, from: number): number {
 
 const reason = 'bytes that are not UTF-8';
 
-/** Where records go as soon as they are read. */
+/** Receives records as soon as they are read. */
 interface RecordSink {
   take(record: FieldRecord): void;
-  /** Forgets all that was taken: the list is read once more from its start. */
+  /** Discards all records so far: the list is read once more from its start. */
   restart(): void;
 }
 
 /**
  * Reads a list as `readList` does; records with bytes that are not UTF-8 are among the bad ones,
- * their fields not noted.
+ * and their fields are not noted in `meta.seen`.
  * @throws {RetryableError | FatalError} as `readList` does
  */
 export function readListApart(
@@ -177,7 +175,7 @@ export function readListApart(
 }
 
 /**
- * The same, record by record: none has to live until the last is read.
+ * Reads the same record by record: none has to stay in memory until the last is read.
  * @returns the bad records
  * @throws {RetryableError | FatalError} as `readList` does
  */
@@ -214,7 +212,7 @@ function readStrictly(
         : null;
     if (apart === null) throw error;
     const {records, bad} = readList(apart.rest, names, meta);
-    // The parser must have seen the very records that the cut did.
+    // The parser must have found the same records as the cut.
     if (records.length + bad.length !== apart.places.length) throw error;
     const others = bad.map((record) => ({
       ...record,
@@ -229,7 +227,7 @@ function readStrictly(
 
 /**
  * Reads one record as `readOne` does.
- * @throws {RecordError} also when it is one whole record, but for bytes that are not UTF-8
+ * @throws {RecordError} also if it is one whole record except for bytes that are not UTF-8
  */
 export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
   try {
@@ -272,7 +270,7 @@ function setApart(body: Buffer, names: ElementNames): Apart | null {
 
 /**
  * Reads a list as the strict reader does.
- * @returns null where the strict reader must read it: nothing is said of the document then
+ * @returns null if the strict reader must read it: that means nothing about the document
  */
 export function readQuickly(body: Buffer, names: ElementNames, terms: Terms): FieldRecord[] | null {
   const records: FieldRecord[] = [];
@@ -280,8 +278,8 @@ export function readQuickly(body: Buffer, names: ElementNames, terms: Terms): Fi
 }
 
 /**
- * The same, record by record.
- * @returns false where the strict reader must read it: what was taken up to there must be forgotten
+ * Reads the same record by record.
+ * @returns false if the strict reader must read it: then the records so far must be discarded
  */
 function takeQuickly(
   body: Buffer,
@@ -306,7 +304,7 @@ function takeQuickly(
 }
 
 /**
- * Reads one record, quickly where it can be.
+ * Reads one record, quickly if possible.
  * @throws {RetryableError | RecordError | FatalError} as `readOne` does
  */
 export function readRecord(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
@@ -318,7 +316,7 @@ export function readRecord(body: Buffer, names: ElementNames, meta: ReadMeta = {
 
 /**
  * Reads one record as the strict reader does.
- * @returns null where the strict reader must read it: nothing is said of the document then
+ * @returns null if the strict reader must read it: that means nothing about the document
  */
 export function readRecordQuickly(
   body: Buffer,
@@ -331,7 +329,7 @@ export function readRecordQuickly(
       const start = skipDeclaration(body) ?? stepAside();
       const {name, record} = document.readRecords(start).next().value ?? stepAside();
       if (name !== item && name !== list) stepAside();
-      // A list without a type shows itself by its records.
+      // A list without a type is recognised by its records.
       if (record.names.every((name) => name === item)) stepAside();
       document.end('');
       return record;

@@ -1,7 +1,7 @@
-// The strict reader, and the judge of the quick one (xml-quick.ts). A document is believed when it
-// is whole: well-formed to the closing tag of the root that was asked for, with nothing after it.
-// Anything less is an error, never a shorter list: rows would be missed by silence. One flaw inside
-// one record spoils that record alone, and the rest goes on.
+// The strict reader, and the reference for the quick one (xml-quick.ts). It accepts a document only
+// if it is whole: well-formed to the closing tag of the requested root, with nothing after it.
+// Anything less is an error, never a shorter list: rows would be missed silently. One flaw inside
+// one record spoils that record alone, and the others are read.
 
 import {SaxesParser} from 'saxes';
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
@@ -35,12 +35,14 @@ export interface ReadMeta {
   readonly seen?: SeenElements;
 }
 
-/** A record that could not be taken. */
+/** A record that could not be accepted. */
 export interface BadRecord {
   /** Its place in the list, from 0, good records counted. */
   readonly index: number;
   readonly reason: string;
-  /** The record's own XML; characters that XML and Postgres forbid in a text stand as U+FFFD. */
+  /**
+   * The record's own XML; characters that XML and Postgres forbid in a text are replaced by U+FFFD.
+   */
   readonly xml: string;
 }
 
@@ -48,9 +50,10 @@ export interface BadRecord {
  * Reads a list in either dialect: `<jobs type="array">` or `<jobs>`, dashed or underscored, empty
  * or not.
  * @returns the records in the order sent, values as text; records of one shape share one `names`.
- *   `bad` holds records that could not be taken: a value that its own `type` or `nil` contradicts,
- *   text mixed with elements, a character that XML forbids, an unknown entity, a value too long
- * @throws {RetryableError} the bytes are not a whole list of this name: the message says what came
+ *   `bad` holds records that could not be accepted: a value that its own `type` or `nil`
+ *   contradicts, text mixed with elements, a character that XML forbids, an unknown entity, a value
+ *   too long
+ * @throws {RetryableError} the bytes are not a whole list of this name: the message names what came
  *   instead
  * @throws {FatalError} more records, elements or the like than the limit: a person must raise it
  * @see docs/traps.md "The XML parser"; docs/service.md "Envelopes"
@@ -67,8 +70,8 @@ export function readList(
  * Reads one record: `<job>` or, as the service answers for customers, `<customers>` with the fields
  * right inside.
  * @throws {RetryableError} the bytes are not one whole record of this name
- * @throws {RecordError} they are, but one of its values cannot be taken
- * @see docs/service.md "Envelopes": a list says `type="array"`, a record does not
+ * @throws {RecordError} they are, but one of its values cannot be accepted
+ * @see docs/service.md "Envelopes": a list has `type="array"`, a record does not
  */
 export function readOne(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
   return guard(`one whole <${names.item}>`, body, meta, (text) => parseOne(text, names, meta));
@@ -116,8 +119,8 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
   return checkSingle(found[0], {list, item});
 }
 
-// The documented dialect has no type="array": there a list shows itself by holding records under
-// the plural.
+// The documented dialect has no type="array": there a list is recognised by the records under the
+// plural.
 function checkSingle(record: FieldRecord | undefined, {list, item}: ElementNames): FieldRecord {
   if (record === undefined) throw new BadDocument('an element without fields');
   const isList = record.names.every(
@@ -141,7 +144,7 @@ interface Plan {
 function parse(text: string, plan: Plan): void {
   refuseDoctype(text);
   checkReferences(text, plan.limits.references);
-  // Errors stand without line and column; version 1.0 is forced so that no declaration lets control
+  // Errors have no line and column; version 1.0 is forced so that no declaration lets control
   // characters in.
   const parser = new SaxesParser({
     position: false,
@@ -180,7 +183,7 @@ function limitsOf({limits}: ReadMeta): Limits {
   return {...DEFAULT_LIMITS, ...limits};
 }
 
-// Saxes gathers a text reference by reference, and tells it when it is whole.
+// Saxes collects a text reference by reference, and reports it when it is whole.
 function checkReferences(text: string, most: number): void {
   let count = 0;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
@@ -188,7 +191,7 @@ function checkReferences(text: string, most: number): void {
   }
 }
 
-// Only the part before the root is walked, so a DOCTYPE quoted in a value does no harm.
+// Only the part before the root is scanned, so a DOCTYPE quoted in a value does no harm.
 function refuseDoctype(text: string): void {
   const [blanks = ''] = /^[ \t\r\n]+(?=<\?xml\s)/.exec(text) ?? [];
   if (blanks !== '')
@@ -255,12 +258,12 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
       );
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
     const got = `${error.message} (${body.length} bytes)`;
-    // The same answer would come again: rounds of tries only keep the reason from whoever can mend
-    // it.
+    // The same answer would come again: more tries would only hide the reason from the person who
+    // can fix it.
     if (error instanceof RefusedDocument || error instanceof UnknownEncoding)
       throw new FatalError(
-        `${thing}: expected ${expected}, got ${got}; nothing of it was taken: whoever runs ` +
-          'the service, or a proxy before it, must mend that',
+        `${thing}: expected ${expected}, got ${got}; nothing of it was taken: the operator ` +
+          'of the service, or of a proxy before it, must fix that',
         {kind: 'service'},
       );
     throw new RetryableError(
@@ -273,10 +276,11 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
 }
 
 /**
- * Tells the flaws of a document that stay where they are from those that end it. After a local one
- * the parser stands where it stood, so the end of the record is still found; after any other it may
- * have swallowed tags.
- * @returns for a message of saxes: why the record cannot be taken, or null when the document cannot
+ * Separates the flaws of a document that affect one record from those that end the reading. After
+ * such a local flaw the parser continues at the same place, so the end of the record is still
+ * found. After any other it may have skipped tags.
+ * @returns for a message of saxes: why the record cannot be accepted, or null if the document
+ *   cannot
  */
 function judgeFlaws(text: string): (message: string) => string | null {
   let isWhole: boolean | null = null;
@@ -284,13 +288,13 @@ function judgeFlaws(text: string): (message: string) => string | null {
     if (message === 'disallowed character.') return 'a character that XML forbids';
     if (message === 'undefined entity.') return 'an unknown entity';
     if (message !== 'malformed character entity.') return null;
-    // The same message for `&#0;` and for `&#12</name><name>;`, which reads up to the next
-    // semicolon.
+    // Saxes has the same message for `&#0;` and for `&#12</name><name>;`, which it reads up to the
+    // next semicolon.
     isWhole ??= !BROKEN_REFERENCE.test(text);
     return isWhole ? 'a reference to a character that XML forbids' : null;
   };
 }
 
-// Strict beyond need: a raw ampersand in CDATA or a comment counts. It is asked only of documents
-// that have a flaw.
+// Stricter than needed: a raw ampersand in CDATA or a comment counts. It is applied only to
+// documents that have a flaw.
 const BROKEN_REFERENCE = /&(?!(?:#\d+|#x[0-9a-fA-F]+|[A-Za-z_:][\w:.-]*);)/;

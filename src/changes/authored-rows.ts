@@ -1,4 +1,4 @@
-// Rows that were written here, and their fate once the service has answered.
+// Updates rows that were written here, once the service has answered.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -9,8 +9,8 @@ import type {MirrorTable} from '../streams/table.ts';
 import type {Change} from './change.ts';
 
 /**
- * Gives a row the number that the service gave its record. A sweep may have met the record first:
- * its row makes room, for this one has been known by its row_id all along.
+ * Gives a row the number that the service gave its record. If a sweep read the record first, the
+ * sweep's row is deleted, because this one has been known by its row_id all along.
  * @param key - the column of the number
  */
 export async function giveNumber(
@@ -46,9 +46,7 @@ export interface AssignedJob {
   readonly employeeIds: readonly string[];
 }
 
-/**
- * Lets the rows of jobs' assignments be written over: the changes of them have reached the service.
- */
+/** Lets the rows of jobs' assignments be overwritten: their changes have reached the service. */
 export async function settleAssignments(
   client: pg.ClientBase,
   jobs: readonly AssignedJob[],
@@ -67,8 +65,8 @@ export async function settleAssignments(
 
 /**
  * Gives the assignments of new jobs the number of their job. Their rows stay the same: an author
- * who removes one at this moment must find it. Rows of the same assignments from a sweep make room,
- * and so do rows assigned twice.
+ * who removes one at this moment must find it. Rows of the same assignments from a sweep are
+ * deleted, and so are rows assigned twice.
  */
 async function numberAssignments(
   client: pg.ClientBase,
@@ -100,8 +98,8 @@ async function numberAssignments(
 }
 
 /**
- * Notes which change assigned employees that the loaded record does not tell of, and which took
- * employees off their jobs: a record that was read before neither takes the former off nor brings
+ * Stores which change assigned employees that the loaded record does not show, and which removed
+ * employees from their jobs. So a record that was read before neither removes the former nor brings
  * the latter back. An employee assigned since, for whom a later change is open, stays unknown at
  * the service.
  */
@@ -157,8 +155,8 @@ export async function markDeleted(
 }
 
 /**
- * A record as a document of the service showed it; both moments are by the service's clock, null
- * where it does not say.
+ * A record as a document of the service showed it; both moments are by the service's clock, null if
+ * it does not show them.
  */
 export interface Appearance {
   readonly number: string;
@@ -166,11 +164,11 @@ export interface Appearance {
   readonly shownAt: string | null;
 }
 
-/** Two clocks of one service may differ by so much, and a request may be so long on its way. */
+/** Two clocks of one service may differ by this much, or a request may take this long to arrive. */
 const clocksOfOneService = "interval '2 minutes'";
 
 /**
- * Tells which of some records a create cannot have made, and which it hardly can have:
+ * Finds which of some records a create cannot have made, and which it hardly can have:
  * - known: their rows were here before it was sent, or another create has made them;
  * - older: in the document that showed them they were older than the time since the create was
  *   sent. The service's moments are compared with the service's, and that time is measured here: no

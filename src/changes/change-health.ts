@@ -1,5 +1,5 @@
-// How many changes are under way, how far they have come, and which of them have waited too long.
-// By the database's clock.
+// Counts the changes in progress and those settled lately, and finds those that have waited too
+// long. All times are by the database's clock.
 
 import type {Queryable} from '../postgres/database.ts';
 import type {OpenState} from './states.ts';
@@ -13,7 +13,7 @@ export interface ChangeCount {
   readonly oldestAt: string;
 }
 
-/** Why changes do not come to their end by themselves. */
+/** Why changes are not settled automatically. */
 export type Lateness =
   | 'untaken'
   | 'failing'
@@ -23,10 +23,7 @@ export type Lateness =
   | 'rejected'
   | 'held';
 
-/**
- * Changes of one account that need a person, for one reason; those of a batch together where they
- * are many.
- */
+/** Changes of one account that need a person, for one reason; many of one batch are together. */
 export interface LateChanges {
   readonly accountId: string;
   readonly lateness: Lateness;
@@ -35,7 +32,7 @@ export interface LateChanges {
   readonly changeId: string;
   readonly since: string;
   readonly reason: string | null;
-  /** The batch that all of them are of; null where they are of none, or each is told by itself. */
+  /** The batch of all of them; null if they have none, or each is reported separately. */
   readonly batch: string | null;
 }
 
@@ -45,22 +42,20 @@ const untakenAfter = "interval '15 minutes'";
 const inDoubtAfter = "interval '1 hour'";
 
 const heldAfter = "interval '7 days'";
-/**
- * A refusal is news for so long; longer where another change waits for the one that was refused.
- */
+/** A refusal is reported for this long; longer if another change waits for the refused one. */
 const rejectedFor = "interval '7 days'";
 /**
- * A value that the service altered is news for as long; longer where further changes are held for
- * it.
+ * A value that the service altered is reported for this long; longer if further changes are held
+ * for it.
  */
 const alteredFor = "interval '7 days'";
 
-/** A person who is told of a hundred changes looks at the list. */
+/** More changes are one entry: a person who gets a hundred opens the list. */
 const mostSingly = 100;
 
-/** So many late changes of one batch are one matter: an import went wrong. */
+/** From this many on, late changes of one batch are one entry: an import went wrong. */
 const manyOfBatch = 5;
-/** Batches of an account that are told by their names, the largest first. */
+/** How many batches of an account are reported by their names, the largest first. */
 const mostBatches = 20;
 
 /** The most urgent first. */
@@ -125,8 +120,9 @@ export const selectLate = `
         GROUP BY change_id, account_id`;
 
 /**
- * `told`: late changes, each with the batch that it is told with, or null. $1: the accounts.
- * @param isTold - SQL: whether a batch stays together though few of it are left
+ * SQL for `told`: late changes, each with the batch that it is reported with, or null. $1: the
+ * accounts.
+ * @param isTold - SQL: whether a batch stays together although few of it are left
  */
 function describeBatches(isTold: string): string {
   return `late AS (${selectLate}), named AS MATERIALIZED (
@@ -145,13 +141,13 @@ function describeBatches(isTold: string): string {
                                      AND batches.batch = named.batch AND place <= ${mostBatches})`;
 }
 
-/** Whoever was told of a batch is not told of its last changes one by one. */
+/** If a batch was reported, its last changes are not reported one by one. */
 const hasAlert = `EXISTS (
   SELECT FROM sync.alerts AS alert WHERE alert.account_id = named.account_id
     AND alert.cause = 'change-' || named.lateness
      AND alert.subject = 'batch ' || named.batch AND alert.mended_at IS NULL)`;
 
-/** Counts the changes that are not over, by account and state. */
+/** Counts the open changes, by account and state. */
 export async function countChanges(
   db: Queryable,
   accountIds: readonly string[],
@@ -172,16 +168,17 @@ export async function countChanges(
 /**
  * Finds the changes that need a person, the most urgent first:
  * - a conflict;
- * - a refusal of the last seven days, or an older one where another change waits for it, unless a
- *   later change of the same record came after it;
- * - an alteration of the last seven days, or an older one where other changes are held for it,
- *   until it is accepted;
+ * - a refusal of the last seven days, or an older one if another change waits for it, unless there
+ *   is a later change of the same record;
+ * - an alteration of the last seven days, or an older one if other changes are held for it, until
+ *   it is accepted;
  * - a change that was sent more than an hour ago and is still in doubt;
- * - a change that has been due for 15 minutes without being taken up, or has failed again and again
- *   for as long;
- * - a change that has been held for more than seven days. A waiting change is reported under the
- *   change that blocks it. Changes of an account that is not active are not taken up: that is a
- *   matter of the account. Many changes of one batch are one entry, which names it.
+ * - a change that has been due for 15 minutes and was not claimed, or has failed repeatedly for as
+ *   long;
+ * - a change that has been held for more than seven days.
+ * A waiting change is reported under the change that blocks it. If an account is not active, its
+ * changes are not claimed: that is a matter of the account. Many changes of one batch are one
+ * entry, which names it.
  */
 export async function listLateChanges(
   db: Queryable,
@@ -202,15 +199,15 @@ export async function listLateChanges(
   );
 }
 
-/** One late change; or many of one batch; or all that are left, where there are very many. */
+/** One late change; or many of one batch; or all that are left, if there are very many. */
 export interface LateChange extends LateChanges {
   /** Number of the change; `batch` and its name; `more` for those that are left. */
   readonly subject: string;
 }
 
 /**
- * The same changes one by one, the oldest of each account and reason; those beyond the hundredth
- * are one entry, and so are many of one batch.
+ * Lists the same changes one by one, the oldest of each account and reason. Those beyond the
+ * hundredth are one entry, and so are many of one batch.
  */
 export async function listLateChangesSingly(
   db: Queryable,
@@ -234,16 +231,18 @@ export async function listLateChangesSingly(
   return rows;
 }
 
-/** Changes of an account that go on by themselves. */
+/** Changes of an account that proceed automatically. */
 export interface MovingChanges {
   readonly accountId: string;
   /** Pending, being sent, or in doubt. */
   readonly left: number;
-  /** Came to their end within the last minute; those that were given up are not among them. */
+  /** Settled within the last minute; those that were given up are not among them. */
   readonly settledLastMinute: number;
 }
 
-/** Counts the changes that go on by themselves, by account; an account without any is left out. */
+/**
+ * Counts the changes that proceed automatically, by account; an account without any is left out.
+ */
 export async function countMovingChanges(
   db: Queryable,
   accountIds: readonly string[],

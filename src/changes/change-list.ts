@@ -1,5 +1,5 @@
-// The changes as a list, a page at a time: each with its next step and the name of its record, and
-// how many there are by state. A person knows "Kaja Thornholt", not row 4711.
+// Lists changes, a page at a time, each with its next step and the name of its record, and counts
+// them by state. A person knows "Kaja Thornholt", not row 4711.
 
 import type {Account} from '../accounts/accounts.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -27,19 +27,19 @@ import {describeChanges} from './words.ts';
 
 type Row = Pick<Change, 'table' | 'rowId'>;
 
-/** The tables of which a change can be made, and whose rows have a name. */
+/** The tables that changes can be made of, and whose rows have a name. */
 const named = allWrites.flatMap(({table}) =>
   table.columns.some(({name}) => name === 'name') ? [table] : [],
 );
 
-/** Names by `table/rowId`; a row without a name, or that is not held any more, is left out. */
+/** Names by `table/rowId`; a row without a name, or that no longer exists, is left out. */
 type RecordNames = ReadonlyMap<string, string>;
 
 export function findName(names: RecordNames, {table, rowId}: Row): string | null {
   return names.get(`${table}/${rowId}`) ?? null;
 }
 
-/** Reads the names of rows, in one statement; none where there is nothing to look for. */
+/** Reads the names of rows, in one statement; in none if no row can have a name. */
 export async function readRecordNames(db: Queryable, rows: readonly Row[]): Promise<RecordNames> {
   const wanted = named.flatMap((table) => {
     const ids = rows.filter((row) => row.table === table.name).map(({rowId}) => rowId);
@@ -59,7 +59,7 @@ export async function readRecordNames(db: Queryable, rows: readonly Row[]): Prom
   return new Map(found.map(({place, name}) => [place, name]));
 }
 
-/** What a change is called: `Kaja Thornholt: phone number`. Its fields are names of columns. */
+/** The title of a change: `Kaja Thornholt: phone number`. Its fields are names of columns. */
 export function titleChange(
   name: string,
   {operation, fields}: Pick<Change, 'operation'> & {readonly fields: readonly string[]},
@@ -93,7 +93,7 @@ export async function readChangeTitles(
 }
 
 const pageSize = 50;
-/** Of the changes that are over so many are looked at to count them. */
+/** Only this many of the settled changes are counted. */
 const mostSettled = 1_000;
 
 /** A change in a line. */
@@ -116,21 +116,21 @@ export interface ChangeLine
     | 'reason'
     | 'result'
   > {
-  /** The name of the record as it is here; null where it has none. */
+  /** The name of the record as it is here; null if it has none. */
   readonly name: string | null;
   /** Names of the fields wanted. */
   readonly fields: readonly string[];
-  /** The fields that both sides changed, which nobody has decided. */
+  /** The fields that both sides changed and that no person has decided. */
   readonly fought: readonly string[];
-  /** The next step; null where none is needed any more. */
+  /** The next step; null if none is needed any more. */
   readonly next: Pick<NextStep, 'text' | 'note'> | null;
 }
 
 export interface ChangeCounts {
-  /** How many need a person: the late ones, and whatever is held. */
+  /** How many need a person: the late ones, and all that are held. */
   readonly needy: number;
   readonly open: readonly {readonly state: OpenState; readonly count: number}[];
-  /** Of the latest that are over. */
+  /** Counts of the latest settled changes. */
   readonly settled: readonly {readonly state: SettledState; readonly count: number}[];
 }
 
@@ -140,11 +140,11 @@ export interface ChangeList {
   /** `acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go` */
   readonly underWay: readonly string[];
   readonly changes: readonly ChangeLine[];
-  /** Where the next page begins; null where this is the last. */
+  /** The place where the next page begins; null if this is the last. */
   readonly next: string | null;
 }
 
-/** @param after - where the page begins; null for the first */
+/** @param after - the place where the page begins; null for the first */
 export async function readChangeList(
   db: Queryable,
   {
@@ -213,10 +213,13 @@ function toLine(change: Change, circumstances: Circumstances): Omit<ChangeLine, 
 /** A change, and its place among all: the next page begins after the place of the last. */
 type PlacedChange = Change & {readonly place: string};
 
-/** States that no change has which is over: it is not looked for there, where most changes are. */
+/**
+ * States that no settled change has: for them the settled changes, which are the most, are not
+ * searched.
+ */
 const nowhereSettled = arrayOf(['needy', ...openStates]);
 
-/** States that no change has which is not over. */
+/** States that no open change has. */
 const nowhereOpen = arrayOf(['needy', 'altered', ...settledStates]);
 
 function arrayOf(states: readonly string[]): string {
@@ -232,8 +235,8 @@ export function isPlace(text: string): boolean {
 }
 
 /**
- * Lists changes: first those that need a person, the most urgent first; then the others that are
- * not over, the oldest first; then the rest, the latest first.
+ * Lists changes: first those that need a person, the most urgent first; then the other open ones,
+ * the oldest first; then the rest, the latest first.
  * @param after - the place of the last change of the page before; null for the first page
  */
 async function browseChanges(
@@ -243,7 +246,7 @@ async function browseChanges(
 ): Promise<PlacedChange[]> {
   const [, part = '0', rank = '0', changeId = '0'] = placePattern.exec(after ?? '') ?? [];
   const {rows} = await db.query<PlacedChange>(
-    // Open changes are found apart: in the order of numbers, years of settled ones come first.
+    // Open changes are found separately: in the order of numbers, years of settled ones come first.
     `WITH ${needySql}, unsettled AS MATERIALIZED (
        SELECT change_id FROM sync.changes
         WHERE is_open AND coalesce($2, '') <> ALL (${nowhereOpen}) AND $10 < 3

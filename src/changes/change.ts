@@ -1,5 +1,5 @@
-// A change as it is read, and the conditions by which a person asks for changes, in the console, in
-// a terminal and over HTTP alike. Nothing here writes.
+// Reads changes, and builds the conditions by which a person selects them, in the console, in a
+// terminal and over HTTP alike. Nothing here writes.
 
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
@@ -42,26 +42,26 @@ const columns = [
   'settled_at',
 ] as const satisfies readonly (keyof Row)[];
 
-/** A row of sync.changes, whose definition says what each column means. */
+/** A row of sync.changes. The table's definition describes each column. */
 export interface Change extends ReadRow<Row, (typeof columns)[number]> {
   readonly table: string;
 }
 
 const plainColumns = columns.filter((column) => column !== 'fields' && column !== 'base');
 
-/** Stands for a password of an earlier version. */
+/** Replaces a password of an earlier version. */
 export const passwordMark = '(set)';
 
 /**
- * The columns that a query selects to read a `Change`. Earlier versions took passwords as fields:
- * one is never read, only that there was one.
+ * The columns that a query selects to read a `Change`. Earlier versions accepted passwords as
+ * fields: a password is never read, only that there was one.
  */
 export const changeColumns = `table_name AS "table", ${selectColumns(plainColumns)},
   CASE WHEN fields ? 'password' THEN fields || '{"password": "${passwordMark}"}' ELSE fields END
     AS fields,
   base - 'password' AS base`;
 
-/** The changes that are asked for; null leaves a condition open. */
+/** The conditions of a selection of changes; null leaves a condition open. */
 export interface ChangeFilter {
   readonly accountIds: readonly string[];
   /** `altered`: done, though the service holds something else; `needy`: it needs a person. */
@@ -100,10 +100,7 @@ export const isWanted = `account_id = ANY ($1)
 
 const rankedLatenesses = latenesses.map((lateness) => `'${lateness}'`).join(', ');
 
-/**
- * Changes that need a person: the late ones, and whatever is held. `rank` is low where it is
- * urgent.
- */
+/** Changes that need a person: the late ones, and all that are held. A low `rank` is urgent. */
 export const needySql = `needy AS MATERIALIZED (
   SELECT change_id, min(rank) AS rank
     FROM (SELECT change_id, array_position(ARRAY[${rankedLatenesses}], lateness) AS rank
@@ -120,8 +117,8 @@ export function valuesOf(wanted: ChangeFilter): unknown[] {
 }
 
 /**
- * Lists changes: first those that are not over, a conflict before the rest and the oldest first;
- * then the others, the latest first.
+ * Lists changes: first the open ones, a conflict before the rest and the oldest first; then the
+ * others, the latest first.
  */
 export async function listChanges(
   db: Queryable,
@@ -141,7 +138,7 @@ export async function listChanges(
   return rows;
 }
 
-/** @returns null when there is none of that number */
+/** @returns null if no change has that number */
 export async function readChange(db: Queryable, changeId: string): Promise<Change | null> {
   const {rows} = await db.query<Change>(
     `SELECT ${changeColumns} FROM sync.changes WHERE change_id = $1`,
@@ -180,7 +177,7 @@ export async function listNearestChanges(
   return rows.map((row) => row.changeId);
 }
 
-/** How the latest changes that are over have ended. @param most - so many of them are looked at */
+/** Counts how the latest settled changes ended. @param most - only this many of them are counted */
 export async function countLatestSettled(
   db: Queryable,
   accountIds: readonly string[],
@@ -197,7 +194,8 @@ export async function countLatestSettled(
 }
 
 /**
- * Changes to be sent and held ones, in the order of their making. @param after - number of a change
+ * Lists changes to be sent and held ones, in the order in which they were made.
+ * @param after - number of a change
  */
 export async function listUnsent(
   db: Queryable,
@@ -237,7 +235,7 @@ export async function listNeedy(
   return rows;
 }
 
-/** Those of some changes after which a later change of the same record has come. */
+/** Lists those of some changes that have a later change of the same record. */
 export async function listOvertaken(
   db: Queryable,
   changeIds: readonly string[],
@@ -253,7 +251,7 @@ export async function listOvertaken(
   return new Set(rows.map(({changeId}) => changeId));
 }
 
-/** The changes that go on once this one is settled, the first of them, and how many there are. */
+/** Reads the changes that wait for this one: how many there are, and the first of them. */
 export async function readWaiting(
   db: Queryable,
   changeId: string,
@@ -282,7 +280,7 @@ const attemptColumns = [
 /** One writing request. */
 export type Attempt = ReadRow<typeof attempts.$inferSelect, (typeof attemptColumns)[number]>;
 
-/** Every writing request of a change, the first first. */
+/** Every writing request of a change, the oldest first. */
 export async function readAttempts(db: Queryable, changeId: string): Promise<Attempt[]> {
   const {rows} = await db.query<Attempt>(
     `SELECT ${selectColumns(attemptColumns)}
@@ -310,12 +308,12 @@ export type FieldConflict = ReadRow<
   (typeof conflictColumns)[number]
 >;
 
-/** Every conflict of a change, decided or not, the first first. */
+/** Every conflict of a change, decided or not, the oldest first. */
 export async function readConflicts(db: Queryable, changeId: string): Promise<FieldConflict[]> {
   return (await readConflictsOf(db, [changeId])).get(changeId) ?? [];
 }
 
-/** The same of several changes; absent where there is none. */
+/** The conflicts of several changes; a change without any is absent. */
 export async function readConflictsOf(
   db: Queryable,
   changeIds: readonly string[],
@@ -330,12 +328,12 @@ export async function readConflictsOf(
 
 const wishColumns = ['change_id', 'operation', 'fields', 'base', 'state', 'requested_at'] as const;
 
-/** An open change of a record, as far as `explain` tells it. */
+/** An open change of a record, with the columns that `explain` shows. */
 export type OpenWish = ReadRow<typeof changes.$inferSelect, (typeof wishColumns)[number]>;
 
 /**
- * The changes of a row that are not over, the first first; the base of each is what the service
- * held when a conflict was seen.
+ * Lists the open changes of a row, the oldest first. If a change has conflicts, its base has the
+ * values that the service held when they were seen.
  */
 export async function listOpenWishes(
   db: Queryable,

@@ -1,5 +1,5 @@
-// Claims on changes, by the database's clock. A change whose worker was lost while sending it may
-// have arrived: it is in doubt for every later worker.
+// Claims on changes, by the database's clock. If a worker was lost while it sent a change, the
+// change may have arrived: it is in doubt for every later worker.
 
 import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -7,31 +7,30 @@ import type {RecentWrite} from '../rows/change-values.ts';
 import {recentWrites} from '../rows/recent-writes.ts';
 import {type Change, changeColumns} from './change.ts';
 
-/** A change that is ours for as long as the lease says. */
+/** A change that this process holds for as long as its lease lasts. */
 export interface ClaimedChange extends Change {
   /** Name of the account. */
   readonly accountName: string;
   /** By the database's clock. */
   readonly claimedAt: string;
-  /** Version of the account's row: it differs once the account was written since. */
+  /** Version of the account's row: it differs if the account was written since. */
   readonly accountVersion: string;
   /**
    * How long ago its latest request ended, or its worker was lost, in milliseconds by the
-   * database's clock: from then on no request leaves, though one may still arrive. Null when none
-   * was sent.
+   * database's clock: from then on no request leaves, though one may still arrive. Null if none was
+   * sent.
    */
   readonly requestEndedAgoMs: number | null;
   /**
-   * How long ago the latest request of another update or delete of the record ended that was sent
-   * twice or more, in milliseconds: one of its requests was lost, and may arrive yet. Null when
+   * How long ago, in milliseconds, the latest request ended of another update or delete of the
+   * record that was sent twice or more. One of its requests was lost, and may still arrive. Null if
    * there is none.
    */
   readonly sentAgainAgoMs: number | null;
-  /** Kinds of values that the service altered, and that no person has looked at yet. */
+  /** Kinds of values that the service altered, and that no person has checked yet. */
   readonly stoppedKinds: readonly string[];
   /**
-   * True where the service has answered that it wrote the change; the record is still to be read
-   * back.
+   * True if the service has answered that it wrote the change; the record is still to be read back.
    */
   readonly isWritten: boolean;
   /**
@@ -51,19 +50,19 @@ export const endDoubted = `
     FROM doubted WHERE attempt.change_id = doubted.change_id AND ended_at IS NULL`;
 
 /**
- * As SQL, when the last request of a change that was sent can have left: rather its end than its
- * noting, for it may have waited long for its turn.
+ * SQL for when the last request of a change that was sent can have left. That is its end rather
+ * than its start, because it may have waited long for its turn.
  * @param change - the alias of sync.changes in the query
  */
 const lastRequestEnd = (change: string) =>
   `greatest(${change}.sent_at,
      (SELECT max(ended_at) FROM sync.attempts WHERE change_id = ${change}.change_id))`;
 
-/** The proof that a change is still ours. */
+/** The proof that this process still holds a change. */
 export type ChangeClaim = Pick<Change, 'changeId' | 'fence'>;
 
 /**
- * Takes up changes of an active account that are due, the longest due first. One that waits for
+ * Claims changes of an active account that are due, the longest due first. A change that waits for
  * another is not due.
  * @param limit - how many at most
  */
@@ -116,8 +115,8 @@ export async function claimChanges(
 export interface HeldChanges {
   readonly count: number;
   /**
-   * Until the last of their leases ends, unless it is renewed; 0 where there is none. By the
-   * database's clock.
+   * Milliseconds until the last of their leases ends, unless it is renewed; 0 if there is none. By
+   * the database's clock.
    */
   readonly leaseMs: number;
 }
@@ -143,9 +142,9 @@ export interface DueAccount {
 }
 
 /**
- * Accounts that have changes to carry now. The query runs every few seconds. Its order, which an
- * EXISTS would not keep, leads to the index; without it Postgres reads the whole table where many
- * changes wait and few are due.
+ * Lists accounts that have changes to carry now. The query runs every few seconds. Its order, which
+ * an EXISTS would not keep, makes Postgres use the index. Without it Postgres reads the whole table
+ * if many changes wait and few are due.
  */
 export async function listAccountsWithDueChanges(
   db: Queryable,
@@ -168,9 +167,9 @@ export async function listAccountsWithDueChanges(
 }
 
 /**
- * Keeps changes ours for longer. An author whose transaction is open may hold the row of one of
- * them for long: the others do not wait for it, and it keeps the lease that it has.
- * @returns for each claim whether it still holds; null where another transaction has the change
+ * Renews the leases of changes. An author whose transaction is open may lock the row of one of them
+ * for long: the others do not wait for it, and it keeps its lease.
+ * @returns for each claim whether it still holds; null if another transaction has locked the change
  */
 export async function renewClaims(
   db: Queryable,
@@ -200,8 +199,8 @@ export async function renewClaims(
 }
 
 /**
- * A request may leave until the lease of its worker runs out: only then does the time begin in
- * which it may arrive.
+ * Puts changes of lost workers in doubt. A request may leave until the lease of its worker expires:
+ * only then does the time begin in which it may arrive.
  */
 async function doubtLost(db: Queryable, accountId: string): Promise<void> {
   await db.query(

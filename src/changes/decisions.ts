@@ -1,7 +1,7 @@
-// A person's decisions about changes: functions of the warehouse carry them out, which may be
-// called in SQL as well. Whether a decision is open to a change is said before anybody takes it,
-// and what it would do to many, and why not to the others. The functions have the last word: a test
-// compares the two for every state.
+// A person's decisions about changes. Functions of the warehouse carry them out, and can be called
+// in SQL as well. This module shows beforehand whether a decision on a change is possible. For many
+// changes it previews the result, with the reasons of those that cannot be decided. The functions
+// have the last word: a test compares the two for every state.
 
 import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
@@ -13,7 +13,7 @@ export const verbs = ['hold', 'release', 'retry', 'cancel', 'accept', 'resolve']
 
 export type Verb = (typeof verbs)[number];
 
-/** A decision that needs nothing beside the number of its change. */
+/** A decision that needs only the number of its change. */
 export type PlainVerb = Exclude<Verb, 'resolve'>;
 
 /** A decision about a change. */
@@ -26,10 +26,10 @@ export interface Deciding {
   readonly given?: string | null;
 }
 
-/** What a decision about one of several changes came to. */
+/** The result of a decision about one of several changes. */
 export interface DecidedChange {
   readonly changeId: string;
-  /** Null where it was refused. */
+  /** Null if it was refused. */
   readonly state: ChangeState | null;
   /** Why it was refused, in the words of the warehouse. */
   readonly refusal: string | null;
@@ -40,8 +40,8 @@ export type Side = 'service' | 'warehouse';
 /**
  * Decides one change.
  * @returns its state
- * @throws {pg.DatabaseError} there is none of that number, or it is not open to this: the words say
- *   what it is now
+ * @throws {pg.DatabaseError} no change has that number, or it cannot be decided this way: the
+ *   message names its state
  */
 export async function decideChange(
   db: Queryable,
@@ -58,8 +58,9 @@ export async function decideChange(
 
 /**
  * Decides a conflict field by field.
- * @param sides - for each field that both sides changed, whose value counts
- * @throws {pg.DatabaseError} the same; a field is left out, or fields that move as one are parted
+ * @param sides - for each field that both sides changed, the side whose value counts
+ * @throws {pg.DatabaseError} as `decideChange`; also if a field is left out, or if fields of one
+ *   group are decided differently
  */
 export async function resolveFields(
   db: Queryable,
@@ -73,8 +74,8 @@ export async function resolveFields(
 }
 
 /**
- * Decides many changes alike, each by itself: one that cannot be decided so holds up none of the
- * others.
+ * Makes the same decision on many changes, each separately: one that cannot be decided this way
+ * does not block the others.
  */
 export async function decideChanges(
   db: Queryable,
@@ -88,14 +89,14 @@ export async function decideChanges(
   return rows;
 }
 
-/** So many changes are decided or taken back at once. */
+/** The most changes that are decided or taken back at once. */
 export const mostDecided = 10_000;
 
-/** Changes that one statement decides: it ends long before the deadline of a statement. */
+/** How many changes one statement decides, so that it ends long before its deadline. */
 const atOnce = 1_000;
 
 /**
- * Decides many changes alike, each by itself. What is given up is given up from its end.
+ * Makes the same decision on many changes, each separately. `cancel` begins with the latest change.
  * @param changeIds - ascending
  * @returns ascending
  */
@@ -111,7 +112,7 @@ export async function decideMany(
   return decided.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId)));
 }
 
-/** What it takes to say whether a decision is open to a change. */
+/** The facts that show whether a decision on a change is possible. */
 export interface DecidableChange
   extends Pick<
     Change,
@@ -121,9 +122,9 @@ export interface DecidableChange
   readonly isTaken: boolean;
   /** A later change of the same record came after it. */
   readonly isOvertaken: boolean;
-  /** The service altered a value of it, and nobody has accepted that. */
+  /** The service altered a value of it, and no person has accepted that. */
   readonly isAltered: boolean;
-  /** Both sides changed a field, and nobody has decided. */
+  /** Both sides changed a field, and no person has decided. */
   readonly isFought: boolean;
 }
 
@@ -140,7 +141,7 @@ const decidableColumns = `change_id AS "changeId", account_id AS "accountId", ta
   state = 'conflict' AND EXISTS (SELECT FROM sync.conflicts
     WHERE conflicts.change_id = change.change_id AND winner IS NULL) AS "isFought"`;
 
-/** Changes by their numbers, in that order. @param accountIds - of these accounts alone */
+/** Reads changes by their numbers, ascending. @param accountIds - only changes of these accounts */
 export async function readDecidable(
   db: Queryable,
   changeIds: readonly string[],
@@ -155,7 +156,7 @@ export async function readDecidable(
 }
 
 /**
- * The changes that are asked for, without those that are over and ask for nothing; the oldest
+ * Lists the changes that match a filter, without settled ones that need no decision; the oldest
  * first.
  */
 export async function listDecidable(
@@ -179,8 +180,8 @@ export async function listDecidable(
 }
 
 /**
- * Numbers of the changes that are asked for and can have left something to take back; what takes
- * others back is none of them.
+ * Lists the numbers of the changes that match a filter and may have left something to take back.
+ * Changes that take others back are left out.
  */
 export async function listUndoable(
   db: Queryable,
@@ -199,7 +200,7 @@ export async function listUndoable(
 
 interface Rule {
   readonly states: readonly ChangeState[];
-  /** As the warehouse ends the sentence: `to hold it`. */
+  /** The end of the warehouse's sentence, after `to`: `hold it`. */
   readonly aim: string;
 }
 
@@ -213,8 +214,8 @@ const rules: Readonly<Record<Verb, Rule>> = {
 };
 
 /**
- * @returns null where the change can be decided so; else why it cannot, in the words of the
- * warehouse
+ * @returns null if the change can be decided this way; else why it cannot, in the words of the
+ *   warehouse
  */
 export function judgeDecision(change: DecidableChange, deciding: Deciding): string | null {
   const {states, aim} = rules[deciding.verb];
@@ -230,11 +231,14 @@ function judgeFurther(change: DecidableChange, {verb, given}: Deciding): string 
   if (isStopped(change, {verb})) return reason ?? '';
   if (verb === 'retry' && isOvertaken) return 'a later change of the same record has overtaken it';
   if (verb === 'accept' && !isAltered)
-    return 'expected one that the service altered, and that nobody has accepted yet';
+    return 'expected one that the service altered, and that no one has accepted yet';
   return verb === 'resolve' ? judgeResolve(change, given ?? 'nothing') : null;
 }
 
-/** Whether the change is held for a kind of value: the reason of that is why it is not released. */
+/**
+ * Whether the change cannot be released because it is held for a kind of value. The refusal is then
+ * the change's reason.
+ */
 function isStopped({heldFor}: DecidableChange, {verb}: Deciding): boolean {
   return verb === 'release' && heldFor !== null;
 }
@@ -260,30 +264,30 @@ const fewNumbers = 5;
 
 /** Changes that have something in common. */
 export interface ChangeGroup {
-  /** `update customers, pending`; or why a decision is not open to them. */
+  /** `update customers, pending`; or why they cannot be decided. */
   readonly what: string;
-  /** Whether that may quote the service or a person. */
+  /** Whether `what` may quote the service or a person. */
   readonly isQuote: boolean;
   readonly count: number;
-  /** The first of them. */
+  /** The first of their numbers. */
   readonly first: readonly string[];
 }
 
 export interface DecisionPreview {
   readonly deciding: Deciding;
-  /** The changes that can be decided so, by kind. */
+  /** The changes that can be decided this way, by kind. */
   readonly can: readonly ChangeGroup[];
   readonly canCount: number;
   /** The others, by the reason. */
   readonly cannot: readonly ChangeGroup[];
   readonly cannotCount: number;
-  /** Those that can, as `readNumbers` reads them. */
+  /** The numbers of those that can, as `readNumbers` reads them. */
   readonly numbers: string;
-  /** More match than are decided at once. */
+  /** Whether more changes match than are decided at once. */
   readonly isCut: boolean;
 }
 
-/** @param found - ascending; one more than `mostDecided` where there are more */
+/** @param found - ascending; one more than `mostDecided` if there are more */
 export function previewDecision(
   found: readonly DecidableChange[],
   deciding: Deciding,
@@ -312,7 +316,7 @@ export function previewDecision(
   };
 }
 
-/** Groups by what is said of them; the largest group first. */
+/** Groups changes by their `what`; the largest group first. */
 export function groupChanges(
   changes: readonly {
     readonly changeId: string;
@@ -331,8 +335,8 @@ export function groupChanges(
 }
 
 /**
- * More of these would make a group of each: a change that was taken back before is told by number
- * as long as they are few.
+ * If a change was taken back before, its refusal names the earlier undo only if there are at most
+ * this many. With more, each refusal would be its own group.
  */
 const fewUndoings = 3;
 
@@ -343,7 +347,7 @@ interface Refusal {
 }
 
 /**
- * Refusals without the number of the change before each, so that those that say the same are one
+ * Lists refusals without the number of their change at the front, so that equal ones form one
  * group.
  */
 export function listRefusals(

@@ -1,9 +1,9 @@
 // The steps of a change. Each is one statement or a part of the caller's transaction, and needs a
-// claim that holds. The steps follow the drawing in states.ts; the database refuses any other. The
-// warehouse row is locked before its changes, here as in the triggers, so that there is no
-// deadlock. Kept with a step: fields that were changed on both sides since they last agreed, and
-// values that came back from the service with another meaning than they were sent with, with the
-// changes held for them.
+// claim that holds. The steps follow the transitions in states.ts; the database refuses any other.
+// The warehouse row is locked before its changes, here as in the triggers, so that there is no
+// deadlock. A step also stores the fields that were changed on both sides since they last agreed.
+// It stores the values that came back from the service with another meaning than they were sent
+// with, and the changes held for them.
 
 import type pg from 'pg';
 import {RetryableError} from '../core/errors.ts';
@@ -23,7 +23,7 @@ export interface AttemptEnd extends ReadRow<typeof attempts.$inferSelect, 'statu
   readonly outcome: NonNullable<(typeof attempts.$inferSelect)['outcome']>;
 }
 
-/** The change's fields after conflict rules, and the base that they then stand on. */
+/** The change's fields after conflict rules, and their base from then on. */
 export interface Narrowed {
   readonly fields: ChangeValues;
   readonly base: ChangeValues;
@@ -33,17 +33,17 @@ export interface Narrowed {
 export interface Sending extends SentRequest {
   readonly claim: ChangeClaim;
   /**
-   * When the record under the request was asked for, by the database's clock; null where none was
-   * read.
+   * When the record that the request is based on was requested, by the database's clock; null if
+   * none was read.
    */
   readonly readAt: string | null;
   readonly narrowed: Narrowed | null;
   readonly conflicts: readonly SavedConflict[];
-  /** Kinds of the values that the request bears: it is not sent while one of them is stopped. */
+  /** Kinds of the values that the request contains: it is not sent while one of them is stopped. */
   readonly kinds: readonly string[];
 }
 
-/** The attempt that was noted for a request. */
+/** The attempt that was stored for a request. */
 export interface Begun {
   readonly attemptId: string;
   /** By the database's clock. */
@@ -51,11 +51,10 @@ export interface Begun {
 }
 
 /**
- * Notes that requests are about to be sent; commit before the first byte of any of them.
- * @returns for each the attempt noted; null for a change that is no longer ours, whose account is
- *   paused, or that bears a
- *   kind of value that was stopped
- * @throws a violation of `onItsWay`: a create with the same content is on its way already
+ * Stores that requests are about to be sent; commit before the first byte of any of them.
+ * @returns for each its attempt; null if the claim is lost, the account is paused, or the change
+ *   contains a kind of value that was stopped
+ * @throws a violation of `onItsWay`: a create with the same content is already in progress
  */
 export async function beginSending(
   client: pg.ClientBase,
@@ -103,8 +102,8 @@ export async function beginSending(
   RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
     [JSON.stringify(wanted)],
   );
-  // After a sleep a process may have lost a change to itself: both of its claims are here, and one
-  // is fenced off.
+  // After a sleep a process may have lost a change to itself: both of its claims are here, and the
+  // fence refuses one.
   const begun = new Map(rows.map((row) => [nameClaim(row), row]));
   for (const {claim, conflicts} of sendings)
     if (begun.has(nameClaim(claim))) await saveConflicts(client, claim, conflicts);
@@ -117,7 +116,7 @@ export const onItsWay = 'changes_create_on_its_way_key';
 /** The constraint that keeps two creates from being one record. */
 export const oneCreate = 'changes_created_key';
 
-/** Notes how the request ended. */
+/** Stores how the request ended. */
 export async function endAttempt(db: Queryable, attemptId: string, end: AttemptEnd): Promise<void> {
   await db.query(
     `UPDATE sync.attempts SET ended_at = clock_timestamp(), outcome = $2, status = $3, answer = $4
@@ -128,7 +127,7 @@ export async function endAttempt(db: Queryable, attemptId: string, end: AttemptE
 
 /**
  * Gives a change back, to be sent after a while. The service certainly wrote nothing of it, so it
- * counts as not sent. Where an earlier request may still arrive, the change stays in doubt.
+ * counts as not sent. If an earlier request may still arrive, the change stays in doubt.
  */
 export async function postponeChange(
   db: Queryable,
@@ -247,16 +246,16 @@ export interface FinishedClaim {
   readonly result: ChangeResult | null;
   /** The service's values now, as far as they are known. */
   readonly remote: ChangeValues;
-  /** The request that did it, where its end is still to be noted. */
+  /** The request that did it, if its end is still to be stored; else null. */
   readonly attempt: {readonly attemptId: string; readonly end: AttemptEnd} | null;
 }
 
 /**
- * Finishes changes: they are done. Changes that waited for them go on. Later changes of the same
- * records get the finished fields' values at the service as their base. Of other fields they keep
- * the base that they had, for the service may have changed those meanwhile. The caller holds the
- * locks of the rows, and loads the service's record after this.
- * @throws {RetryableError} one of them is no longer ours: roll all of it back
+ * Finishes changes: they are done. Changes that waited for them can be sent. Later changes of the
+ * same records get the finished fields' values at the service as their base. For other fields they
+ * keep their base, because the service may have changed those meanwhile. The caller holds the locks
+ * of the rows, and loads the service's record after this.
+ * @throws {RetryableError} one of the claims is lost: roll all of it back
  */
 export async function finishChanges(
   client: pg.ClientBase,
@@ -350,7 +349,7 @@ export type SavedConflict = ReadRow<
 >;
 
 /**
- * Keeps both values of every field that both sides changed, in place of the conflicts still
+ * Stores both values of every field that both sides changed, in place of the conflicts still
  * undecided.
  */
 export async function saveConflicts(
@@ -388,8 +387,8 @@ const keptColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'lo
 export type SavedAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
 
 /**
- * Keeps alterations. The first of a kind in its account stops further changes of that kind until a
- * person has looked.
+ * Stores alterations. They stop further changes of their kind in the account until a person has
+ * checked one of that kind.
  * @returns the kinds that are stopped
  */
 export async function saveAlterations(
@@ -412,8 +411,8 @@ export async function saveAlterations(
 }
 
 /**
- * Holds a change until a person has looked at an alteration of one kind of value. Where a person
- * has just looked, the change is due again.
+ * Holds a change until a person has checked an alteration of one kind of value. If a person has
+ * just checked it, the change is due again.
  */
 export async function holdForKind(
   db: Queryable,
@@ -433,7 +432,7 @@ export async function holdForKind(
   );
 }
 
-/** The service's alterations of some changes; absent where there is none. */
+/** The service's alterations of some changes; a change without any is absent. */
 export async function readAlterations(
   db: Queryable,
   changeIds: readonly string[],

@@ -27,7 +27,7 @@ export interface Circumstances {
   readonly now: string;
 }
 
-/** What a command does, for a reader who has buttons and links in place of a terminal. */
+/** The action of a command, for an interface that has buttons and links in place of a terminal. */
 type Move =
   | {readonly verb: PlainVerb}
   | {readonly decision: ConflictDecision}
@@ -39,18 +39,18 @@ type Move =
 export interface Command {
   readonly command: string;
   readonly does: string;
-  /** Null of a command that is about more than changes. */
+  /** Null for a command that is about more than changes. */
   readonly move: Move | null;
 }
 
 export interface NextStep {
   readonly text: string;
-  /** Words of a person or of the service, which stand behind ours; null where there are none. */
+  /** Words of a person or of the service, shown behind ours; null if there are none. */
   readonly note: string | null;
   readonly commands: readonly Command[];
 }
 
-/** @returns null of a change that takes no further step */
+/** @returns null for a change that takes no further step */
 export function findNextStep(change: Change, around: Circumstances): NextStep | null {
   switch (change.state) {
     case 'done':
@@ -79,7 +79,7 @@ export function findNextStep(change: Change, around: Circumstances): NextStep | 
 /** A person's decision on a change in conflict, as sync.resolve_change takes it. */
 export type ConflictDecision = 'take service' | 'take warehouse' | 'adopt NUMBER' | 'resend';
 
-/** The decisions that are open, the safest first. */
+/** The decisions that are possible, the safest first. */
 export function listDecisions(
   {operation}: Change,
   conflicts: readonly FieldConflict[],
@@ -89,7 +89,7 @@ export function listDecisions(
   return operation === 'delete' ? ['take service', 'resend'] : ['take service'];
 }
 
-/** The fields that both sides changed, which nobody has decided. */
+/** The fields that both sides changed and that no person has decided. */
 export function listConflictingFields(conflicts: readonly FieldConflict[]): string[] {
   return conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
 }
@@ -105,7 +105,7 @@ function stepWhenConflict(change: Change, {conflicts}: Circumstances): NextStep 
         : `keeps the service's ${fought.join(', ')}, and sends the rest`,
     'take warehouse': 'sends what is wanted here all the same',
     'adopt NUMBER': 'says which record it became',
-    resend: 'sends it once more',
+    resend: 'sends it again',
   };
   const decisions = listDecisions(change, conflicts);
   return step(
@@ -133,12 +133,12 @@ function stepWhenPending(change: Change, {account, blocker, now}: Circumstances)
 }
 
 function stepWhenBlocked(changeId: string, blocker: Change): NextStep {
-  const show = offer(`changes show ${blocker.changeId}`, 'tells what that one needs', {
+  const show = offer(`changes show ${blocker.changeId}`, 'shows what that change needs', {
     shows: blocker.changeId,
   });
   if (blocker.state === 'rejected')
     return step(
-      `change ${blocker.changeId} was refused: it is sent once that one is mended and done`,
+      `change ${blocker.changeId} was refused: it is sent once that change is fixed and done`,
       [show, giveUp(changeId)],
     );
   return step(
@@ -157,11 +157,11 @@ function stepWhenDoubt({changeId, dueAt}: Change, {account, now}: Circumstances)
   if (account.state !== 'active') return stepWhenIdle(account);
   if (isLate(dueAt, now))
     return step('a worker reads whether it arrived, as soon as one takes it up', [
-      offer('push', 'looks here and now'),
+      offer('push', 'checks here and now'),
     ]);
   return step(
-    `somebody looks whether it arrived at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`,
-    [decide('retry', changeId, 'has it looked at at once')],
+    `a worker checks at ${showSecond(dueAt)} (${formatAhead(dueAt, now)}) whether it arrived`,
+    [decide('retry', changeId, 'has it checked at once')],
   );
 }
 
@@ -172,9 +172,9 @@ function stepWhenDone({changeId, table}: Change, {alterations}: Circumstances): 
   const held =
     stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
   return step(
-    `somebody looks whether the service understood it${held}. To put it right: ` +
+    `a person checks whether the service understood it${held}. To put it right: ` +
       `UPDATE warehouse.${table} again`,
-    [decide('accept', changeId, 'says that somebody has looked')],
+    [decide('accept', changeId, 'says that a person has checked it')],
   );
 }
 
@@ -182,7 +182,7 @@ function stepWhenHeld(change: Change): NextStep {
   const {changeId, heldFor, isLarge, transactionId} = change;
   if (heldFor !== null) return stepWhenStopped(change);
   const whole = `--state held --transaction ${transactionId}`;
-  return step('nothing is sent until somebody releases it', [
+  return step('nothing is sent until a person releases it', [
     decide('release', changeId, 'sends it'),
     giveUp(changeId),
     ...(isLarge !== true
@@ -195,7 +195,7 @@ function stepWhenHeld(change: Change): NextStep {
 }
 
 function stepWhenStopped({changeId, heldFor}: Change): NextStep {
-  return step(`it is sent once somebody has looked at what the service made of ${heldFor}`, [
+  return step(`it is sent once a person has checked what the service made of ${heldFor}`, [
     offer('changes list --state altered', 'shows what it altered', {lists: 'altered'}),
     giveUp(changeId),
   ]);
@@ -209,9 +209,9 @@ function stepWhenRejected(
     return step('nothing: a later change of the record came after it', [giveUp(changeId)]);
   const mend =
     operation === 'create'
-      ? `UPDATE the row in warehouse.${table}: it is created as it stands then`
+      ? `UPDATE the row in warehouse.${table}: it is created as it is then`
       : `the row holds what it held before; UPDATE warehouse.${table} to try something else`;
-  return step(mend, [decide('retry', changeId, 'sends the same once more'), giveUp(changeId)]);
+  return step(mend, [decide('retry', changeId, 'sends the same again'), giveUp(changeId)]);
 }
 
 function giveUp(changeId: string): Command {
@@ -236,7 +236,7 @@ function step(text: string, commands: readonly Command[] = []): NextStep {
 }
 
 /**
- * What the next steps of changes depend on, by change: a few statements for all of them.
+ * Reads what the next steps of changes depend on, by change: a few statements for all of them.
  * @param accounts - at least those of the changes
  */
 export async function readCircumstances(

@@ -1,5 +1,5 @@
-// The one request that carries a change, exactly as the specification has it; and the same before
-// it is sent, for whoever wants to see it.
+// Composes the one request that carries a change, exactly as the specification defines it, also to
+// show it before it is sent.
 
 import type {Account} from '../accounts/accounts.ts';
 import {toPathPart} from '../api/addresses.ts';
@@ -15,7 +15,7 @@ import type {Writes} from '../streams/stream.ts';
 import type {ChangeOperation, WriteKind} from '../streams/table.ts';
 import type {Change} from './change.ts';
 
-/** The customer or job that a path goes by. */
+/** The customer or job in a path. */
 export interface Parent<N extends string | null = string> {
   readonly table: 'customers' | 'jobs';
   readonly number: N;
@@ -24,15 +24,15 @@ export interface Parent<N extends string | null = string> {
 /** A record that is to be created. */
 export interface NewSubject<N extends string | null = string> {
   readonly operation: 'create';
-  /** Null where paths do not go by one. */
+  /** Null if paths have none. */
   readonly parent: Parent<N> | null;
 }
 
-/** A record that the service has given its number. */
+/** A record with a number that the service has given it. */
 export interface KnownSubject<N extends string | null = string> {
   readonly operation: 'update' | 'delete';
   readonly number: N;
-  /** Null where paths do not go by one. */
+  /** Null if paths have none. */
   readonly parent: Parent<N> | null;
 }
 
@@ -52,7 +52,7 @@ const wireKinds: Readonly<Record<WriteKind, FieldKind>> = {
   instant: 'text',
 };
 
-/** Stands in a path for a number that the service has not given yet. */
+/** The placeholder in a path for a number that the service has not given yet. */
 const unknown = '…';
 
 /**
@@ -76,8 +76,7 @@ export function composeRequest(
 }
 
 /**
- * The parent whose number the path of a request has beside the record's own; null where it has
- * none.
+ * The parent whose number the path of a request has beside the record's own; null if it has none.
  */
 export function parentInPath(
   {parent, isNested}: Writes,
@@ -86,7 +85,7 @@ export function parentInPath(
   return isNested || operation === 'create' ? parent : null;
 }
 
-/** The path of a record, or of its list where the record is to be created. */
+/** The path of a record, or of its list if the record is to be created. */
 export function pathOf({list}: Writes, subject: Subject<string | null>): string {
   const {parent} = subject;
   const base = parent === null ? `/${list}` : `/${parent.table}/${partOf(parent.number)}/${list}`;
@@ -128,7 +127,7 @@ export interface PlannedRequest {
   readonly method: string;
   /** With `…` for a number that the service has not given yet. */
   readonly path: string;
-  /** Null of a request without a document. */
+  /** Null for a request without a document. */
   readonly body: string | null;
 }
 
@@ -138,7 +137,7 @@ export interface Unplannable {
   readonly problem: string;
 }
 
-/** The tables whose records hang on those of others. */
+/** The tables whose records belong to those of others. */
 export const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) =>
   parent === null
     ? []
@@ -146,8 +145,8 @@ export const nestings: readonly Nesting[] = allWrites.flatMap(({table, parent}) 
 );
 
 /**
- * The requests for changes, in their order. An update is sent without the fields that the service
- * holds already: these are known once the record is read, just before the sending.
+ * Plans the requests for changes, in their order. An update is sent without the fields that the
+ * service holds already: these are known once the record is read, just before the sending.
  */
 export async function planRequests(
   db: Queryable,

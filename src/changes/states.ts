@@ -1,13 +1,10 @@
-// The states of a change, and its life drawn once: which state follows which, and why.
-// sync.change_transitions holds the drawing, and a trigger of sync.changes refuses any other step,
-// to a worker, a verb in SQL and the owner alike.
+// The states of a change and its transitions: which state follows which, and why.
+// sync.change_transitions holds them, and a trigger of sync.changes refuses any other step, to a
+// worker, a function in SQL and the owner alike.
 
 import type pg from 'pg';
 
-/**
- * The states of a change that is not over; the column `is_open` of sync.changes is made from this
- * list.
- */
+/** The states of an open change; the column `is_open` of sync.changes is made from this list. */
 export const openStates = ['held', 'pending', 'sending', 'in_doubt', 'conflict'] as const;
 
 export const settledStates = ['done', 'rejected', 'cancelled'] as const;
@@ -22,7 +19,7 @@ export type ChangeState = (typeof changeStates)[number];
 /** How a writing request ends; `not-sent`: nothing was written. */
 export const attemptOutcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
 
-/** The name of a transaction has room for so many characters. */
+/** The most characters in the name of a transaction. */
 export const longestBatch = 200;
 
 export function nameState(state: ChangeState): string {
@@ -51,17 +48,25 @@ export const transitions: readonly Transition[] = [
     why: 'a person holds it, its kind of value is stopped, or its transaction is large',
   },
   {from: 'pending', to: 'sending', why: 'its request is about to go out'},
-  {from: 'pending', to: 'conflict', why: 'both sides changed a field, or its record is gone'},
+  {
+    from: 'pending',
+    to: 'conflict',
+    why: 'both sides changed a field, or its record no longer exists',
+  },
   {from: 'pending', to: 'done', why: 'the service holds it already'},
   {from: 'pending', to: 'rejected', why: 'it cannot be sent as it is'},
   {from: 'pending', to: 'cancelled', why: 'it is given up, or changed back'},
   {from: 'sending', to: 'pending', why: 'nothing was written for certain'},
   {from: 'sending', to: 'in_doubt', why: 'no answer came, or its worker was lost'},
-  {from: 'sending', to: 'conflict', why: 'its record is gone, or is that of another change'},
+  {
+    from: 'sending',
+    to: 'conflict',
+    why: 'its record no longer exists, or is that of another change',
+  },
   {from: 'sending', to: 'done', why: 'the service has written it'},
   {from: 'sending', to: 'rejected', why: 'the service refuses it'},
   {from: 'in_doubt', to: 'pending', why: 'it never arrived'},
-  {from: 'in_doubt', to: 'sending', why: 'an update or a delete goes again'},
+  {from: 'in_doubt', to: 'sending', why: 'an update or a delete is sent again'},
   {from: 'in_doubt', to: 'conflict', why: 'only a person can tell what became of it'},
   {from: 'in_doubt', to: 'done', why: 'a reading shows that it was written'},
   {from: 'conflict', to: 'pending', why: 'a person lets it be sent'},
@@ -71,7 +76,7 @@ export const transitions: readonly Transition[] = [
   {from: 'rejected', to: 'cancelled', why: 'it is given up'},
 ];
 
-/** Brings sync.change_transitions in line with the drawing. */
+/** Brings sync.change_transitions in line with `transitions`. */
 export async function applyTransitions(client: pg.ClientBase): Promise<void> {
   const rows = transitions.map(({from, to, why}) => ({from_state: from, to_state: to, why}));
   await replaceRows(client, 'sync.change_transitions', rows);

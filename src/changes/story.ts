@@ -1,6 +1,6 @@
-// Everything that is told of one change, and what a person can do about it: the facts, and its
-// values side by side: what was before it, what is wanted, what the row holds now, and what the
-// service held when it was last read.
+// Gathers everything that is shown of one change, and what a person can do about it. That is the
+// facts, and its values side by side: before it, wanted, in the row now, and at the service when it
+// was last read.
 
 import pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
@@ -47,27 +47,27 @@ export interface ChangeStory {
   /** The service's alterations, and who has looked at them. */
   readonly alterations: readonly SavedAlteration[];
   readonly next: NextStep | null;
-  /** The request that would be sent; null where none is to be sent any more, or one was already. */
+  /** The request that would be sent; null if none is to be sent any more, or one was already. */
   readonly request: PlannedRequest | Unplannable | null;
-  /** The number of the page with cause and mend; null where nothing has to be mended. */
+  /** The number of the page with cause and fix; null if nothing has to be fixed. */
   readonly docs: string | null;
 }
 
 export interface ChangeInFull extends ChangeStory {
   readonly sides: readonly FieldSides[];
   /**
-   * The record at the service that it belongs to: of a note its customer or job. Null while that
-   * has no number.
+   * The record at the service that the change belongs to: for a note its customer or job. Null
+   * while that record has no number.
    */
   readonly record: {readonly stream: string; readonly number: string} | null;
-  /** The decisions that are open. */
+  /** The decisions that are possible. */
   readonly verbs: readonly PlainVerb[];
   readonly decisions: readonly ConflictDecision[];
-  /** The fields to be decided, those that move as one together. */
+  /** The fields to be decided; fields of one group are together. */
   readonly fought: readonly (readonly string[])[];
 }
 
-/** @throws {UsageError} there is no change of that number */
+/** @throws {UsageError} no change has that number */
 export async function readStory(db: Queryable, id: string): Promise<ChangeStory> {
   const change = await findChange(db, id);
   const accounts = await listAccounts(db);
@@ -89,7 +89,7 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
   };
 }
 
-/** @throws {UsageError} there is none of that number */
+/** @throws {UsageError} no change has that number */
 export async function findChange(db: Queryable, id: string): Promise<Change> {
   const change = isId(id) ? await readChange(db, id) : null;
   if (change !== null) return change;
@@ -103,7 +103,7 @@ async function planRequest(db: Queryable, change: Change, accounts: readonly Acc
   return request ?? null;
 }
 
-/** @returns null when these accounts have no change of that number */
+/** @returns null if no change of these accounts has that number */
 export async function readChangeInFull(
   db: Queryable,
   changeId: string,
@@ -145,9 +145,9 @@ function groupFought({change, conflicts}: ChangeStory): string[][] {
 }
 
 /**
- * The row of a change as it is now, in the texts that changes are made of.
- * @param fields - the fields in question; `employee_ids` stands for the employees assigned to a job
- * @returns null when there is no such row any more
+ * Reads the current row of a change, with its values as texts, as changes store them.
+ * @param fields - the fields to read; `employee_ids` means the employees assigned to a job
+ * @returns null if the row no longer exists
  */
 async function readChangedRow(
   db: Queryable,
@@ -176,12 +176,9 @@ export interface FieldSides {
   readonly wanted?: ChangeValue;
   readonly row?: ChangeValue;
   readonly service?: ChangeValue;
-  /**
-   * How the service's value is known, or became the one that counts; null where there is nothing to
-   * tell.
-   */
+  /** How the service's value is known, or why it counts; null if there is nothing to add. */
   readonly note: string | null;
-  /** Both sides changed it, and nobody has decided. */
+  /** Both sides changed it, and no person has decided. */
   readonly isFought: boolean;
 }
 
@@ -189,7 +186,7 @@ interface Known {
   readonly change: Pick<Change, 'fields' | 'base' | 'state' | 'result'>;
   readonly conflicts: readonly FieldConflict[];
   readonly alterations: readonly SavedAlteration[];
-  /** The row as it is now; null where it is gone. */
+  /** The current row; null if it no longer exists. */
   readonly row: ChangeValues | null;
 }
 
@@ -198,7 +195,7 @@ function listFields({change, conflicts}: Pick<Known, 'change' | 'conflicts'>): s
   return [...new Set([...Object.keys(change.fields), ...conflicts.map(({field}) => field)])];
 }
 
-/** Each field once. */
+/** Compares the sides of a change: each field appears once. */
 export function compareSides(known: Known): FieldSides[] {
   return listFields(known).map((field) => {
     const {change, row} = known;
@@ -219,7 +216,7 @@ function pick<Side extends string>(side: Side, values: ChangeValues, field: stri
   return value === undefined ? {} : ({[side]: value} as {readonly [Name in Side]: ChangeValue});
 }
 
-/** What the service holds of a field, as far as it is known, and how. */
+/** The service's value of a field, as far as it is known, and how it is known. */
 export function serviceSideOf(
   field: string,
   {change, conflicts, alterations}: Omit<Known, 'row'>,
@@ -248,15 +245,15 @@ function describeAlteration(lookedBy: string | null): string {
 
 function describeConflict({rule, winner, decidedBy}: FieldConflict): string {
   return winner === null
-    ? `rule ${rule}: nobody has decided yet`
+    ? `rule ${rule}: no one has decided yet`
     : `the ${winner}'s value counts, decided by ${decidedBy}`;
 }
 
 type Standing = Pick<Change, 'state' | 'result'> & Partial<Pick<Change, 'heldFor' | 'failures'>>;
 
 /**
- * `A11` of a change in conflict: the page with cause and mend, that of the alert which tells of the
- * same when it lasts. Null where nothing has to be mended.
+ * The page with cause and fix, `A11` for a change in conflict: that of the alert that reports the
+ * same if it lasts. Null if nothing has to be fixed.
  */
 export function pageOfChange(change: Standing): string | null {
   const cause = causeOfChange(change);

@@ -114,21 +114,21 @@ export const changes = syncSchema.table(
       'changes_batch_check',
       sql`length(${table.batch}) BETWEEN 1 AND ${sql.raw(String(longestBatch))}`,
     ),
-    // A create is sent once, and once more at the most.
+    // A create is sent at most twice.
     check('changes_sends_check', sql`${table.operation} <> 'create' OR ${table.sends} <= 2`),
     check(
       'changes_counts_check',
       sql`least(${table.fence}, ${table.failures}, ${table.sends}, ${table.looks}) >= 0`,
     ),
-    // One change of a record at a time is on its way.
+    // Only one change of a record is in progress at a time.
     uniqueIndex('changes_on_its_way_key')
       .on(table.table_name, table.row_id)
       .where(sql`state IN ('sending', 'in_doubt')`),
-    // One create of the same content under the same parent is on its way.
+    // Only one create of the same content under the same parent is in progress at a time.
     uniqueIndex('changes_create_on_its_way_key')
       .on(table.fingerprint)
       .where(sql`operation = 'create' AND state IN ('sending', 'in_doubt')`),
-    // One record is one create.
+    // Each record comes from one create only.
     uniqueIndex('changes_created_key')
       .on(table.number, table.table_name, table.account_id)
       .where(sql`operation = 'create' AND number IS NOT NULL`),
@@ -143,7 +143,7 @@ export const changes = syncSchema.table(
     index('changes_rejected_idx')
       .on(table.account_id, table.settled_at)
       .where(sql`state = 'rejected'`),
-    // The last day is counted from this index alone.
+    // The changes of the last day are counted from this index alone.
     index('changes_settled_idx')
       .on(table.settled_at, table.account_id, table.state)
       .where(sql`settled_at IS NOT NULL`),
@@ -167,7 +167,7 @@ export const changesTable = commentTable(
     row_id: 'The row that was written: row_id of that table.',
     operation: 'create, update or delete.',
     number: 'Number of the record at the service; null until the service has given it one.',
-    parent_row_id: 'Of a create: row_id of the customer or job that the record hangs on.',
+    parent_row_id: 'Of a create: row_id of the customer or job that the record belongs to.',
     external_key: 'Key of the row in your own system, as it was then.',
     fields: 'The changed fields with the values wanted, as text.',
     base: 'What the same fields, and those that move with them, held before.',
@@ -190,19 +190,19 @@ export const changesTable = commentTable(
     application: 'Application that made it, as its connection said.',
     batch:
       'Name that its author gave to the transaction: fieldmirror.batch of the session; ' +
-      'null where there was none.',
+      'null if it gave none.',
     transaction_id:
       'The transaction that made it, or was the last to edit it before it was sent; ' +
       'null of changes older than this column.',
     undoes: 'The changes that it takes back, where sync.undo_changes made it; null otherwise.',
     due_at: 'When the next step is due.',
-    fence: 'How often it was taken up; who holds an older number may not write any more.',
-    lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    fence: 'How often it was taken up; a worker that holds an older number may no longer write.',
+    lease_until: 'Until when its present worker owns it; the clock of this database decides.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
     failures: 'Tries in a row that failed for certain, with nothing written.',
     sends: 'How often its writing request was sent and may have arrived.',
     sent_at: 'When it was sent last.',
-    looks: 'How often somebody looked whether it had arrived, since it was sent.',
+    looks: 'How often it was checked whether it had arrived, since it was sent.',
     result:
       'What the service made of it: fields that came back otherwise than sent, ' +
       'and what was not sent at all.',
@@ -250,13 +250,13 @@ export const attemptsTable = commentTable(
     fence: 'Fence of the worker that sent it.',
     method: 'POST, PUT or DELETE.',
     path: 'Path at the service.',
-    request: 'The document sent, secrets masked; null where there is none.',
+    request: 'The document sent, secrets masked; null if the request had none.',
     read_at:
-      'When the record was asked for that the request rests on: an edit at the service after ' +
+      'When the record was requested on which the request depends: an edit at the service after ' +
       'this could not be seen. Null where none was read.',
     started_at: 'When it was about to be sent.',
     ended_at:
-      'When its outcome was known; null while it is under way, and for ever where its worker ' +
+      'When its outcome was known; null while it is in progress, and for ever where its worker ' +
       'was lost.',
     outcome: 'done, refused, not-sent (nothing was written) or in-doubt.',
     status: 'HTTP status of the answer.',
@@ -264,7 +264,7 @@ export const attemptsTable = commentTable(
   },
 );
 
-/** Whose value counts where both sides changed a field. */
+/** Whose value counts if both sides changed a field. */
 const rules = ['service', 'warehouse', 'newest', 'ask'] as const;
 
 const sides = ['service', 'warehouse'] as const;
@@ -314,9 +314,9 @@ export const alterationsTable = commentTable(
     kind:
       'What such values have in common: instant, decimal and so on; ' +
       'of a text its field, such as customers.name.',
-    sent: 'What was sent.',
+    sent: 'The value sent.',
     got: 'What the service holds.',
-    is_stop: 'Further changes of this kind are held until somebody has looked.',
+    is_stop: 'Further changes of this kind are held until a person has checked.',
     found_at: 'When it was found.',
     looked_at: 'When somebody accepted it, by sync.accept_change.',
     looked_by: 'Database user who did.',
@@ -368,7 +368,7 @@ export const conflictsTable = commentTable(
     warehouse_value: 'What was wanted here.',
     service_value: 'What the service held.',
     rule: 'The rule that held then: service, warehouse, newest or ask.',
-    winner: 'Whose value was kept: service or warehouse; null while nobody has decided.',
+    winner: 'Whose value was kept: service or warehouse; null while no one has decided.',
     found_at: 'When it was found.',
     decided_at: 'When it was decided.',
     decided_by: 'The rule, or the database user, that decided.',
@@ -403,7 +403,7 @@ export const writeRulesTable = commentTable(
   'The fields that can be written back, and whose value counts when both sides changed one.',
   {
     table_name: 'The warehouse table.',
-    field: 'The column; employee_ids of jobs stands for the rows of job_employees.',
+    field: 'The column; employee_ids of jobs means the rows of job_employees.',
     kind: 'Kind of its value.',
     on_create: 'Whether a new record may bear it.',
     on_update: 'Whether it may be changed.',

@@ -1,5 +1,5 @@
-// Many changes taken back, or a look at what that would do: the same statements, rolled back. A
-// function of the warehouse does it, which may be called in SQL as well.
+// Takes many changes back, or previews that by the same statements, rolled back. A function of the
+// warehouse does it, and can be called in SQL as well.
 
 import type pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
@@ -18,7 +18,7 @@ import {
 import {type PlannedRequest, planRequests, type Unplannable} from './request.ts';
 import {longestBatch} from './states.ts';
 
-/** What became of one change that was to be taken back. */
+/** The result for one change that was to be taken back. */
 interface UndoneChange {
   readonly changeId: string;
   /**
@@ -30,23 +30,25 @@ interface UndoneChange {
   readonly undoId: string | null;
   /** The fields that it writes. */
   readonly fields: readonly string[];
-  /** What was left, and why. */
+  /** What was not taken back, and why. */
   readonly refusal: string | null;
-  /** The change that took it back earlier, where that is why. */
+  /** The change that took it back earlier, if that is the reason. */
   readonly earlierUndo: string | null;
   /** Whether the reason quotes a statement that was refused: it may name values. */
   readonly isQuote: boolean;
 }
 
-/** Each change costs a few milliseconds: so many end long before the deadline of a statement. */
+/**
+ * Each change takes a few milliseconds: a statement with this many ends long before its deadline.
+ */
 const atOnce = 250;
 
 /**
- * Takes changes back, the latest first, each by itself, within the rights of the session. In a
- * transaction all of it is there, or none.
+ * Takes changes back, the latest first, each separately, within the rights of the session. In a
+ * transaction all of it takes effect, or none.
  * @param changeIds - ascending
  * @param batch - the name of the changes made
- * @param onProgress - hears how many are looked at, as long as more follow
+ * @param onProgress - gets how many are processed, as long as more follow
  * @returns ascending
  */
 export async function undoChanges(
@@ -72,7 +74,7 @@ export async function undoChanges(
 }
 
 /**
- * The name of what takes changes back, by the name of the batch or else by the moment:
+ * Names the changes that take others back, by the name of the batch or else by the moment:
  * `undo of import 4711`.
  */
 export function nameUndo(batch: string | null, now: Date): string {
@@ -86,11 +88,11 @@ export interface Undo {
   /** The name of the changes that were made, by which they are released. */
   readonly batch: string;
   readonly cancelledCount: number;
-  /** Changes that are taken back by changes of their own. */
+  /** How many changes are taken back by new changes. */
   readonly undoneCount: number;
   /** The changes made, all of them held. */
   readonly made: readonly Change[];
-  /** What was left of how many changes, and why. */
+  /** Of how many changes something was not taken back, and why. */
   readonly left: readonly ChangeGroup[];
   readonly changes: readonly UndoneChange[];
 }
@@ -102,12 +104,12 @@ export interface UndoPreview extends Undo {
 
 const rolledBack = new Error('a preview is rolled back');
 
-/** A preview keeps rows locked: it waits for those of others only so long, at each. */
+/** A preview keeps rows locked, so it waits only this long for each row that others have locked. */
 const previewLockTimeout = '100ms';
 
 /**
- * Takes changes back in the caller's transaction: all of it is there, or none. @param changeIds -
- * ascending
+ * Takes changes back in the caller's transaction: all of it takes effect, or none.
+ * @param changeIds - ascending
  */
 export async function undoMany(
   client: pg.ClientBase,
@@ -130,10 +132,10 @@ export async function undoMany(
 }
 
 /**
- * What `undoMany` would do, with the requests of the changes that it would make. Rows are locked
- * for as long as it takes.
- * @param options - of how many changes made the requests are planned, from the first on; all when
- *   it is left out
+ * Previews `undoMany`, with the requests of the changes that it would make. Rows are locked for as
+ * long as it runs.
+ * @param options - for how many of the changes made the requests are planned, from the first on;
+ *   all if left out
  */
 export async function previewUndo(
   pool: pg.Pool,

@@ -1,4 +1,4 @@
-// A change, a decision about changes and what it came to, in the words of all interfaces.
+// Describes a change, a decision about changes and its result, in the words of all interfaces.
 
 import {
   describeRate,
@@ -22,7 +22,7 @@ import {type ChangeState, nameState} from './states.ts';
 import type {Undo} from './undo.ts';
 
 /**
- * `update customers 4711`; of a record without a number its key at the ERP, or its row:
+ * `update customers 4711`; for a record without a number its key at the ERP, or its row:
  * `create jobs (ERP-77)`, `create jobs, row 5`.
  */
 export function nameChange({
@@ -42,12 +42,12 @@ export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): 
 }
 
 type Reasoned = Pick<Change, 'state' | 'reason' | 'result'> & {
-  /** The fields that both sides changed, where they are known. */
+  /** The fields that both sides changed, if they are known. */
   readonly fought?: readonly string[];
 };
 
 /**
- * The reason for the state; of a change that the service altered, or that both sides changed, the
+ * The reason for the state; for a change that the service altered, or that both sides changed, the
  * fields. Only `reason` may quote the service or a person.
  */
 export function describeReason({state, reason, result, fought = []}: Reasoned): string {
@@ -58,7 +58,7 @@ export function describeReason({state, reason, result, fought = []}: Reasoned): 
   return reason ?? '';
 }
 
-/** The change that it waits for; null where it waits for none. */
+/** The change that it waits for; null if it waits for none. */
 export function findBlocker({state, waitsFor}: Pick<Change, 'state' | 'waitsFor'>): string | null {
   return state === 'pending' || state === 'held' ? waitsFor : null;
 }
@@ -75,17 +75,17 @@ export function describeNextStep({text, note}: Pick<NextStep, 'text' | 'note'>):
 }
 
 /**
- * `change 12 is pending: a worker sends it, or fieldmirror push` @param state - the one that a
- * decision has led to
+ * `change 12 is pending: a worker sends it, or fieldmirror push`
+ * @param state - the one after a decision
  */
 export function describeDecided(changeId: string, state: ChangeState): string {
   return `change ${changeId} is ${nameState(state)}${describeAfter(state)}`;
 }
 
 function describeAfter(state: ChangeState): string {
-  if (state === 'done') return ': accepted, and further changes of that kind go on';
+  if (state === 'done') return ': accepted, and further changes of that kind continue';
   if (state === 'pending') return ': a worker sends it, or fieldmirror push';
-  return state === 'in_doubt' ? ': a worker looks whether it arrived, or fieldmirror push' : '';
+  return state === 'in_doubt' ? ': a worker checks whether it arrived, or fieldmirror push' : '';
 }
 
 /** A value of a change as a person reads it. */
@@ -95,7 +95,7 @@ export function showWanted(value: ChangeValue | undefined): string {
   return showValue(value);
 }
 
-/** What a decision does, as an operator is told. */
+/** Describes what a decision does, for an operator. */
 export const decisionsDo: Readonly<Record<PlainVerb, string>> = {
   retry: 'retry waiting changes at once, and send refused changes again',
   hold: 'hold changes: nothing of them is sent until they are released',

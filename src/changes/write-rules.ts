@@ -1,5 +1,5 @@
-// What the database is told of the tables whose rows can be written back: the rules of their
-// fields, and what the service lets be done to each.
+// Writes to the database the rules of the tables whose rows can be written back: the rules of their
+// fields, and the operations that the service allows on each.
 
 import type pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -57,7 +57,7 @@ export async function readRules(db: Queryable): Promise<Map<string, Map<string, 
   return rules;
 }
 
-/** Sets whose value counts where both sides changed a field. */
+/** Sets whose value counts if both sides changed a field. */
 export async function setRule(
   db: Queryable,
   {table, field, rule}: {readonly table: string; readonly field: string; readonly rule: Rule},

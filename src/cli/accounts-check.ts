@@ -139,7 +139,7 @@ async function findOtherToken(
     verdict: 'other token',
     found:
       `answers, and takes the token given here; but ${worker}, was started with another one, ` +
-      'and would stop the account again: start it anew with this one',
+      'and would stop the account again: restart it with this one',
   };
 }
 
@@ -184,7 +184,7 @@ async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promis
 
 function describeCheck({account, state, verdict, found, isResumed, isSealedAnew}: Checked): string {
   const notes = [
-    ...(isResumed ? ['it goes on'] : []),
+    ...(isResumed ? ['it continues'] : []),
     ...(state === 'active' ? [] : [`it is ${state}`]),
     ...(isSealedAnew ? ['its token is sealed with the first key now'] : []),
   ];

@@ -102,7 +102,7 @@ export async function move(config: Config, name: string, {url, json}: Options): 
 async function refuseAddress(pool: pg.Pool, {name, apiUrl}: Account, url: string): Promise<void> {
   if (name === demoName)
     throw new UsageError(
-      `accounts move: "${demoName}" holds made-up data, whose service moves by itself`,
+      `accounts move: "${demoName}" holds made-up data, whose service moves automatically`,
     );
   const place = placeOf(url);
   if (place === placeOf(apiUrl))
@@ -123,7 +123,7 @@ function refuseWork(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
     `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, ` +
-      'and move it when nothing of it is under way',
+      'and move it when none of its work is in progress',
     {kind: 'in-use'},
   );
 }
@@ -190,9 +190,9 @@ function refuseOther({name}: Account, url: string, {streams, isSame}: ComparedBu
   const shown = [...different, ...gone].slice(0, 3);
   const reason =
     shown.length === 0
-      ? 'no row is here to be compared: remove the account, and add it anew'
+      ? 'no row is here to be compared: remove the account, and add it again'
       : `its records are not those of the warehouse (${shown.join('; ')}): ` +
-        'give that business a name of its own with fieldmirror accounts add';
+        'give that business a separate name with fieldmirror accounts add';
   throw new UsageError(
     `accounts move: ${placeOf(url)}: expected the business of ${name}, but ${reason}; ` +
       'nothing was stored',
@@ -238,7 +238,7 @@ function describeMoved(config: Config, account: Account, url: string): string {
   const {name} = account;
   const environment = isEnvironments(config, account)
     ? `; the environment names its old address: set FIELDMIRROR_API_URL to ${url}, ` +
-      'and start each worker anew'
+      'and restart each worker'
     : '';
   return (
     `account ${name} is at ${placeOf(url)} now, and paused as before${environment}; ` +
@@ -318,7 +318,7 @@ export async function accountsRemove(
         await removeAccount(client, account);
       });
       const again = isEnvironments(config, account)
-        ? '; the environment names it, and the next start would mirror it anew: ' +
+        ? '; the environment names it, and the next start would mirror it again: ' +
           'take FIELDMIRROR_API_URL away'
         : '';
       print(json, {json: {account, holdings}, text: `account ${name} is removed${again}`});
@@ -333,7 +333,7 @@ function refuse(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
     `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, ` +
-      'and remove it when nothing of it is under way',
+      'and remove it when none of its work is in progress',
     {kind: 'in-use'},
   );
 }

@@ -156,9 +156,7 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
   if (isOfAll && account !== undefined)
     throw new UsageError(
       `keys add: --account: expected none, got "${account}": ` +
-        (role === 'admin'
-          ? 'an admin looks after all accounts'
-          : '--all-accounts opens all of them'),
+        (role === 'admin' ? 'an admin manages all accounts' : '--all-accounts opens all of them'),
     );
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = isOfAll ? null : await chooseAccount({pool}, account);

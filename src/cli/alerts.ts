@@ -65,7 +65,7 @@ export async function alertsAdd(
       );
     const {receiver, target} = plan;
     const lines = [
-      `${name} tells ${target} by ${receiver}; ` +
+      `${name} reports to ${target} by ${receiver}; ` +
         `to see whether it arrives: fieldmirror alerts test ${name}`,
       ...(secret === null
         ? []
@@ -168,7 +168,7 @@ export async function alertsRemove(config: Config, name: string, {json}: Output)
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findRule(pool, name, 'remove');
     await deleteRule(pool, name);
-    print(json, {json: {name}, text: `${name} tells nobody any more`});
+    print(json, {json: {name}, text: `${name} no longer reports to anyone`});
     return 0;
   });
 }
@@ -187,10 +187,10 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
 function formatAlerts({rules, open}: AlertOverview): string {
   if (rules.length === 0)
     return (
-      'nobody is told what is wrong: fieldmirror alerts add NAME --email ADDRESS, ' +
+      'no one is notified of problems: fieldmirror alerts add NAME --email ADDRESS, ' +
       'or --webhook, --slack, --ping'
     );
-  const head = ['rule', 'tells', 'by', 'of', 'last sent', 'waiting', 'quiet'];
+  const head = ['rule', 'reports to', 'by', 'of', 'last sent', 'waiting', 'quiet'];
   const failing = rules.flatMap(({name, hasAddress, failingSince, lastError}) =>
     failingSince === null || !hasAddress
       ? []
@@ -236,7 +236,7 @@ function describeRule({
 }
 
 function formatOpen(open: readonly Alert[]): string {
-  if (open.length === 0) return inTone('Nothing is wrong that a rule tells of.', 'good');
+  if (open.length === 0) return inTone('Nothing is wrong that a rule reports.', 'good');
   const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [

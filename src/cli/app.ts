@@ -246,7 +246,7 @@ async function stopUnserved(
   const isServed = (await listWorkers(pool)).some(
     ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
   );
-  const mend = 'FIELDMIRROR_API_TOKEN has it: start anew with the right one';
+  const mend = 'FIELDMIRROR_API_TOKEN has it: restart with the right one';
   if (!isServed) await stopAccount(pool, accountId, `${message}; ${mend}`);
 }
 

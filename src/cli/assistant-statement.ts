@@ -96,13 +96,13 @@ function explainRefusal(error: unknown, {ms}: StatementLimits): unknown {
       cause: error,
     });
   if (error.code === '55P03')
-    return new UsageError('a table of the star is being made anew: ask again in a minute', {
+    return new UsageError('a table of the star is being rebuilt: ask again in a minute', {
       cause: error,
     });
   if (error.code === '42501')
     return new UsageError(
       `${said}: an assistant reads the star alone, by the names of its tables without a ` +
-        'schema; the tool definitions lists them',
+        'schema; the tool "definitions" lists them',
       {cause: error},
     );
   if (error.code === '42601')
@@ -344,7 +344,7 @@ const expectations = {
     'date_trunc or lower',
   reads:
     'an assistant reads the star alone, by the names of its tables without a schema; ' +
-    'the tool definitions lists them',
+    'the tool "definitions" lists them',
   holds: 'expected only numbers, texts, dates, times and truths',
   has:
     'expected a SELECT of tables, joins, groups and windows, with short constants; ' +

@@ -126,7 +126,7 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
     throw new UsageError(
       'changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, ' +
         `--resend, got ${given.map(({typed}) => typed).join(' and ') || 'none'}; ` +
-        `fieldmirror changes show ${ids[0] ?? 'NUMBER'} tells which fits`,
+        `fieldmirror changes show ${ids[0] ?? 'NUMBER'} shows which one fits`,
     );
   if (adopt !== undefined && !isId(adopt))
     throw new UsageError(

@@ -171,7 +171,7 @@ export function formatChange(story: ChangeStory): string {
       'sent',
       story.attempts.flatMap((attempt) => formatAttempt(attempt, change)),
     ),
-    ...part('looked', formatLooks(change)),
+    ...part('checked', formatLooks(change)),
     ...part(
       'conflict',
       story.conflicts.flatMap((conflict) => formatConflict(conflict, story)),
@@ -250,7 +250,7 @@ const outcomes = {
   done: 'done',
   refused: 'refused',
   'not-sent': 'nothing was written',
-  'in-doubt': 'nobody knows whether it was written',
+  'in-doubt': 'it is unknown whether it was written',
 } as const;
 
 function formatAttempt(
@@ -285,7 +285,7 @@ function formatConflict(conflict: FieldConflict, story: ChangeStory): string[] {
     conflict;
   const decided =
     winner === null || decidedAt === null
-      ? 'nobody has decided yet'
+      ? 'no one has decided yet'
       : `the ${winner}'s value counts, decided ${showSecond(decidedAt)} by ${decidedBy}`;
   return [
     `${field}, changed on both sides from ${showWanted(baseValue)}`,

@@ -265,7 +265,7 @@ interface Held {
 }
 
 const beginning = [
-  'Settings of Fieldmirror: fieldmirror config plan tells what this file would change,',
+  'Settings of Fieldmirror: fieldmirror config plan shows what this file would change,',
   'config apply changes it.',
   'An entry is written whole, and what is not named is left alone. {remove: true} in place of an',
   'entry removes it.',

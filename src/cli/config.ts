@@ -43,7 +43,7 @@ export async function exportConfig(
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     await refuseOld(warehouse);
     const {text, settings} = await writeInForce(warehouse.pool, file);
-    const told = file === undefined ? text.trimEnd() : `${file} has the settings in force`;
+    const told = file === undefined ? text.trimEnd() : `${file} has the active settings`;
     print(json, {json: {file: file ?? null, settings}, text: told, isDocument: file === undefined});
     return 0;
   });
@@ -181,7 +181,7 @@ function formatSettingsPlan(
   const changes = rows.length === 0 ? [] : [fitTable(['section', 'key', 'from', 'to'], rows)];
   const stronger = overridden.map(
     ({section, key, inFile, inEnvironment}) =>
-      `${section} / ${key}: the environment goes before the file: ` +
+      `${section} / ${key}: the environment takes precedence over the file: ` +
       `${show(inEnvironment)}, not ${show(inFile)}`,
   );
   return [

@@ -217,7 +217,7 @@ async function unlocked(
 function noPostgres({home}: Config): RunCheck {
   return warning(
     'Postgres',
-    `there is none yet in ${join(home, 'postgres')}; fieldmirror start makes it, ` +
+    `none exists yet in ${join(home, 'postgres')}; fieldmirror start makes it, ` +
       'or DATABASE_URL names another',
   );
 }
@@ -291,7 +291,8 @@ async function checkDatabaseClock(pool: pg.Pool): Promise<RunCheck> {
 /** @param resolutionMs - the resolution of the other clock */
 function compareClocks(what: string, aheadMs: number, resolutionMs = 0): RunCheck {
   const limit = `${maxClockMs / 1000} s`;
-  if (Math.abs(aheadMs) <= maxClockMs + resolutionMs) return good(what, `within ${limit} of ours`);
+  if (Math.abs(aheadMs) <= maxClockMs + resolutionMs)
+    return good(what, `within ${limit} of our clock`);
   const apart = describeAhead(aheadMs);
   return bad(
     what,
@@ -333,7 +334,7 @@ async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
   return [
     good(
       'background',
-      names.length === 0 ? 'no worker has noted its parts' : `at work: ${names.join(', ')}`,
+      names.length === 0 ? 'no worker has noted its parts' : `running: ${names.join(', ')}`,
     ),
   ];
 }
@@ -400,7 +401,7 @@ async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
     return problems.map(({text, next}) => warning('alerts', `${text}; ${next}`));
   if (rules.length === 0) {
     const text =
-      'no rule: nobody is told what is wrong; fieldmirror alerts add NAME --email ADDRESS';
+      'no rule: no one is notified of problems; fieldmirror alerts add NAME --email ADDRESS';
     const isReal = (await listAccounts(pool)).some(({name}) => name !== demoName);
     return [isReal ? warning('alerts', text) : good('alerts', text)];
   }

@@ -100,7 +100,7 @@ async function read({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
     if (!(cause instanceof CursorError)) throw cause;
     const next = cause.isGone
       ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, ' +
-        'then go on from that cursor'
+        'then continue from that cursor'
       : 'leave --after out to read from the oldest entry';
     throw new UsageError(`feed: ${cause.message}; ${next}`, {
       cause,
@@ -120,7 +120,7 @@ const longestValue = 40;
 const shownFields = 4;
 
 function formatFeed({entries, cursor}: FeedPage): string {
-  const end = `go on with: fieldmirror feed --after ${cursor}`;
+  const end = `continue with: fieldmirror feed --after ${cursor}`;
   return entries.length === 0
     ? `nothing changed\n${end}`
     : [...entries.map(formatEntry), end].join('\n');

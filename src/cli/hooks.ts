@@ -153,7 +153,7 @@ export async function hooksRemove(config: Config, name: string, {json}: Output):
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findHook(pool, name, 'remove');
     await deleteHook(pool, name);
-    print(json, {json: {name}, text: `${name} is sent nothing any more`});
+    print(json, {json: {name}, text: `${name} is no longer sent anything`});
     return 0;
   });
 }
@@ -286,7 +286,7 @@ export async function skip(
     print(json, {
       json: {name, letter: Number(made)},
       text:
-        `${name} goes on behind the batch, which is dead letter ${made}: ` +
+        `${name} continues after the batch, which is dead letter ${made}: ` +
         `fieldmirror hooks retry ${name} --letter ${made} sends it late`,
     });
     return 0;
@@ -331,7 +331,7 @@ function formatHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLette
 }
 
 function describeHook({name, target, sentAt, behind, ...hook}: FeedHook): (string | number)[] {
-  const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'at work';
+  const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'active';
   const state = hook.hasAddress ? served : 'has no address';
   return [
     name,

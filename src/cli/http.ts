@@ -60,7 +60,7 @@ export async function openHttpServer(
   if (!isLoopback(listening.host) && publicUrl?.protocol !== 'https:')
     printErr(
       `http: ${listening.host} can be reached by other machines, ` +
-        'and what comes and goes there, keys too, can be read on the way: ' +
+        'and all traffic there, keys too, can be read on the way: ' +
         'put TLS in front of it\n',
     );
   const url = publicUrl === null ? running.url : publicUrl.href.replace(/\/$/, '');

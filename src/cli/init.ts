@@ -91,12 +91,12 @@ async function refuseFiles(asker: Asker | null, envFile: string, force: boolean)
   const names = there.join(' and ');
   const kept =
     `in ${envFile} the account and the warehouse are replaced, other lines stay; ` +
-    `${settingsFile} is written anew`;
+    `${settingsFile} is rewritten`;
   if (asker === null)
     throw new UsageError(
       `init: expected no settings yet, got ${names}; with --force ${kept}. Nothing was done`,
     );
-  const question = `There are settings already, in ${names}: ${kept}. Go on, yes or no`;
+  const question = `There are settings already, in ${names}: ${kept}. Continue, yes or no`;
   const goesOn = await asker.ask(question, 'no', (answer) => /^y(es)?$/i.test(answer));
   if (!goesOn) throw new UsageError('init: nothing was done');
 }
@@ -170,8 +170,8 @@ function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] 
   return [
     `  FIELDMIRROR_KEY in ${envFile} is a new sealing key, key ${id ?? ''}:`,
     '  it seals tokens of further accounts, and addresses of alerts and of subscribers.',
-    '  Keep a copy apart from the dumps of the database. If it is lost, these are given anew; ' +
-      'nothing else is lost.',
+    '  Keep a copy apart from the dumps of the database. If it is lost, these must be entered ' +
+      'again; nothing else is lost.',
   ];
 }
 
@@ -244,10 +244,10 @@ async function findZone(
   const guessed = guessZones(page);
   if (asker !== null) return await asker.ask("The account's time zone", guessed[0] ?? null, take);
   if (guessed.length === 1) return guessed[0] ?? '';
-  const got = guessed.length === 0 ? 'cannot be told from' : `may be ${guessed.join(' or ')} by`;
+  const got = guessed.length === 0 ? 'is not clear from' : `may be ${guessed.join(' or ')} by`;
   throw new UsageError(
     "init: --time-zone: expected the account's IANA zone, such as America/New_York, " +
-      `got nothing; it ${got} the moments that the service writes`,
+      `got nothing; it ${got} the times that the service writes`,
   );
 }
 
@@ -370,7 +370,7 @@ async function saveAccount(
   }
   const question =
     'The warehouse: postgres://user:password@host/database (it is not shown), ' +
-    `or nothing for a Postgres of its own in ${config.home}`;
+    `or nothing for a separate Postgres in ${config.home}`;
   const take = async (answer: string) => {
     const databaseUrl = answer === '' ? null : checkDatabase(answer);
     try {
@@ -431,7 +431,7 @@ function refuseMadeUp(names: readonly string[]): void {
   throw new FatalError(
     'init: expected a warehouse without the made-up business, which would stay beside yours, ' +
       'got one with it; fieldmirror reset removes it; or set FIELDMIRROR_HOME to another folder, ' +
-      'or DATABASE_URL to a Postgres of yours',
+      'or DATABASE_URL to your own Postgres',
   );
 }
 

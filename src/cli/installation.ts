@@ -54,7 +54,7 @@ export async function claim(
     printErr(
       `${describeCopy(installation, name) ?? describe(installation)}\n` +
         `From now on ${place} works for its accounts: changes are sent, sweeps are run. ` +
-        'No other copy may do so any more.\n',
+        'Other copies may no longer do so.\n',
     );
     await typeBack('to let it work', database);
     const {held} = await claimInstallation(pool, {name, holdsCreates: moved !== true});
@@ -73,7 +73,7 @@ function describe({names, claimedAt, claimedBy}: Installation): string {
 }
 
 function describeClaim(place: string): string {
-  const next = 'A start that runs goes on within seconds.';
+  const next = 'A start that runs continues within seconds.';
   return `${place} is the one that works for its accounts. ${next}`;
 }
 
@@ -126,7 +126,7 @@ async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
   );
   throw new FatalError(
     `installation reseal: expected every worker to have key ${keyId}: ${names.join('; ')}; ` +
-      'start each anew with both keys, FIELDMIRROR_KEY=NEW,OLD, then reseal; nothing was changed',
+      'restart each with both keys, FIELDMIRROR_KEY=NEW,OLD, then reseal; nothing was changed',
     {kind: 'key'},
   );
 }

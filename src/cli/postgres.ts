@@ -61,7 +61,7 @@ function withoutPassword(address: string): string {
 function describeRest(home: string): string {
   return (
     `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: ` +
-    `it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it by itself`
+    `it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it automatically`
   );
 }
 
@@ -219,11 +219,7 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
     await refuseWorkers(pool, place);
     refuseDependents(place, await listDependents(pool));
     const database = decodeURIComponent(pathname.slice(1));
-    const held = await askFor(
-      pool,
-      database,
-      `these schemas of ${place}, with all that stands in them`,
-    );
+    const held = await askFor(pool, database, `these schemas of ${place}, with everything in them`);
     await inTransaction(pool, async (client) => {
       refuseDependents(place, await listDependents(client));
       await dropOwnSchemas(client, held.schemas);
@@ -238,8 +234,8 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
 }
 
 const next = () =>
-  `${callOf('start')} begins anew, with the settings that are there (the environment, .env). ` +
-  'Backups, roles and files of settings stay';
+  `${callOf('start')} begins from scratch, with the settings that are there (the environment, ` +
+  '.env). Backups, roles and files of settings stay';
 
 function reportNothing(json: boolean, reason: string): number {
   print(json, {json: {removed: null}, text: `nothing to remove: ${reason}`});
@@ -251,7 +247,7 @@ async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> 
   const held = await readHeld(pool);
   printErr(
     `${formatHeld(held)}\nRemoved for good: ${goes}.\n` +
-      'The service keeps what it has, and hears nothing of it.\n',
+      'The service keeps what it has, and is not informed.\n',
   );
   await typeBack('to remove it', name);
   // A person thinks for a while; meanwhile a worker may have started.
@@ -275,8 +271,8 @@ async function refuseWorkers(pool: pg.Pool, place: string): Promise<void> {
 function refuseDependents(place: string, names: readonly string[]): void {
   if (names.length === 0) return;
   throw new FatalError(
-    `reset: ${place}: expected nothing of yours to stand on the schemas that go, ` +
-      `got ${names.join(', ')}; drop it, or keep it as a table of its own, and reset again`,
+    `reset: ${place}: expected none of your objects to depend on the removed schemas, ` +
+      `got ${names.join(', ')}; drop it, or keep it as a separate table, and reset again`,
     {kind: 'dependents'},
   );
 }

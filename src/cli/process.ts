@@ -130,7 +130,7 @@ function codeOf(reason: Error): number {
 
 /** A reader that stops reading, as `| head -1` does, has received all it wanted. */
 function explainOutputError(cause: NodeJS.ErrnoException): Error {
-  if (cause.code === 'EPIPE') return new StoppedError('nobody reads on', null, cause);
+  if (cause.code === 'EPIPE') return new StoppedError('no one reads on', null, cause);
   return new FatalError(
     'standard output: expected it to take all that is printed, ' +
       `got ${cause.code ?? cause.message}; make room there, or print to another place`,
@@ -461,7 +461,7 @@ export async function notifySupervisor(
     }
   };
   while (!signal.aborted && !(await isReady())) await pause(ownerLookEveryMs, signal);
-  if (!signal.aborted) await tell('READY=1', 'STATUS=At work');
+  if (!signal.aborted) await tell('READY=1', 'STATUS=Running');
   while (!signal.aborted) {
     if (patienceMs === null) await once(signal, 'abort');
     else {

@@ -241,7 +241,7 @@ function describeCounts({
     ...(held.count === 0
       ? []
       : [
-          `another process has ${formatNumber(held.count)} in hand; if that process is gone, ` +
+          `another process has ${formatNumber(held.count)} in hand; if that process has ended, ` +
             'fieldmirror push carries them in ' +
             `${formatDuration(Math.max(1_000, held.leaseMs))} at most`,
         ]),

@@ -65,8 +65,8 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
         print(json, {
           json: {state: 'busy', kinds: [], leaseMs},
           text:
-            'another process is pruning at the moment: nothing was done; if that process is ' +
-            `gone, the next one may begin in ${formatDuration(Math.max(1_000, leaseMs))} at most`,
+            'another process is pruning at the moment: nothing was done; if that process has ' +
+            `ended, the next one may begin in ${formatDuration(Math.max(1_000, leaseMs))} at most`,
         });
         return 1;
       }
@@ -92,7 +92,7 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
 function formatPruned(rows: readonly Row[], isDry: boolean): string {
   const total = rows.reduce((sum, {count}) => sum + count, 0);
   const table = fitTable(
-    ['what', 'kept', isDry ? 'would go' : 'removed', 'gone from before'],
+    ['what', 'kept', isDry ? 'would go' : 'removed', 'none from before'],
     rows.map(({kind, days, count, prunedTo}) => [
       wordsOf(kind),
       describeDays(days),
@@ -184,14 +184,14 @@ function openPatient(directUrl: string): ReturnType<typeof openPool> {
 function checkArguments(stream: string, number: string): void {
   if (stream !== 'customers')
     throw new UsageError(
-      `forget: expected customers, got "${stream}"; nobody else can be forgotten`,
+      `forget: expected customers, got "${stream}"; no one else can be forgotten`,
     );
   if (!isId(number))
     throw new UsageError(`forget customers: expected the number of a customer, got "${number}"`);
 }
 
 function formatRemoved(removed: readonly ForgottenRows[]): string {
-  if (removed.length === 0) return 'Nothing personal of it is here any more.';
+  if (removed.length === 0) return 'No personal data of it is left here.';
   return fitTable(
     ['table', 'rows that are emptied or go'],
     removed.map(({table, rows}) => [table, formatNumber(rows)]),

@@ -85,7 +85,7 @@ export async function schedulesList(
       'sweeps',
       'every',
       'next due',
-      'last asked for',
+      'last requested',
       'requests a day',
     ];
     const text =
@@ -199,7 +199,7 @@ async function change(
     const [held = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
     const text =
       held === null
-        ? `schedule ${name} of ${account.name} is taken away; a sweep that it made goes on`
+        ? `schedule ${name} of ${account.name} is taken away; a sweep that it made continues`
         : `schedule ${name} of ${account.name}: every ${formatInterval(held.everyMs)}, ` +
           describeNext(held, await readNow(pool));
     print(json, {json: {account: account.name, schedule: held}, text});

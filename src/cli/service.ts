@@ -56,7 +56,9 @@ export async function service(
   signal: AbortSignal,
 ): Promise<number> {
   if (options.speed !== undefined && options.live !== true)
-    throw new UsageError('service: --speed is for a business that goes on: give --live as well');
+    throw new UsageError(
+      'service: --speed is for a business that keeps running: give --live as well',
+    );
   const {faults: asked, ...given} = options;
   const faults = await readAskedFaults(asked);
   const embedded =
@@ -176,7 +178,7 @@ function describe(account: {
     '',
     'Where the warehouse has the made-up business of a start without these lines ' +
       `(account ${demoName}),`,
-    'both would be in it. To keep them apart, give this one a folder of its own before, ' +
+    'both would be in it. To keep them apart, give this one a separate folder before, ' +
       'or another DATABASE_URL:',
     '',
     '  export FIELDMIRROR_HOME=$(mktemp -d)',

@@ -182,7 +182,7 @@ async function openConsole(
 
 function checksQueue(outage: QueueBackend['outage']): QueueCheck {
   return async () =>
-    outage.isUnderWay ? 'it is out of reach, or was a moment ago; nothing is lost' : 'ok';
+    outage.isUnderWay ? 'it is out of reach, or was shortly before; nothing is lost' : 'ok';
 }
 
 /** Reports to a supervisor the state that `/readyz` shows, with the HTTP server and without. */
@@ -276,7 +276,7 @@ async function stay(
     '',
     ...(await describeFullSweeps(world, run.active)),
     ...(await describeConsole(run.server)),
-    'At work. Ctrl-C stops.',
+    'Running. Ctrl-C stops.',
   ];
   print(run.json, {
     json: {schedules, unopened: run.unopened, console: run.server?.url ?? null},
@@ -285,7 +285,7 @@ async function stay(
   if (!run.signal.aborted) await Promise.race([once(run.signal, 'abort'), workers.broken]);
   if (!run.json)
     printFolded(
-      '\nStopping: no more work is taken; what is under way goes on at the next start.\n',
+      '\nStopping: no more work is taken; what is in progress continues at the next start.\n',
     );
   return 0;
 }
@@ -308,8 +308,8 @@ async function describeFullSweeps({pool}: App, accounts: readonly Account[]): Pr
   }
   if (underWay.size === 0) return [];
   return [
-    `Full sweeps are under way: ${[...underWay].join(', ')}. ` +
-      'In another terminal, fieldmirror status tells more.',
+    `Full sweeps are in progress: ${[...underWay].join(', ')}. ` +
+      'In another terminal, fieldmirror status shows more.',
   ];
 }
 

@@ -83,8 +83,10 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const read =
     chosen === null
       ? null
-      : await reader.read('how the accounts stand', () => readAccounts(pool, chosen));
-  const underWay = await reader.read('the work under way', () => readUnderWay(pool, chosen ?? []));
+      : await reader.read('the states of the accounts', () => readAccounts(pool, chosen));
+  const underWay = await reader.read('the work in progress', () =>
+    readUnderWay(pool, chosen ?? []),
+  );
   const installation = await reader.read(
     'the workers, the star, alerts, subscribers and targets',
     () => readInstallation(pool, toHealthInput(config)),
@@ -215,7 +217,7 @@ function formatChanges({changes}: AccountStatus, now: string): string[] {
     const age = formatRoughly(Date.parse(now) - Date.parse(oldestAt));
     return `${formatNumber(count)} ${nameState(state)} (${count === 1 ? '' : 'oldest '}${age})`;
   });
-  return [wrap(`changes under way: ${parts.join(', ')}`)];
+  return [wrap(`changes in progress: ${parts.join(', ')}`)];
 }
 
 function describeState({account}: Pick<AccountStatus, 'account'>): string {
@@ -243,7 +245,7 @@ function formatUnderWay(underWay: readonly UnderWay[]): string[] {
   if (underWay.length === 0) return [];
   const shown = underWay.slice(0, shownEvents).map(({text}) => wrap(`  ${text}`));
   const left = underWay.length - shown.length;
-  return [['Under way:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
+  return [['In progress:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
 }
 
 function formatEvents(accounts: readonly AccountStatus[]): string[] {

@@ -122,7 +122,7 @@ function formatSweep(story: SweepStory): string {
     ...(sweep.error === null ? [] : [`  error: ${sweep.error}`]),
     '',
     `began ${sweep.startedAt ?? 'not yet'}, ended ${sweep.endedAt ?? 'not yet'}, ` +
-      `asked for by ${sweep.requestedBy}`,
+      `requested by ${sweep.requestedBy}`,
     ...(sweep.approvedAt === null ? [] : [`its tombstones were let through ${sweep.approvedAt}`]),
     ...describeSteps(story, new Date().toISOString()),
     ...describeEvidence(sweep),
@@ -239,8 +239,8 @@ function formatEntry(entry: ShownEntry): string {
     entry;
   const next =
     number === null
-      ? `fieldmirror sync ${stream} reads the list anew`
-      : `fieldmirror quarantine retry ${quarantineId} asks for it anew`;
+      ? `fieldmirror sync ${stream} reads the list again`
+      : `fieldmirror quarantine retry ${quarantineId} requests it again`;
   return [
     `quarantine ${quarantineId}: ${nameRecord(entry, true)}`,
     wrap(`  because ${reason}`),

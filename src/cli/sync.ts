@@ -173,7 +173,7 @@ function requireNumber(entry: ShownEntry): Numbered {
   const {number, quarantineId, stream} = entry;
   if (number !== null) return {...entry, number};
   throw new UsageError(
-    `quarantine ${quarantineId}: its number could not be read, so that nobody can ask for it; ` +
+    `quarantine ${quarantineId}: its number could not be read, so that it cannot be requested; ` +
       `fieldmirror sync ${stream} reads the whole list`,
   );
 }
@@ -195,7 +195,7 @@ function outcomeOfRetry(entry: ShownEntry, sweep: Sweep | undefined): Retried {
 
 const outcomes: Readonly<Record<Retried['outcome'], string>> = {
   read: 'it was read, and is in the warehouse',
-  gone: 'it is gone at the service',
+  gone: 'it no longer exists at the service',
   'still-bad': 'it still cannot be read',
   'not-answered': 'the service gave no answer',
 };
@@ -321,8 +321,8 @@ function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string 
   const left = formatDuration(Math.max(1_000, leaseMs));
   const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
   return (
-    `${stream}: waiting for ${holder}, which has sweep ${sweepId} under way; ` +
-    `if that process is gone, the sweep goes on here in ${left} at most`
+    `${stream}: waiting for ${holder}, which has sweep ${sweepId} in progress; ` +
+    `if that process has ended, the sweep continues here in ${left} at most`
   );
 }
 

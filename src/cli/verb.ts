@@ -174,7 +174,7 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
   if (!existsSync(file)) {
     if (isAnew || !isNamed) return {};
     throw new UsageError(
-      `${file}: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE, ` +
+      `${file}: expected a file of settings, got none of that name; fix FIELDMIRROR_ENV_FILE, ` +
         'or unset it for .env',
     );
   }
@@ -196,7 +196,7 @@ export function expectFile(file: string): void {
   if (!existsSync(file) || statSync(file).isFile()) return;
   throw new UsageError(
     `${file}: expected a file of settings, or none yet, got something else; ` +
-      'mend FIELDMIRROR_ENV_FILE',
+      'fix FIELDMIRROR_ENV_FILE',
   );
 }
 

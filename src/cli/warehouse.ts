@@ -205,7 +205,7 @@ export function requireEmbedded(home: string): void {
   throw new FatalError(
     `warehouse: expected a Postgres in ${join(home, 'postgres')}, got none: ` +
       'nothing is mirrored yet; fieldmirror start makes it and fills it, ' +
-      'fieldmirror init sets up an account of yours first',
+      'fieldmirror init sets up your own account first',
     {kind: 'schema'},
   );
 }

@@ -91,7 +91,7 @@ export function checkForm(
   if (formToken === viewer.formToken) return;
   throw new AccessRefused(403, {
     title: 'This form is not of your session',
-    text: 'Nothing was done. Go back, load the page anew, and send the form again.',
+    text: 'Nothing was done. Go back, reload the page, and send the form again.',
   });
 }
 

@@ -244,7 +244,7 @@ export const resumeAccountAction = defineAction({
       accountId: account.accountId,
       before: {state: account.state, reason: account.stateReason},
       after: {state: 'active'},
-      said: `Account ${account.name} goes on.`,
+      said: `Account ${account.name} is active again.`,
     };
   },
 });
@@ -318,7 +318,7 @@ export const addKey = defineAction({
     checkKeyRights(rights);
     if (rights.role === 'admin' && account !== '')
       throw new UsageError(
-        `account: expected all of them, got ${account}: an admin looks after all accounts`,
+        `account: expected all of them, got ${account}: an admin manages all accounts`,
       );
     const accountId = account === '' ? null : findSeen(seen, account).accountId;
     const key = await addApiKey(db, {name, accountId, ...rights});

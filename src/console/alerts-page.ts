@@ -56,7 +56,7 @@ export const alertsPage = definePage<Story>({
     <p class="lead">${summarise(story)}</p>
     <h2>Wrong now</h2>
     ${renderOpen(story.open, context)}
-    <h2>Who is told</h2>
+    <h2>Who is notified</h2>
     ${renderRules(story.rules, context)}
     ${renderAddingRule(context)}
     <h2>Messages</h2>
@@ -105,11 +105,11 @@ async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<St
 }
 
 function summarise({rules, open}: Story): string {
-  if (rules.length === 0) return 'Nobody is told what is wrong: there is no rule yet.';
+  if (rules.length === 0) return 'No one is notified of what is wrong: there is no rule yet.';
   const failing = rules.filter(({failingSince}) => failingSince !== null).length;
   const wrong =
     open.length === 0
-      ? 'Nothing is wrong that a rule tells of'
+      ? 'Nothing is wrong that a rule reports'
       : open.length === 1
         ? 'One thing is wrong'
         : `${formatNumber(open.length)} things are wrong`;
@@ -150,7 +150,7 @@ function renderOpen(open: readonly Alert[], context: PageContext): SafeHtml {
         renderTime(openedAt, context),
       ];
     }),
-    none: 'Nothing. What is wrong is looked for once a minute, as long as there is a rule.',
+    none: 'Nothing. Problems are checked for once a minute, as long as there is a rule.',
     isStacked: true,
   });
 }
@@ -168,7 +168,7 @@ const words: Readonly<Record<PastDelivery['state'], string>> = {
   sending: 'being sent',
   sent: 'taken',
   folded: 'in a digest',
-  dropped: 'mended before it was sent',
+  dropped: 'fixed before it was sent',
   failed: 'given up',
 };
 
@@ -178,7 +178,7 @@ function renderDeliveries(deliveries: readonly PastDelivery[], context: PageCont
     columns: [
       {head: 'state', isTitle: true},
       'rule',
-      'tells',
+      'message',
       {head: 'tries', kind: 'number'},
       'made',
       'taken',
@@ -209,16 +209,16 @@ function renderDeliveryState({state, lastError}: PastDelivery): SafeHtml {
 function describeDelivery({kind, text, folded}: PastDelivery): string {
   if (kind === 'ping') return 'a ping';
   if (kind === 'digest') return `a digest of ${formatNumber(folded)}`;
-  return kind === 'mended' ? `mended: ${text}` : (text ?? '');
+  return kind === 'mended' ? `fixed: ${text}` : (text ?? '');
 }
 
 /** The rules, and whether their messages arrive. An address is a secret: only its host is shown. */
 function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHtml {
   return renderTable({
-    caption: 'Rules: who is told, of what, and whether it arrives',
+    caption: 'Rules: who is notified, of what, and whether it arrives',
     columns: [
       {head: 'rule', isTitle: true},
-      'tells',
+      'notifies',
       'of',
       'messages',
       'last taken',
@@ -236,7 +236,7 @@ function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHt
       rule.everyMs === null ? formatDuration(rule.quietMs) : '',
       ...(may(context, 'admin') ? [renderSteps(rule, context)] : []),
     ]),
-    none: 'Nobody. A rule tells a person, a program or a dead man’s switch what is wrong.',
+    none: 'No one. A rule notifies a person, a program or a dead man’s switch of what is wrong.',
     isStacked: true,
   });
 }
@@ -352,7 +352,7 @@ export const removeRule = defineAction({
       subject: `alert rule ${rule}`,
       accountId: null,
       after: {state: 'removed'},
-      said: `${rule} tells nobody any more.`,
+      said: `${rule} no longer notifies anyone.`,
     };
   },
 });

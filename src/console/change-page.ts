@@ -162,7 +162,7 @@ function renderAbout(story: ChangeInFull, context: PageContext): SafeHtml {
           )}, ${nameState(blocker.state)}`,
     ],
     ['holds up', renderWaiting(story, context)],
-    ['looked whether it arrived', change.looks === 0 ? null : change.looks],
+    ['checked whether it arrived', change.looks === 0 ? null : change.looks],
   ]);
 }
 
@@ -316,7 +316,7 @@ function renderDecision(
     case 'take warehouse':
       return draw('Take the warehouse’s side', 'warehouse');
     case 'resend':
-      return draw('Send once more', 'resend');
+      return draw('Send again', 'resend');
     case 'adopt NUMBER':
       return draw('Adopt', 'adopt', renderCandidates(change));
   }

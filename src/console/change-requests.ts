@@ -12,7 +12,7 @@ const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone,
   done: ['good', 'done'],
   refused: ['bad', 'refused'],
   'not-sent': ['quiet', 'nothing was written'],
-  'in-doubt': ['warning', 'nobody knows whether it was written'],
+  'in-doubt': ['warning', 'unknown whether it was written'],
 };
 
 /** Every sent request with its answer, and the one that would be sent. */

@@ -349,7 +349,7 @@ function renderMade({made}: UndoStory, context: PageContext): SafeHtml {
       )}</ul>`,
       renderRequest(request),
     ]),
-    none: 'Nothing: no change of its own is needed.',
+    none: 'Nothing: no separate change is needed.',
     isStacked: true,
   });
 }

@@ -201,7 +201,7 @@ export const giveFieldName = defineAction({
       after: {promotedAs: name},
       said:
         name === null
-          ? `${field} has lost its name: mart.${table} has no column ${was} any more.`
+          ? `${field} has lost its name: mart.${table} no longer has a column ${was}.`
           : `${field} is now the column ${name} of mart.${table}.`,
     };
   },

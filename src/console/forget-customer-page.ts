@@ -86,7 +86,7 @@ ${renderForm(context, {
     size="12" inputmode="numeric" autocomplete="off"></label>`,
   isGrave: true,
 })}
-<h2>What goes</h2>
+<h2>What is removed</h2>
 ${renderRemoved(removed)}`;
 }
 
@@ -103,7 +103,7 @@ export function renderReceipts(
   const mark = renderMark('quiet', 'forgotten');
   return html`<h2>Forgotten</h2>${receipts.map(({forgottenAt, forgottenBy, removed}) => {
     const when = renderTime(forgottenAt, context);
-    return html`<p>${mark} The personal data went ${when}, by the login ${forgottenBy}.
+    return html`<p>${mark} The personal data was removed ${when}, by the login ${forgottenBy}.
 What the service still sends of them is kept out.</p>
 ${renderRemoved(removed)}`;
   })}`;
@@ -112,7 +112,7 @@ ${renderRemoved(removed)}`;
 /** Rows by table, as the verb prints them. */
 function renderRemoved(removed: readonly ForgottenRows[]): SafeHtml {
   return renderTable({
-    caption: 'Rows that are emptied or go, by table',
+    caption: 'Rows that are emptied or deleted, by table',
     columns: ['table', {head: 'rows', kind: 'number'}],
     rows: removed.map(({table, rows}) => [table, rows]),
     none: 'Nothing personal of it is here.',

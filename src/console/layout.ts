@@ -230,7 +230,7 @@ const assets: ReadonlyMap<string, Asset> = new Map(
 /** The address of a file. */
 function asset(name: string): string {
   const found = assets.get(name);
-  if (found === undefined) throw new Error(`asset ${name}: there is none of that name`);
+  if (found === undefined) throw new Error(`asset ${name}: no asset has that name`);
   return found.address;
 }
 

@@ -193,7 +193,7 @@ function renderBound({targetMs, promise}: Freshness): SafeHtml {
 
 function renderChanges({changes}: OverviewStory, context: PageContext): SafeHtml | string {
   if (changes.length === 0) return '';
-  return html`<h2>Changes under way</h2>${renderTable({
+  return html`<h2>Changes in progress</h2>${renderTable({
     caption: 'Changes made here that are not over',
     columns: ['state', {head: 'how many', kind: 'number'}, 'the oldest'],
     rows: changes.map(({state, count, oldestAt}) => [
@@ -277,7 +277,7 @@ function renderHours({hours}: OverviewStory, context: PageContext): SafeHtml {
           hours,
           series: [
             ['read', ({read}) => read],
-            ['new, changed or gone', ({changed}) => changed],
+            ['new, changed or deleted', ({changed}) => changed],
           ],
         },
       ),

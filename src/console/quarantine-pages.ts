@@ -62,7 +62,7 @@ export const quarantineListPage = definePage<Story>({
     ${renderEntries(story.entries, context)}
     ${renderPaging(story, context)}
     <p>The rows of these records stay as they were last read.
-      A record leaves quarantine as soon as it is read well, or is gone at the service.
+      A record leaves quarantine as soon as it is read well, or is deleted at the service.
       <a href="${linkTo(context, '/sweeps')}">Sweeps</a></p>`,
   hide: (story) => ({...story, entries: story.entries.map(hideEntry)}),
   elsewhere: ({query}) => ({
@@ -249,16 +249,16 @@ export const retryQuarantine = defineAction({
     const state = seen.find((each) => each.accountId === accountId)?.state;
     if (resolvedAt !== null)
       throw new UsageError(
-        `entry ${quarantineId} has left quarantine: ${stream} ${number} was read, or is gone`,
+        `entry ${quarantineId} has left quarantine: ${stream} ${number} was read, or is deleted`,
       );
     if (number === null)
       throw new UsageError(
-        `entry ${quarantineId}: its number could not be read, so that it cannot be asked for; ` +
+        `entry ${quarantineId}: its number could not be read, so that it cannot be requested; ` +
           `sweep ${stream} as a whole`,
       );
     if (state !== 'active')
       throw new UsageError(
-        `account ${account} is ${state}, so nothing is asked for; resume it first`,
+        `account ${account} is ${state}, so nothing is requested; resume it first`,
       );
     const {sweepId} = await requestSweep(db, {
       ...{accountId, stream, mode: 'record', recordNumber: number, requestedBy: 'command'},
@@ -268,7 +268,7 @@ export const retryQuarantine = defineAction({
       accountId,
       after: {sweepId, stream, number},
       said:
-        `Sweep ${sweepId} asks for ${stream} ${number} as soon as a worker is free; ` +
+        `Sweep ${sweepId} requests ${stream} ${number} as soon as a worker is free; ` +
         'this page follows.',
     };
   },

@@ -94,7 +94,7 @@ export function describeMeaning(cause: Cause): string {
 export function renderAddingRule(context: PageContext): SafeHtml | string {
   if (!may(context, 'admin')) return '';
   return html`<details><summary>Add a rule</summary>
-    <p>A worker tells within a minute what is wrong already. The address is sealed with the first
+    <p>A worker reports within a minute what is wrong already. The address is sealed with the first
       key of FIELDMIRROR_KEY, and is never shown again.</p>
     <div class="rule">${renderForm(context, {
       to: '/alerts/add',
@@ -105,7 +105,7 @@ export function renderAddingRule(context: PageContext): SafeHtml | string {
 }
 
 function renderReceivers(): SafeHtml {
-  return html`<fieldset><legend>1. Who is told?</legend>${inOrder.map((receiver) =>
+  return html`<fieldset><legend>1. Who is notified?</legend>${inOrder.map((receiver) =>
     renderRadio('receiver', receiver, {
       isChosen: receiver === 'email',
       label: choices[receiver].label,
@@ -202,8 +202,8 @@ export const addRule = defineAction({
       after: {receiver, target, causes, quietMs, everyMs},
       said:
         secret === null
-          ? `${name} tells ${target} by ${receiver}; test it to see whether it arrives.`
-          : `${name} tells ${target}. This signs each message (Standard Webhooks):`,
+          ? `${name} notifies ${target} by ${receiver}; test it to see whether it arrives.`
+          : `${name} notifies ${target}. This signs each message (Standard Webhooks):`,
       to: '/alerts',
       ...(secret === null ? {} : {once: secret}),
     };
@@ -374,7 +374,7 @@ export const passOver = defineAction({
     return {
       ...describe(hook),
       after: {state: 'due', letter: letterId},
-      said: `${hook.name} goes on behind the message, which is dead letter ${letterId} now.`,
+      said: `${hook.name} continues behind the message, which is dead letter ${letterId} now.`,
     };
   },
 });

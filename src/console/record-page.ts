@@ -153,10 +153,10 @@ function renderStanding(story: RecordStory, context: PageContext): SafeHtml | st
   const words =
     evidence === null
       ? 'No answer of the service is kept for it.'
-      : html`Asked for it at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${
+      : html`Requested at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${
           evidence.words
         }”`;
-  return html`<p>${renderMark('bad', 'deleted')} Gone at the service, marked ${renderTime(
+  return html`<p>${renderMark('bad', 'deleted')} Deleted at the service, marked ${renderTime(
     deletedSince,
     context,
   )}. ${words}</p>`;
@@ -414,7 +414,7 @@ function renderEvent(
 ${
   evidence === null
     ? ''
-    : html`<p>Asked for at ${evidence.askedAt}, the service said ${String(evidence.status)}: ${
+    : html`<p>Requested at ${evidence.askedAt}, the service said ${String(evidence.status)}: ${
         evidence.words
       }</p>`
 }

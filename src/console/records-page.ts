@@ -286,7 +286,7 @@ export const fetchRecord = defineAction({
     if (!('number' in place))
       throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
     if (state !== 'active')
-      throw new UsageError(`account ${name} is ${state}, so nothing is asked for; resume it first`);
+      throw new UsageError(`account ${name} is ${state}, so nothing is requested; resume it first`);
     const {number: recordNumber} = place;
     const sweep = await requestSweep(db, {
       ...{accountId, stream: stream.name, mode: 'record', recordNumber, requestedBy: 'command'},

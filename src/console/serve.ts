@@ -207,7 +207,7 @@ async function sendOnce(
   {secret, viewer}: {readonly secret: string; readonly viewer: Viewer},
 ): Promise<void> {
   const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre>
-<p>It is shown this once. <a href="${to}">Go on</a></p>`;
+<p>It is shown this once. <a href="${to}">Continue</a></p>`;
   await reply.type('text/html; charset=utf-8').send(renderPlain('Shown this once', body, viewer));
 }
 

@@ -348,7 +348,7 @@ function refusalOf({error, request, deps: {log, pools}}: Failure): AccessRefused
   if (explained !== error)
     return new AccessRefused(503, {
       title: 'The warehouse cannot be reached',
-      text: `${explained.message}. This page comes back by itself.`,
+      text: `${explained.message}. This page reloads automatically.`,
     });
   return new AccessRefused(500, {
     title: 'This is a bug in Fieldmirror',

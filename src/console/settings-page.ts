@@ -149,7 +149,7 @@ function renderClosedDays({account, closedDays}: AccountSettings, context: PageC
   const isAdmin = may(context, 'admin');
   return html`<h3>Closed days</h3>
     ${renderTable({
-      caption: 'Days on which nobody works',
+      caption: 'Days on which no one works',
       columns: ['day', 'why', ...(isAdmin ? ['steps'] : [])],
       rows: closedDays.map(({date, name}) => [
         date,
@@ -332,7 +332,7 @@ export const addClosedDay = defineAction({
     await writeClosedDay(db, {account, date, name});
     return {
       ...{subject: `closed day ${date}`, accountId, after: {name}, dropsReadings: true},
-      said: `Nobody of ${account} works on ${date}: ${name}.`,
+      said: `No one of ${account} works on ${date}: ${name}.`,
     };
   },
 });

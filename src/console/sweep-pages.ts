@@ -306,7 +306,7 @@ function renderApproval({sweep, tombstones}: SweepStory, context: PageContext): 
   if (sweep.state !== 'stopped') return '';
   const count = tombstones.filter(({writtenAt}) => writtenAt === null).length;
   return html`<p>${formatNumber(count)} rows would be marked as deleted. They are listed below.
-      Each record is requested once more before its row is marked.</p>
+      Each record is requested again before its row is marked.</p>
     <div class="actions">${renderForm(context, {
       to: `/sweeps/${sweep.sweepId}/approve`,
       role: 'operator',
@@ -363,8 +363,8 @@ function renderTombstones(
 ): SafeHtml | string {
   if (tombstones.length === 0) return '';
   const left = tombstones.length - shownTombstones;
-  return html`<h2>Records that are gone</h2>${renderTable({
-    caption: 'Records that are gone at the service',
+  return html`<h2>Deleted records</h2>${renderTable({
+    caption: 'Records that are deleted at the service',
     columns: ['number', 'the service said', 'asked', 'row'],
     rows: tombstones
       .slice(0, shownTombstones)

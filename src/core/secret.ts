@@ -123,7 +123,7 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
     const given = keys.length === 0 ? 'no key is given' : `the key given is ${namesOf(keys)}`;
     throw new FatalError(
       `its token is sealed with key ${sealed.keyId}, ${given}; give that key in ` +
-        'FIELDMIRROR_KEY, or seal the token anew with fieldmirror accounts add',
+        'FIELDMIRROR_KEY, or seal the token again with fieldmirror accounts add',
       {kind: 'key'},
     );
   }
@@ -145,7 +145,7 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
   } catch (cause) {
     throw new FatalError(
       `the seal of its token is damaged, or was made for another account (key ${used.id} is ` +
-        'right); seal the token anew with fieldmirror accounts add',
+        'right); seal the token again with fieldmirror accounts add',
       {cause, kind: 'key'},
     );
   }

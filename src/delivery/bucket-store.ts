@@ -390,7 +390,7 @@ function findKeys(place: string, {storageKeys}: StorageAccess): StorageKeys {
   if (storageKeys !== null) return storageKeys;
   throw new UsageError(
     `${place}: expected AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment of this ` +
-      'process, got none; an HMAC key of Google Cloud Storage goes there, too',
+      'process, got none; an HMAC key of Google Cloud Storage belongs there, too',
   );
 }
 

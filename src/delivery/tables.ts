@@ -54,11 +54,11 @@ export const deliveryTargetsTable = commentTable(
     region: 'Region that requests are signed for; null for the usual one, and for a folder.',
     keep: 'How many snapshots stay there: the newest ones.',
     added_at: 'When it was added, or got another place.',
-    fence: 'Number of the delivery; a worker that holds an older number goes no further.',
+    fence: 'Number of the delivery; a worker that holds an older number stops.',
     lease_until: 'Until when a worker delivers, unless it renews; null while none does.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
-    begun_at: 'When the delivery in progress began; null while there is none.',
-    step: 'What the delivery in progress does; null while there is none.',
+    begun_at: 'When the delivery in progress began; null while none runs.',
+    step: 'What the delivery in progress does; null while none runs.',
     attempts: 'How many deliveries in a row have failed.',
     due_at: 'When the next one may begin; later than now after one that failed.',
     failing_since: 'When the first of them failed; null if the last delivery succeeded.',
@@ -88,7 +88,7 @@ export const snapshots = syncSchema.table(
 
 export const snapshotsTable = commentTable(
   snapshots,
-  'The snapshots of the star that a target holds: a row goes when its snapshot is removed there.',
+  'The snapshots of the star that a target holds: a row is deleted with its snapshot.',
   {
     target: 'The target: sync.delivery_targets.',
     name: 'Name of its folder: the moment that it is as of, in UTC.',
@@ -124,7 +124,7 @@ export const reportListsTable = commentTable(
   'Who gets the weekly report by e-mail, and when.',
   {
     name: 'Its name in the file of settings.',
-    addresses: 'The addresses of e-mail; each gets a mail of its own.',
+    addresses: 'The addresses of e-mail; each gets a separate mail.',
     account_id: 'The account that is reported; null for every account, each in its own mail.',
     weekday: 'The day on which the report of the week before is due: Monday is 1, Sunday 7.',
     at: 'The time of that day, in the zone of the account.',
@@ -199,9 +199,9 @@ export const reportMailsTable = commentTable(
     attempts: 'Tries so far.',
     repeats:
       'How often a worker was lost while it sent: the address may have the report as often again.',
-    fence: 'How often it was taken up; a worker that holds an older number may not write any more.',
+    fence: 'How often it was taken up; a worker that holds an older number may no longer write.',
     due_at: 'When it may be sent; later than now after a try that failed.',
-    lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    lease_until: 'Until when its present worker owns it; the clock of this database decides.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
     last_error: 'Why the last try failed.',
     made_at: 'When it was made: its figures are of that moment.',

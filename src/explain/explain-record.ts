@@ -79,7 +79,7 @@ export async function describeAbsence(
   const said =
     absence === null
       ? ''
-      : `; asked for it at ${absence.askedAt}, ` +
+      : `; requested at ${absence.askedAt}, ` +
         `the service said ${absence.status}: ${absence.words}`;
   return (
     `no row ${stream.name} ${number} in account ${account.name}${said}; ` +
@@ -356,7 +356,7 @@ function formatLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string
 
 function formatNextLooks(looks: FieldStory['nextLooks']): string[] {
   if (looks.length === 0)
-    return ['none is planned; fieldmirror start plans them, fieldmirror sync looks at once'];
+    return ['none is planned; fieldmirror start plans them, fieldmirror sync reads at once'];
   return looks.map((look) => `${look.nextDueAt}: ${describeLook(look)}`);
 }
 
@@ -477,7 +477,7 @@ function formatEvent({at, what, writer, changes, evidence}: RowEvent): string[] 
     evidence === null
       ? []
       : [
-          `    asked for at ${evidence.askedAt}, ` +
+          `    requested at ${evidence.askedAt}, ` +
             `the service said ${evidence.status}: ${evidence.words}`,
         ];
   if (what === 'appeared') return [head, ...said];

@@ -301,9 +301,9 @@ export function describeWriter(writer: Writer, field?: string): string {
       `the end of change ${writer.changeId}, of which no more is kept: ` +
       'the record as it was read back'
     );
-  if (writer.mode === null) return `sweep ${writer.sweepId}, of which nothing is kept any more`;
+  if (writer.mode === null) return `sweep ${writer.sweepId}, which is no longer kept`;
   const mode = writer.mode === 'window' ? `window ${writer.windowName}` : writer.mode;
-  const page = writer.page === null ? 'asked for by number' : `page ${formatNumber(writer.page)}`;
+  const page = writer.page === null ? 'requested by number' : `page ${formatNumber(writer.page)}`;
   return `sweep ${writer.sweepId} (${mode}, ${page}, ${writer.state})`;
 }
 

@@ -1,8 +1,8 @@
-// How messages are sent at least once, to subscribers of the feed and to receivers of alerts. The
-// sender holds a lease of the row by the database's clock, and notes what came of it after the
-// receiver has answered. A worker that is killed in between leaves its lease behind: another one
-// sends the same message again, by the same id. A receiver that does not take a message gets it
-// again, ever later, until it is given up.
+// Sends messages at least once, to subscribers of the feed and to receivers of alerts. The sender
+// holds a lease of the row by the database's clock, and stores the outcome after the receiver has
+// answered. If a worker is killed in between, its lease stays until it expires, and another worker
+// sends the same message again, by the same id. If a receiver does not accept a message, it is sent
+// again after growing delays, until it is given up.
 
 import type pg from 'pg';
 import {type BackOff, pauseAfter} from '../core/back-off.ts';
@@ -10,12 +10,14 @@ import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 
-/** A table whose rows say what is to be sent: with `due_at`, `fence`, `lease_until`, `holder`. */
+/**
+ * A table whose rows are to be sent, with the columns `due_at`, `fence`, `lease_until`, `holder`.
+ */
 interface SendQueue {
   readonly table: string;
   /** The column of its number. */
   readonly id: string;
-  /** What else changes when a row is claimed, and when it is given back. */
+  /** SQL for further columns to set when a row is claimed, and when it is given back. */
   readonly onClaim?: string;
   readonly onRelease?: string;
 }
@@ -24,7 +26,7 @@ interface SendQueue {
 export interface SendClaim {
   readonly id: string;
   readonly fence: number;
-  /** Tries before this one that failed. */
+  /** How many tries before this one failed. */
   readonly failures: number;
 }
 
@@ -58,7 +60,7 @@ export async function claimDue<C extends SendClaim>(
   })) as unknown as C[];
 }
 
-/** Notes what came of a claim. @returns whether the row was still this worker's */
+/** Stores the outcome of a claim. @returns whether the claim still held */
 export async function noteClaim(
   db: Queryable,
   {table, id}: SendQueue,
@@ -74,23 +76,27 @@ export async function noteClaim(
   return rowCount === 1;
 }
 
-/** Why a receiver did not take a message, how long it waits, and whether it is given up. */
+/**
+ * Why a receiver did not accept a message, how long the next try waits, and whether it was the
+ * last.
+ */
 export interface FailedTry {
   readonly error: string;
   readonly afterMs: number;
   readonly isLast: boolean;
 }
 
-/** What can never be sent as it is: it is given up at once. */
+/** The error of a message that can never be sent as it is: the message is given up at once. */
 export class UndeliverableError extends FatalError {}
 
 /**
- * Sends what was claimed. What the receiver does not take is due again later, or given up; what was
- * not brought to its end is given back.
- * @param way.send - sends, and notes what was taken; null: there is nothing more to send
- * @param way.refuse - notes what was not taken
- * @returns what `send` returns; null where it failed
- * @throws what the database throws: that is no failure of the receiver
+ * Sends a claimed message. If the receiver does not accept it, it is due again later, or given up.
+ * If there is nothing more to send, or the try was interrupted, the claim is given back.
+ * @param way.send - sends, and stores that it was accepted; returns null if there is nothing more
+ *   to send
+ * @param way.refuse - stores that it was not accepted
+ * @returns the result of `send`; null if it failed
+ * @throws errors of the database: they are no failure of the receiver
  */
 export async function deliverClaim<C extends SendClaim, T>(
   {pool, signal}: {readonly pool: pg.Pool; readonly signal?: AbortSignal | undefined},

@@ -1,5 +1,5 @@
-// What changed, as sync.feed tells it: for the HTTP API, the terminal and subscribers. A watch
-// wakes the readers that wait, and gives positions to new entries before they read.
+// Reads from sync.feed what changed, for the HTTP API, the terminal and subscribers. A watch wakes
+// the readers that wait, and gives positions to new entries before they read.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
@@ -10,7 +10,7 @@ import type {EntryOperation} from './terms.ts';
 
 /** One entry of the feed. Numbers are text, instants ISO 8601 in UTC. */
 export interface FeedEntry {
-  /** Behind this entry: the feed goes on from there. */
+  /** The place behind this entry, from which the feed continues. */
   readonly cursor: string;
   /** The same for ever, however often the entry is read. */
   readonly id: string;
@@ -40,31 +40,31 @@ export interface FeedEntry {
 type FieldValues = Readonly<Record<string, unknown>>;
 
 export interface FeedQuery {
-  /** A cursor; null: the oldest entry kept; `end`: nothing but the cursor of now. */
+  /** A cursor; null: the oldest entry kept; `end`: no entries, only the current cursor. */
   readonly after: string | null;
   readonly limit: number;
   /** Null: all tables. */
   readonly tables: readonly string[] | null;
   /** A row that changed in none of these columns is left out; null: no row is. */
   readonly columns: readonly string[] | null;
-  /** Whether what became of the changes of the readers is given, too. */
+  /** Whether the outcomes of the readers' changes are returned, too. */
   readonly changes: boolean;
   /** Null: all accounts. */
   readonly accountId: string | null;
   /** Who reads: logins, or keys of the HTTP API as `http: NAME`; null: the login. */
   readonly readers: readonly string[] | null;
-  /** The outside system whose keys are given; null: that of the login. */
+  /** The outside system whose keys are returned; null: that of the login. */
   readonly system: string | null;
 }
 
-/** The columns that a reader of some tables may ask for. @param tables - null: all tables */
+/** The columns that a reader of some tables may request. @param tables - null: all tables */
 export function listFeedColumns(tables: readonly string[] | null): string[] {
   const read = allTables.filter(({name}) => tables === null || tables.includes(name));
   const names = read.flatMap(({columns}) => columns.map(({name}) => name));
   return [...new Set([...names, 'external_key', 'extra'])];
 }
 
-/** Entries, and the cursor to go on from. */
+/** Entries, and the cursor to continue from. */
 export interface FeedPage {
   readonly entries: readonly FeedEntry[];
   readonly cursor: string;
@@ -72,7 +72,7 @@ export interface FeedPage {
   readonly hasMore: boolean;
 }
 
-/** A cursor that cannot be read from: it is no cursor, or what it asks for is not there. */
+/** A cursor that the feed cannot be read from: it is no cursor, or its place is not there. */
 export class CursorError extends Error {
   override readonly name = 'CursorError';
   /** Whether the reader has to begin again: its cursor is too old, or of another warehouse. */
@@ -93,8 +93,8 @@ const feedColumns = `entry.cursor, entry.entry_id AS id, entry.account,
   entry.change_id, entry.own, entry.overwritten, entry.merged_into`;
 
 /**
- * Reads what follows a cursor, of the entries that have a position. The end of the feed is read in
- * the same statement: no entry is between the entries given and the cursor to go on from.
+ * Reads the entries behind a cursor that have a position. The end of the feed is read in the same
+ * statement: no entry is between the returned entries and the cursor to continue from.
  * @throws {CursorError}
  */
 export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPage> {
@@ -116,14 +116,14 @@ export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPag
   const found = rows.filter(({cursor}) => cursor !== null).map(({end: _, ...entry}) => entry);
   const last = found.at(-1);
   const end = rows[0]?.end ?? '';
-  // sync.feed_after gives one entry that was not asked for where it has left out very many.
+  // If sync.feed_after has left out very many entries, it returns one that does not match.
   const isPassed = columns !== null && last !== undefined && !changesAny(last, columns);
   const hasMore = found.length >= limit || isPassed;
   const entries = isPassed ? found.slice(0, -1) : found;
   return {entries, cursor: hasMore ? (last?.cursor ?? end) : end, hasMore};
 }
 
-/** Whether an entry is news to a reader of some columns. */
+/** Whether an entry is relevant to a reader of some columns. */
 function changesAny({operation, before, after}: FeedEntry, columns: readonly string[]): boolean {
   const changed = Object.keys({...before, ...after});
   return (
@@ -141,14 +141,14 @@ function toCursorError(error: unknown): unknown {
     : error;
 }
 
-/** Whose place in the feed it is. */
+/** The owner of a place in the feed. */
 interface PlaceOwner {
   readonly accountId: string;
   /** A key of the HTTP API, as `http: NAME`. */
   readonly reader: string;
 }
 
-/** Up to where a reader has followed the feed; all null where it has stored nothing. */
+/** How far a reader has followed the feed; all null if it has stored nothing. */
 interface FeedPlace {
   readonly cursor: string | null;
   readonly state: Record<string, unknown> | null;
@@ -169,8 +169,10 @@ export async function readFeedPlace(
 }
 
 /**
- * Stores the place of a reader, in the caller's transaction. @param place.state - null: as it was
- * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from, or the state is too large
+ * Stores the place of a reader, in the caller's transaction.
+ * @param place.state - null: it stays
+ * @throws SQLSTATE FM410 or 22023: the feed cannot be read from the cursor, or the state is too
+ *   large
  */
 export async function ackFeed(
   db: Queryable,
@@ -179,17 +181,17 @@ export async function ackFeed(
   await db.query('SELECT sync.feed_ack($1, $2, $3, $4)', [cursor, state, accountId, reader]);
 }
 
-/** The channel of Postgres that tells of new entries: sync.tell_feed names it. */
+/** The Postgres channel for notices of new entries; sync.tell_feed uses its name. */
 export const feedChannel = 'fieldmirror_feed';
 
 /**
- * Gives the committed entries their positions. A transaction of its own: others wait for its end.
+ * Gives the committed entries their positions, in a separate transaction: others wait for its end.
  */
 export async function sequenceFeed(pool: pg.Pool): Promise<void> {
   await pool.query('SELECT sync.sequence_feed()');
 }
 
-/** Stands for a value that the reader may not see. */
+/** Replaces a value that the reader may not see. */
 const hidden = '•••';
 
 /** An entry of the feed without its personal values. */
@@ -205,26 +207,25 @@ export function hideEntry<T extends Pick<FeedEntry, 'table' | 'before' | 'after'
   return {...entry, before: hide(entry.before), after: hide(entry.after)};
 }
 
-/** The `type` of a message, as Standard Webhooks has it. */
+/** The `type` of a message, as Standard Webhooks defines it. */
 export const messageType = 'feed.entries';
 
-/** An entry as a subscriber is sent it: its own entries are left out. */
+/** An entry as it is sent to a subscriber, whose own entries are left out. */
 type SentEntry = Omit<FeedEntry, 'own'>;
 
 export interface FeedBatch {
   readonly entries: readonly SentEntry[];
-  /** Behind the last entry, or behind entries that are not sent. */
+  /** The cursor behind the last entry, or behind entries that are not sent. */
   readonly to: string;
 }
 
-/**
- * Receivers refuse large bodies, many of them from 1 MB on. One entry that is larger goes alone.
- */
+/** Many receivers refuse bodies from 1 MB on. A single entry that is larger is sent alone. */
 const mostCharacters = 500_000;
 
 /**
- * Reads what a subscriber is sent next. With `batchTo` it is the same batch as when that was noted.
- * @throws {CursorError} its cursor cannot be read from
+ * Reads the next batch for a subscriber. With `batchTo` it is the same batch as when that was
+ * stored.
+ * @throws {CursorError} the feed cannot be read from its cursor
  */
 export async function readFeedBatch(
   db: Queryable,
@@ -253,8 +254,8 @@ async function readNext(db: Queryable, query: FeedQuery): Promise<ReadBatch> {
 }
 
 /**
- * The entries of a batch that was noted. Its subscriber may have other settings by now, so that one
- * page need not reach its end.
+ * Reads the entries of a stored batch. Its subscriber may have other settings by now, so one page
+ * may not reach its end.
  */
 async function readUpTo(db: Queryable, query: FeedQuery, to: string): Promise<ReadBatch> {
   const entries: FeedEntry[] = [];
@@ -281,10 +282,10 @@ function positionOf(cursor: string): bigint {
 }
 
 interface WatchDeps {
-  /** Of sessions of our own: no pooler in between. */
+  /** For our own sessions: no pooler in between. */
   readonly directUrl: string;
   readonly pool: pg.Pool;
-  /** Told of what makes the feed late, in words: nothing is lost by it. */
+  /** Called with a text if the feed is late; no entry is lost then. */
   readonly onProblem: (text: string) => void;
 }
 
@@ -299,21 +300,21 @@ export class FeedWatch {
     this.#notices = new NoticeWatch({
       directUrl,
       channel: feedChannel,
-      onFailure: (error) => onProblem(`nothing tells of new entries: ${error}`),
+      onFailure: (error) => onProblem(`new entries are not reported: ${error}`),
     });
   }
 
-  /** Aborts when it is closed. */
+  /** Aborts when the watch is closed. */
   get signal(): AbortSignal {
     return this.#notices.signal;
   }
 
   /**
-   * Gives positions to what is committed now. Never fails: what has positions can be read all the
-   * same.
+   * Gives positions to the entries committed by now. Never fails: entries with positions can be
+   * read in any case.
    */
   async sequence(): Promise<void> {
-    // One that began earlier may have missed the latest commit.
+    // A sequencing that began earlier may have missed the latest commit.
     await this.#sequencing;
     this.#sequencing ??= sequenceFeed(this.#deps.pool)
       .catch((error: unknown) => this.#deps.onProblem(`new entries get no positions: ${error}`))
@@ -324,14 +325,15 @@ export class FeedWatch {
   }
 
   /**
-   * Begins to listen. @returns waits until something moved since, for some time at most, or until
-   * the signal aborts
+   * Begins to listen.
+   * @returns a function that waits for a notice since this call, for some time at most, or until
+   *   the signal aborts
    */
   watch(): WaitOn {
     return this.#notices.watch();
   }
 
-  /** Ends every wait, and listens no more. */
+  /** Ends every wait, and stops listening. */
   close(): void {
     this.#notices.close();
   }

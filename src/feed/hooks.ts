@@ -1,5 +1,6 @@
 // The subscribers that the feed is sent to: the rows of sync.feed_hooks, and the batches that a
-// person decides on. A batch is noted before it is sent: each try has the same entries and id.
+// person decides on. A batch is stored before it is sent, so that each try has the same entries and
+// id.
 
 import {randomUUID} from 'node:crypto';
 import pg from 'pg';
@@ -35,25 +36,27 @@ const columns = [
 ] as const satisfies readonly (keyof Row)[];
 
 /**
- * A row of sync.feed_hooks, without what is sealed in it. Its definition says what each column
- * means.
+ * A row of sync.feed_hooks, without its sealed access. The table's definition describes each
+ * column.
  */
 export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
-  /** Name of the account; null where entries of all are sent. */
+  /** Name of the account; null if entries of all accounts are sent. */
   readonly account: string | null;
   /**
-   * Positions of the feed between its cursor and the end; null where the cursor cannot be read
-   * from.
+   * How many positions the feed has between its cursor and the end; null if the feed cannot be read
+   * from its cursor.
    */
   readonly behind: number | null;
   readonly deadLetters: number;
-  /** Whether its address is known; one that a file of settings made waits for it. */
+  /**
+   * Whether its address is known. A subscriber that a settings file created waits for its address.
+   */
   readonly hasAddress: boolean;
-  /** Whether it has waited for a minute, and no worker took it up. */
+  /** Whether it has waited for a minute, and no worker claimed it. */
   readonly isUntaken: boolean;
 }
 
-/** A subscriber as it is asked for. */
+/** A subscriber as it was requested. */
 export interface HookPlan
   extends Pick<
     FeedHook,
@@ -73,9 +76,9 @@ export interface HookPlan
 }
 
 /**
- * Makes a subscriber.
- * @returns the cursor that it begins at; null where there is one of that name
- * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ * Creates a subscriber.
+ * @returns the cursor at which it begins; null if a subscriber of that name exists
+ * @throws SQLSTATE FM410 or 22023: the feed cannot be read from the cursor
  */
 export async function insertHook(db: Queryable, plan: HookPlan): Promise<string | null> {
   const {name, target, sealed, accountId, tables, leavesOut, masks, most, system, after} = plan;
@@ -95,9 +98,9 @@ export async function insertHook(db: Queryable, plan: HookPlan): Promise<string 
 
 /**
  * Gives a subscriber the address that it waits for.
- * @param after - the cursor to begin at; null: that of when it was made, so that it misses nothing
- * @returns the cursor that it begins at; null where none of that name waits for an address
- * @throws SQLSTATE FM410 or 22023: the cursor cannot be read from
+ * @param after - the cursor to begin at; null: that of its creation, so that it misses nothing
+ * @returns the cursor at which it begins; null if no subscriber of that name waits for an address
+ * @throws SQLSTATE FM410 or 22023: the feed cannot be read from the cursor
  */
 export async function giveAddress(
   db: Queryable,
@@ -136,13 +139,13 @@ export async function listHooks(db: Queryable): Promise<FeedHook[]> {
   return rows;
 }
 
-/** Removes a subscriber with its dead letters. @returns false where there is none of that name */
+/** Removes a subscriber with its dead letters. @returns false if none has that name */
 export async function deleteHook(db: Queryable, name: string): Promise<boolean> {
   const {rowCount} = await db.query('DELETE FROM sync.feed_hooks WHERE name = $1', [name]);
   return rowCount === 1;
 }
 
-/** The writers that entries can be of: logins, and keys of the HTTP API as `http: NAME`. */
+/** Lists the writers that entries can name: logins, and keys of the HTTP API as `http: NAME`. */
 export async function listWriters(db: Queryable): Promise<string[]> {
   const {rows} = await db.query<{writer: string}>(
     `SELECT rolname::text AS writer FROM pg_roles WHERE rolcanlogin
@@ -183,10 +186,10 @@ export async function listHookSettings(db: Queryable): Promise<HookSetting[]> {
 }
 
 /**
- * Changes the settings of a subscriber; its address and its place in the feed stay. A message under
- * way is given up: its entries go out again by the new settings, under another id, for one id never
- * stands for two messages. A new subscriber begins at the end of the feed, and waits for its
- * address.
+ * Changes the settings of a subscriber; its address and its place in the feed stay. A message in
+ * progress is given up. Its entries are sent again by the new settings, under another id, because
+ * one id never identifies two messages. A new subscriber begins at the end of the feed, and waits
+ * for its address.
  */
 export async function writeHookSetting(
   db: Queryable,
@@ -222,7 +225,7 @@ export async function listAuthors(db: Queryable): Promise<string[]> {
   return rows.map(({author}) => author);
 }
 
-/** A subscriber that was claimed, and all that it takes to send to it. */
+/** A claimed subscriber, with everything that is needed to send to it. */
 export interface ClaimedHook
   extends SendClaim,
     Pick<
@@ -230,7 +233,7 @@ export interface ClaimedHook
       'name' | 'accountId' | 'tables' | 'columns' | 'leavesOut' | 'masks' | 'most' | 'system'
     > {
   readonly cursor: string;
-  /** The batch that was under way; null: none. */
+  /** The batch that was in progress; null: none. */
   readonly batchId: string | null;
   readonly batchTo: string | null;
   readonly sealed: Sealed;
@@ -238,14 +241,14 @@ export interface ClaimedHook
 
 export const hookQueue = {table: 'sync.feed_hooks', id: 'hook_id'} as const;
 
-/** What `ClaimedHook` has of a subscriber, for a query in which it is `due`. */
+/** The subscriber's columns of `ClaimedHook`, for a query in which it is `due`. */
 const claimedColumns = `due.name, due.account_id AS "accountId", due.tables, due.columns,
   due.leaves_out AS "leavesOut", due.masks, due.system, due.key_id AS "keyId",
   due.sealed_access AS bytes`;
 
 /**
- * Claims subscribers that have not seen the end of the feed. A subscriber whose key this worker has
- * not is left to another; in a database that may be a copy there is none.
+ * Claims subscribers that have not reached the end of the feed. If this worker lacks a subscriber's
+ * key, it leaves that subscriber to another. In a database that may be a copy it claims none.
  */
 export async function claimHooks(
   db: Queryable,
@@ -259,7 +262,7 @@ export async function claimHooks(
   return await claimDue<ClaimedHook>(db, hookQueue, {columns, where}, [limit, keyIds]);
 }
 
-/** Notes a batch before it is sent. @returns its id; null where the subscriber is no longer ours */
+/** Stores a batch before it is sent. @returns its id; null if the claim no longer holds */
 export async function noteBatch(
   db: Queryable,
   hook: ClaimedHook,
@@ -270,12 +273,12 @@ export async function noteBatch(
   return (await noteClaim(db, hookQueue, hook, changes, [batchId, to])) ? batchId : null;
 }
 
-/** Goes on behind entries that are not sent. @returns whether the subscriber is still ours */
+/** Moves the cursor behind entries that are not sent. @returns whether the claim still holds */
 export async function moveOn(db: Queryable, hook: ClaimedHook, cursor: string): Promise<boolean> {
   return await noteClaim(db, hookQueue, hook, `cursor = $3, lease_until = ${sendLease}`, [cursor]);
 }
 
-/** The subscriber took its batch. @returns whether it is still ours */
+/** Stores that the subscriber accepted its batch. @returns whether the claim still holds */
 export async function noteTaken(db: Queryable, hook: ClaimedHook): Promise<boolean> {
   return await noteClaim(
     ...[db, hookQueue, hook],
@@ -284,7 +287,7 @@ export async function noteTaken(db: Queryable, hook: ClaimedHook): Promise<boole
   );
 }
 
-/** The subscriber did not take its batch: it is due again later, or stopped. */
+/** Stores that the subscriber did not accept its batch: it is due again later, or stopped. */
 export async function noteRefused(
   db: Queryable,
   hook: ClaimedHook,
@@ -312,7 +315,7 @@ export interface DeadLetter {
 }
 
 /**
- * Nothing can be sent to a subscriber of a file of settings before it has its address.
+ * Refuses a subscriber of a settings file that waits for its address: nothing can be sent to it.
  * @throws {UsageError}
  */
 export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAddress'>): void {
@@ -327,8 +330,8 @@ export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAd
  * Lets a subscriber be sent its batch again at once, stopped or not.
  * @param asked - the cursor to start at instead, or `end` for the newest entry: the batch is
  *   dropped; null to continue
- * @returns the cursor that sending starts at; null where no subscriber has that name
- * @throws {UsageError} the cursor cannot be read from
+ * @returns the cursor that sending starts at; null if no subscriber has that name
+ * @throws {UsageError} the feed cannot be read from the cursor
  */
 export async function retryHook(
   db: Queryable,
@@ -353,8 +356,8 @@ export async function retryHook(
 }
 
 /**
- * The cursor behind every committed entry.
- * @param db - a transaction is to end at once: others wait for it
+ * Reads the cursor behind every committed entry.
+ * @param db - end its transaction at once, if it is in one: others wait for it
  */
 export async function readFeedEnd(db: Queryable): Promise<string> {
   await db.query('SELECT sync.sequence_feed()');
@@ -362,7 +365,10 @@ export async function readFeedEnd(db: Queryable): Promise<string> {
   return rows[0]?.cursor ?? '';
 }
 
-/** @throws {UsageError} what was thrown because a cursor cannot be read from */
+/**
+ * @throws {UsageError} in place of an error of a cursor that the feed cannot be read from; another
+ *   error is thrown as it is
+ */
 export function refuseCursor(cause: unknown): never {
   const isOfCursor =
     cause instanceof Error &&
@@ -376,8 +382,9 @@ export function refuseCursor(cause: unknown): never {
 }
 
 /**
- * Puts the batch that a subscriber does not take aside, and goes on behind it.
- * @returns the number of the dead letter; null where its last try did not fail
+ * Stores the batch that a subscriber does not accept as a dead letter, and moves the cursor behind
+ * it.
+ * @returns the number of the dead letter; null if the subscriber's last try did not fail
  */
 export async function skipBatch(db: Queryable, name: string): Promise<string | null> {
   const {rows} = await db.query<{letterId: string}>(
@@ -412,8 +419,8 @@ export async function listDeadLetters(db: Queryable): Promise<DeadLetter[]> {
 }
 
 /**
- * A dead letter of a subscriber, as a batch that can be sent; null where there is none of that
- * number. It may have more entries than its subscriber takes by now.
+ * Reads a dead letter of a subscriber as a batch that can be sent; null if none has that number. It
+ * may have more entries than its subscriber accepts by now.
  */
 export async function readDeadLetter(
   db: Queryable,
@@ -430,7 +437,7 @@ export async function readDeadLetter(
   return rows.map(({keyId, bytes, ...hook}) => ({...hook, sealed: {keyId, bytes}}))[0] ?? null;
 }
 
-/** Forgets a dead letter: it was taken, or a person drops it. @returns false where there is none */
+/** Deletes a dead letter: it was accepted, or a person drops it. @returns false if there is none */
 export async function deleteDeadLetter(db: Queryable, letterId: string): Promise<boolean> {
   const {rowCount} = await db.query('DELETE FROM sync.feed_dead_letters WHERE letter_id = $1', [
     letterId,

@@ -1,7 +1,8 @@
-// One message to a receiver: a request, never redirected, with a deadline for the whole, whose
-// answer's body is not looked at; or a mail, through a server of e-mail, whose library is loaded
-// when the first one is sent. A body is signed by the convention of Standard Webhooks. The address
-// of a receiver and its secret are sealed as the tokens of accounts are.
+// Sends one message to a receiver, as a request or as a mail. A request is never redirected, has a
+// deadline for the whole, and the body of its answer is ignored. A mail is sent through a mail
+// server; its library is loaded when the first one is sent. A body is signed by the convention of
+// Standard Webhooks. The address of a receiver and its secret are sealed as the tokens of accounts
+// are.
 
 import {randomBytes} from 'node:crypto';
 import {connect, type LookupFunction, type Socket} from 'node:net';
@@ -25,13 +26,13 @@ export interface SendMeans {
   readonly keys: readonly SealingKey[];
   readonly allowsHttp: boolean;
   readonly allowsLinkLocal?: boolean;
-  /** Told of every secret that is opened, so that a log can be kept clean of it. */
+  /** Called with every secret that is opened, so that the log never shows it. */
   readonly onSecret: (secret: Secret) => void;
 }
 
 const secretBytes = 32;
 
-/** A secret that signs: `whsec_…`, as receivers' libraries take it. */
+/** Makes a secret that signs, `whsec_…`, in the form that receivers' libraries accept. */
 export function makeWebhookSecret(): string {
   return `whsec_${randomBytes(secretBytes).toString('base64')}`;
 }
@@ -57,15 +58,15 @@ export async function sendSigned(
 
 const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
 
-/** How it is sent, whatever it is. */
+/** The options of a sending, of requests and mails alike. */
 export interface Way {
   readonly signal?: AbortSignal | undefined;
   readonly allowsLinkLocal?: boolean | undefined;
-  /** Looks names up, in place of the system. */
+  /** Resolves names, in place of the system. */
   readonly lookup?: LookupFunction | undefined;
 }
 
-/** A request of JSON; or without a body a GET. */
+/** A request with a JSON body; without a body, a GET. */
 interface Sending extends Way {
   readonly url: URL;
   readonly body?: string;
@@ -73,7 +74,7 @@ interface Sending extends Way {
 }
 
 /**
- * Sends it once.
+ * Sends a request once.
  * @returns the answer, for a person: `200`
  * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be
  *   a secret
@@ -114,8 +115,8 @@ export async function sendRequest({url, body, headers = {}, ...way}: Sending): P
 }
 
 /**
- * Checks the address of a receiver. Whoever has it may write there: it is a secret as a whole, and
- * is never repeated.
+ * Checks the address of a receiver. Anyone who has it may write there: the whole address is a
+ * secret, and is never repeated.
  * @param allowsHttp - plain http to another machine shows it to everyone between
  * @throws {UsageError} no address, another scheme, a password in it
  */
@@ -133,7 +134,9 @@ export function parseTarget(text: string, allowsHttp: boolean): URL {
 interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte; else it is asked for before anything is said, but on this machine. */
+  /**
+   * TLS from the first byte; if false, `needsTls` requires STARTTLS before anything else is sent.
+   */
   readonly isSecure: boolean;
   readonly needsTls: boolean;
   readonly auth: {readonly user: string; readonly pass: string} | null;
@@ -143,8 +146,8 @@ interface SmtpServer {
 
 /**
  * Reads `smtps://user:password@mail.example.com?from=alerts@example.com`, or `smtp://` for a server
- * that turns to TLS by STARTTLS.
- * @throws {UsageError} it is none; nothing of it is repeated
+ * that changes to TLS by STARTTLS.
+ * @throws {UsageError} it is invalid; no part of it is repeated
  */
 export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
   const expected = 'smtps://user:password@host?from=ADDRESS or smtp://…';
@@ -169,8 +172,9 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
 }
 
 /**
- * The mail server of an address. Its password is told, so that no line of the log shows it.
- * @throws {UsageError} as parseSmtp
+ * Reads the address of a mail server, and passes its password to `onSecret`, so that the log never
+ * shows it.
+ * @throws {UsageError} as `parseSmtp`
  */
 export function openSmtp(
   address: string,
@@ -188,15 +192,15 @@ function refuse(expected: string, got: string): UsageError {
   );
 }
 
-/** What is sealed of a receiver. */
+/** The sealed data of a receiver. */
 export interface Access {
   /** The whole address: of a webhook, of Slack, of a ping, of a server of e-mail. */
   readonly address: string;
-  /** What signs the messages to a webhook. */
+  /** The secret that signs the messages to a webhook. */
   readonly secret?: string;
 }
 
-/** Whose access it is: a rule of alerts, or a subscriber of the feed. */
+/** The owner of an access: a rule of alerts, or a subscriber of the feed. */
 interface Owner {
   readonly kind: 'alert_rules' | 'feed_hooks';
   readonly name: string;
@@ -226,7 +230,7 @@ export function openAccess(
         `got ${keys.length === 0 ? 'none' : 'another'}`,
     );
   try {
-    // Sealed by us, and bound to its owner: what opens is what was sealed.
+    // We sealed it, bound to its owner: if it opens, it is what was sealed.
     const access = JSON.parse(unseal(sealed, keys, owner).reveal()) as Access;
     for (const text of Object.values(access)) onSecret(new Secret(text));
     return access;
@@ -240,9 +244,9 @@ export function openAccess(
   }
 }
 
-/** A mail, whoever gets it. */
+/** A mail, without its receiver. */
 export interface Mail {
-  /** The same in each try: a program of mail that has it already may drop the repeat. */
+  /** The same in each try: a mail program that has it already may drop the repeat. */
   readonly messageId: string;
   readonly subject: string;
   readonly text: string;
@@ -256,7 +260,7 @@ const timeoutMs = 10_000;
  * Sends a mail to one address, once.
  * @returns the answer of the server: `250`
  * @throws {RetryableError} it names the server and its code, never its words, which may repeat what
- *   was said to it
+ *   was sent to it
  */
 export async function sendEmail(
   {to, server}: {readonly to: string; readonly server: SmtpServer},
@@ -298,7 +302,7 @@ export async function sendEmail(
   }
 }
 
-/** Connects for the library, whose own look-up of names would take any address. */
+/** Connects for the library, whose own name look-up would accept any address. */
 function openSocketBy(lookup: LookupFunction) {
   return (
     {host = '', port = 0}: {readonly host?: string; readonly port?: number | string},

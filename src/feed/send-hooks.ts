@@ -1,6 +1,6 @@
-// The feed as a worker keeps it: a notice of new entries gives them positions and sends them to the
-// subscribers, at once and at most every few milliseconds. A lost notice is made up for by the
-// worker's next round.
+// Runs the feed in a worker. On a notice of new entries it gives them positions and sends them to
+// the subscribers, at once and at most every few milliseconds. If a notice is lost, the worker's
+// next round makes up for it.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -31,20 +31,24 @@ import {openAccess, parseTarget, type SendMeans, sendSigned} from './receivers.t
 interface HookSenderDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
-  /** Of a session of our own, to listen at: no pooler in between. */
+  /** For our own session, which listens: no pooler in between. */
   readonly directUrl: string;
   readonly means: SendMeans;
   /** Whether nothing may be sent, because the warehouse may be a copy. */
   readonly holds: () => boolean;
-  /** How the feed and the sending of it fare; left out where nobody asks. */
+  /** Record whether the feed and its sending work; left out if they are not read. */
   readonly pulses?: {readonly feed: Pulse; readonly hooks: Pulse};
 }
 
-/** Between two looks: under a load of commits, so many of them get their positions together. */
+/**
+ * The pause between two checks. Under a load of commits, many of them get their positions together.
+ */
 const pauseMs = 40;
-/** Until a subscriber is looked at again that the database failed. */
+/** The delay before a subscriber is checked again after a database error. */
 const afterFailureMs = 200;
-/** Subscribers that are slow hold up no others but these. */
+/**
+ * How many subscribers are sent to at once: slow ones block no others as long as they are fewer.
+ */
 const atOnce = 8;
 
 export class FeedKeeper {
@@ -61,7 +65,7 @@ export class FeedKeeper {
     this.#pulses = deps.pulses ?? {feed: new Pulse(), hooks: new Pulse()};
   }
 
-  /** Looks soon, and listens for notices from the first time on. */
+  /** Starts a check soon. The first call also starts to listen for notices. */
   begin(): void {
     this.wake();
     if (this.#isListening) return;
@@ -79,19 +83,19 @@ export class FeedKeeper {
     });
   }
 
-  /** Looks soon, and does not wait for it. Never fails. */
+  /** Starts a check soon, and does not wait for it. Never fails. */
   wake(): void {
     this.#isWanted = true;
     if (this.#looking === null && !this.#stopping.signal.aborted) this.#looking = this.#look();
   }
 
-  /** Resolves when nothing is under way in this process. */
+  /** Resolves when nothing is in progress in this process. */
   async settled(): Promise<void> {
     while (this.#looking !== null || this.#sending.size > 0)
       await Promise.all([this.#looking, ...this.#sending]);
   }
 
-  /** Ends what is under way: a batch that was not taken yet is sent by the next worker. */
+  /** Ends the work in progress: a batch that was not accepted yet is sent by the next worker. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('shutdown'));
     await Promise.all([this.#looking, ...this.#sending]);
@@ -115,13 +119,13 @@ export class FeedKeeper {
   async #lookOnce(): Promise<void> {
     const {feed, hooks} = this.#pulses;
     await feed.round(() => sequenceFeed(this.#deps.pool));
-    // With no room left, those that are being sent to note that they move on.
+    // If no room is left, the sendings in progress report to the pulse themselves.
     if (this.#sending.size < atOnce) await hooks.round(() => this.#sendDue());
   }
 
   async #sendDue(): Promise<void> {
     const {pool, means, holds} = this.#deps;
-    // A subscriber whose key no worker has is a problem by itself.
+    // A subscriber whose key no worker has is a separate problem.
     if (means.keys.length === 0 || holds()) return;
     const keyIds = means.keys.map(({id}) => id);
     for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size))
@@ -142,7 +146,7 @@ export class FeedKeeper {
       })
       .finally(() => {
         this.#sending.delete(sending);
-        // An entry may have come between its last look and its end.
+        // An entry may have come between the last read and the end of the sending.
         this.wake();
       });
     this.#sending.add(sending);
@@ -151,7 +155,7 @@ export class FeedKeeper {
 
 interface HookDeps extends Pick<HookSenderDeps, 'pool' | 'log' | 'means'> {
   readonly signal: AbortSignal;
-  /** Is told each time that the subscriber was sent a batch, or moved on. */
+  /** Called each time that the subscriber was sent a batch, or its cursor moved. */
   readonly onMoved?: () => void;
 }
 
@@ -160,10 +164,10 @@ const backOff = {firstMs: 2_000, longestMs: 3_600_000};
 const mostTries = 34;
 
 /**
- * Sends a subscriber what it has not taken yet, one batch after the other, until there is no more,
- * it takes none, or it is no longer ours. A batch that it does not take is never passed over: an
- * entry behind it may be its effect.
- * @throws what the database throws: that is no failure of the subscriber
+ * Sends a subscriber the entries that it has not accepted yet, one batch after the other. It stops
+ * if there are no more, if the subscriber accepts none, or if the claim no longer holds. A batch
+ * that was not accepted is never skipped: an entry behind it may be its effect.
+ * @throws errors of the database: they are no failure of the subscriber
  */
 async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
   const sending = {
@@ -178,7 +182,10 @@ async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
   }
 }
 
-/** @returns the subscriber behind its next batch; null where there is none, or it is not ours */
+/**
+ * @returns the subscriber behind its next batch; null if there is none, or the claim no longer
+ *   holds
+ */
 async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook | null> {
   const {pool, log, signal} = deps;
   const retry = `fieldmirror hooks retry ${hook.name}`;
@@ -186,7 +193,7 @@ async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook 
   const batch = await readFeedBatch(pool, hook, hook).catch((error: unknown) => {
     if (!(error instanceof CursorError)) throw error;
     throw new UndeliverableError(
-      `${error.message}; read the tables anew, then ${retry} --after end`,
+      `${error.message}; read the tables again, then ${retry} --after end`,
       {cause: error},
     );
   });
@@ -209,7 +216,7 @@ async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook 
 /**
  * Sends a batch once.
  * @returns the answer, for a person: `200`
- * @throws {RetryableError} the subscriber does not take it
+ * @throws {RetryableError} the subscriber does not accept it
  * @throws {UsageError | FatalError} this process cannot open its address, or may not use it
  */
 export async function sendBatch(

@@ -42,7 +42,7 @@ const feedEntries = syncSchema.table(
     ),
     index('feed_entries_row_id_idx').on(table.row_id, table.table_name),
     index('feed_entries_waiting_idx').on(table.entry_id).where(sql`position IS NULL`),
-    // Few entries were made by somebody with a name.
+    // Few entries name a writer or an application.
     index('feed_entries_told_idx')
       .on(table.entry_id)
       .where(sql`application IS NOT NULL OR written_by IS NOT NULL`),
@@ -52,7 +52,7 @@ const feedEntries = syncSchema.table(
 export const feedEntriesTable = commentTable(
   feedEntries,
   'What changed in the tables of warehouse, a row for each version that began or ended; ' +
-    'sync.feed tells it with the values.',
+    'sync.feed returns it with the values.',
   {
     entry_id: 'Number of the entry: the same for ever.',
     position:
@@ -70,7 +70,7 @@ export const feedEntriesTable = commentTable(
     written_by: 'Database user who wrote it; null where it came from the service.',
     application:
       'What the connection called itself: of the HTTP API http: and the name of the key. ' +
-      'An author who calls itself so stands in quotes.',
+      'An author who calls itself so is shown in quotes.',
     change_id: 'The change that caused the entry; null where none did.',
   },
 );
@@ -118,7 +118,7 @@ const feedStarts = syncSchema.table(
 export const feedStartsTable = commentTable(
   feedStarts,
   'Streams whose new rows are in the feed: those that were read as a whole once. ' +
-    'A first load is not told row by row.',
+    'A first load is not reported row by row.',
   {
     account_id: 'The account.',
     stream: 'The stream.',
@@ -202,15 +202,15 @@ export const feedHooksTable = commentTable(
     masks: 'Whether personal values are hidden.',
     most: 'The most entries in one request.',
     cursor: 'Behind the last entry that it has taken.',
-    batch_id: 'The same in each try of the batch under way; null while there is none.',
-    batch_to: 'Behind the last entry of the batch under way.',
-    attempts: 'Tries of the batch under way that failed.',
+    batch_id: 'The same in each try of the current batch; null between batches.',
+    batch_to: 'Behind the last entry of the current batch.',
+    attempts: 'Tries of the current batch that failed.',
     due_at: 'From when on it may be sent something.',
     failing_since: 'Since when it takes nothing; null while the last try went well.',
     last_error: 'Why the last try failed.',
     stopped_at: 'When its batch was given up: it is sent nothing until a person has decided.',
-    fence: 'How often it was taken up; who holds an older number may not write any more.',
-    lease_until: 'Until when its present worker owns it; by the clock of this database.',
+    fence: 'How often it was taken up; a worker that holds an older number may no longer write.',
+    lease_until: 'Until when its present worker owns it; the clock of this database decides.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
     sent_at: 'When it last took a batch.',
     created_at: 'When it was made.',
@@ -246,7 +246,7 @@ export const feedAcksTable = commentTable(
   'Up to where each author has followed the feed, and its state: stored by sync.feed_ack.',
   {
     account_id: 'The account.',
-    reader: 'Whose it is: a role, or http: and the name of a key. Nobody else is given it.',
+    reader: 'Whose it is: a role, or http: and the name of a key. No one else is given it.',
     cursor: 'Behind the last entry that it has processed.',
     state: 'What it stored beside the cursor; null where it stored nothing.',
     acked_at: 'When it last stored either.',

@@ -1,10 +1,10 @@
 /**
- * What an entry of the feed says of a row; `loaded` is of a stream: its rows are to be read from
- * the tables.
+ * What an entry can report of a row. `loaded` is about a stream: its rows are to be read from the
+ * tables.
  */
 const rowOperations = ['created', 'changed', 'removed', 'loaded'] as const;
 
-/** What an entry says of a change of its reader's own: the state that it came into. */
+/** What an entry can report of a change that its reader made: the state that the change reached. */
 const changeStates = ['done', 'rejected', 'conflict', 'cancelled'] as const;
 
 export const entryOperations = [...rowOperations, ...changeStates] as const;
@@ -14,7 +14,7 @@ export type EntryOperation = (typeof entryOperations)[number];
 /** The most entries that one request may have. */
 export const mostEntries = 1_000;
 
-/** The most entries of one request, where nothing else was asked for. */
+/** The most entries of one request that names no number. */
 export const usualMost = 100;
 
 /** The largest state that a reader may store beside its cursor, as text. */

@@ -20,11 +20,11 @@ const minuteMs = 60_000;
 
 /** Every background part of a worker. */
 export const parts = {
-  rounds: {what: 'the look for due sweeps and changes', lateMs: minuteMs},
+  rounds: {what: 'the check for due sweeps and changes', lateMs: minuteMs},
   star: {what: 'the refresh of the figures in mart', lateMs: minuteMs, longestMs: 10 * minuteMs},
   feed: {what: 'the feed', lateMs: minuteMs},
   hooks: {what: 'the sending of the feed to its subscribers', lateMs: minuteMs},
-  alerts: {what: 'the look for what is wrong', lateMs: minuteMs},
+  alerts: {what: 'the check for what is wrong', lateMs: minuteMs},
   messages: {what: 'the sending of alerts', lateMs: minuteMs},
   // After each table and each file, the delivery notes that it continues.
   delivery: {

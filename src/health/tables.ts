@@ -29,7 +29,7 @@ export const heartbeatsTable = commentTable(
     good_at:
       'When its last good round ended, or its last good step; before the first one, ' +
       'when the worker began.',
-    begun_at: 'When the round under way began; null where none is.',
+    begun_at: 'When the current round began; null if none is running.',
     last_error: 'Why the last round failed; null after a good one.',
     noted_at: 'When the worker noted this, about every ten seconds, whatever its parts do.',
   },

@@ -42,7 +42,7 @@ const changeShape = {
   result: z
     .record(z.string(), z.unknown())
     .nullable()
-    .describe('What the service made of it, where that is not what was asked for.'),
+    .describe('What the service made of it, where that is not what was requested.'),
 };
 
 export const changeSchema = z
@@ -75,8 +75,8 @@ export const storySchema = z.object({
     .string()
     .nullable()
     .describe(
-      'The code of what stands still, with cause and fix: A13 is in docs/alerts.md; null where ' +
-        'nothing has to be mended.',
+      'The code of what is stuck, with cause and fix: A13 is in docs/alerts.md; null where ' +
+        'nothing has to be fixed.',
     ),
   attempts: z.array(
     z.object({
@@ -144,7 +144,7 @@ export function rowsSchema(row: z.ZodType) {
   return z
     .object({
       rows: z.array(row),
-      next_page: z.string().nullable().describe('Give it as page to go on; null at the end.'),
+      next_page: z.string().nullable().describe('Give it as page to continue; null at the end.'),
     })
     .describe('A page of rows, in order of row_id.');
 }

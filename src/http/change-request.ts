@@ -106,11 +106,10 @@ const decimal = z
 const instant = z
   .string()
   .regex(timePattern, {
-    error:
-      "expected 2027-03-14 09:30 by the clock of the account's zone, or 2027-03-14T09:30:00-04:00",
+    error: "expected 2027-03-14 09:30 in the account's time zone, or 2027-03-14T09:30:00-04:00",
   })
   .describe(
-    "2027-03-14 09:30 by the clock of the account's zone, or ISO 8601 with an offset. " +
+    "2027-03-14 09:30 in the account's time zone, or ISO 8601 with an offset. " +
       'Seconds are cut off.',
   );
 
@@ -385,6 +384,6 @@ export function listUnknown(asked: readonly string[], known: readonly string[]) 
     .map((id) => ({
       change_id: id,
       state: null,
-      refusal: `change ${id}: there is none of that number`,
+      refusal: `change ${id}: no change has that number`,
     }));
 }

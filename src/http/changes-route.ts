@@ -332,7 +332,7 @@ const idempotencyKey = z
   .describe(
     'Your own name for the request, kept for 30 days: sent again with the same body it has no ' +
       'second effect, and is answered with what became of the first. What was refused leaves no ' +
-      'trace, and may be mended under the same key.',
+      'trace, and may be corrected under the same key.',
   );
 
 const querySchema = z.strictObject({
@@ -358,7 +358,7 @@ const described = {
   operationId: 'makeChanges',
   summary:
     'Changes a row; or, given an array, several rows together or not at all; or, given lines, ' +
-    'up to 10,000 rows, each by itself.',
+    'up to 10,000 rows, each separately.',
   tags: ['changes'],
   headers: z.object({'idempotency-key': idempotencyKey}),
   querystring: querySchema,

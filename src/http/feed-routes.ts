@@ -124,7 +124,7 @@ const feedQuery = z.strictObject({
     .min(0)
     .max(limits.waitSeconds)
     .default(0)
-    .describe('Seconds to wait for an entry where there is none yet.'),
+    .describe('Seconds to wait for an entry if none exists yet.'),
   limit: z.coerce.number().int().min(1).max(limits.most).default(limits.usual),
   tables: z
     .string()
@@ -162,7 +162,7 @@ const values = z.record(z.string(), z.unknown()).nullable();
 export const entrySchema = z
   .object({
     cursor: z.string().describe('Behind this entry.'),
-    id: z.string().describe('The same for ever: an entry that is read twice can be told by it.'),
+    id: z.string().describe('The same for ever: it identifies an entry that is read twice.'),
     account: z.string(),
     table: z.string(),
     row_id: number.describe('row_id of the row; null of loaded.'),
@@ -194,7 +194,7 @@ export const entrySchema = z
 const answerSchema = z
   .object({
     entries: z.array(entrySchema),
-    cursor: z.string().describe('Give it as after to go on.'),
+    cursor: z.string().describe('Give it as after to continue.'),
   })
   .describe('Entries in the order in which they are followed.');
 

@@ -135,7 +135,7 @@ export class Turns {
     const queue = this.#queues.get(apiKeyId) ?? new PQueue({concurrency: atOnce});
     if (queue.size >= waiting && !isPart) {
       throw new HttpProblem(429, 'too-many', {
-        detail: `this key has ${atOnce} ${this.#what} under way and ${waiting} waiting`,
+        detail: `this key has ${atOnce} ${this.#what} in progress and ${waiting} waiting`,
         hint: 'Send fewer at once, and this one again later; nothing was done.',
       });
     }
@@ -232,7 +232,7 @@ export class WaitingPlaces {
     const count = this.#waiting.get(apiKeyId) ?? 0;
     if (count >= waitingAtOnce)
       throw new HttpProblem(429, 'too-many', {
-        detail: `this key has ${waitingAtOnce} requests for ${this.#what} under way`,
+        detail: `this key has ${waitingAtOnce} requests for ${this.#what} in progress`,
         hint: this.#hint,
       });
     this.#waiting.set(apiKeyId, count + 1);

@@ -132,7 +132,7 @@ export const listChangesQuery = z.strictObject({
 export const listChangesSchema = z
   .object({
     changes: z.array(changeSchema),
-    next_after: z.string().nullable().describe('Give it as after to go on; null at the end.'),
+    next_after: z.string().nullable().describe('Give it as after to continue; null at the end.'),
   })
   .describe('A page of changes, in the order in which they were made.');
 
@@ -209,7 +209,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
           .default(0)
           .describe(
             'Seconds to wait until it is done, rejected, cancelled or in conflict; then it is ' +
-              'told as it is.',
+              'returned as it is.',
           ),
       }),
       response: {

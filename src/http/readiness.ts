@@ -38,7 +38,7 @@ interface Readiness {
 
 const defaults: ReadingOptions = {freshMs: 1_000, patienceMs: 5_000};
 /** Any caller may read the answer, so addresses appear in the log alone. */
-const next = 'the log of this process says why; fieldmirror doctor says how to mend it';
+const next = 'the log of this process says why; fieldmirror doctor says how to fix it';
 
 /**
  * Checks whether this process can do its work: at most once a second, however many requests come.
@@ -118,7 +118,7 @@ async function checkSchema(pool: pg.Pool): Promise<ReadinessCheck> {
 async function checkWorkers(pool: pg.Pool): Promise<ReadinessCheck> {
   const workers = await listWorkers(pool);
   if (workers.some(({isAlive}) => isAlive)) return {check: 'workers', verdict: 'ok'};
-  const reason = 'no worker has looked for work within the last minute';
+  const reason = 'no worker has checked for work within the last minute';
   return {check: 'workers', verdict: 'failed', reason, next: 'fieldmirror start'};
 }
 

@@ -110,10 +110,7 @@ const listQuery = z.strictObject({
         'transaction that wrote the row. Ask with some minutes to spare; a row read twice does ' +
         'no harm.',
     ),
-  deleted: z
-    .enum(['true', 'false'])
-    .optional()
-    .describe('Whether rows that are gone are listed, too.'),
+  deleted: z.enum(['true', 'false']).optional().describe('Whether deleted rows are listed, too.'),
   key: lineOf(200)
     .min(1)
     .optional()
@@ -196,7 +193,7 @@ function addOne(app: App, {reads, turns}: Reading, table: MirrorTable): void {
         number: z.string().regex(idPattern, {error: 'expected a number from 1 on'}),
       }),
       querystring: z.strictObject({
-        deleted: listQuery.shape.deleted.describe('Whether a record that is gone is given, too.'),
+        deleted: listQuery.shape.deleted.describe('Whether a deleted record is given, too.'),
       }),
       response: {200: rowSchemas.get(table) ?? rowSchema(table), ...problems},
     },

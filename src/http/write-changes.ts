@@ -110,7 +110,7 @@ async function findBefore(
   throw new HttpProblem(422, 'key-reused', {
     detail: 'Idempotency-Key: it was used for another request',
     hint:
-      'Give each request a key of its own; repeat a request with the key and the body that it ' +
+      'Give each request a separate key; repeat a request with the key and the body that it ' +
       'had.',
     errors: [
       {in: 'header', at: 'Idempotency-Key', expected: 'a new key, or the same body as before'},
@@ -145,7 +145,7 @@ export async function readResults(
   return results.map((result) => {
     if (!('change_id' in result)) return unchangedSchema.parse(result.unchanged);
     const change = changes.get(result.change_id);
-    if (change === undefined) throw new Error(`change ${result.change_id}: it is gone`);
+    if (change === undefined) throw new Error(`change ${result.change_id}: it no longer exists`);
     return change;
   });
 }

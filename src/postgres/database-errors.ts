@@ -22,13 +22,13 @@ const fatal = (text: string): Advice => ({type: 'fatal', text});
 
 const noRoom = (text: string): Advice => ({
   type: 'no-room',
-  text: `${text}; what waits for it goes on by itself, within a minute`,
+  text: `${text}; what waits for it continues automatically, within a minute`,
 });
 
 const ended = retryable(
   'the server ended the connection; it is being restarted, or someone ended the session',
 );
-const refused = fatal('the user name or password was refused; mend them in DATABASE_URL');
+const refused = fatal('the user name or password was refused; fix them in DATABASE_URL');
 const unmigrated = fatal('its schema is not the one expected; run `fieldmirror migrate`');
 const certificate = fatal(
   'its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL',
@@ -45,13 +45,11 @@ const lockTimeout = '55P03';
 /** Maps a SQLSTATE or system error code to its meaning for the waiting caller. */
 const advices: Readonly<Record<string, Advice>> = {
   ECONNREFUSED: retryable(
-    'nothing listens there; start Postgres, or mend the host and port in DATABASE_URL',
+    'nothing listens there; start Postgres, or fix the host and port in DATABASE_URL',
   ),
-  ENOENT: retryable('no such socket; start Postgres, or mend the host in DATABASE_URL'),
-  ENOTFOUND: retryable('no such host; mend the host in DATABASE_URL'),
-  EAI_AGAIN: retryable(
-    'the name of the host could not be looked up; see whether the network holds',
-  ),
+  ENOENT: retryable('no such socket; start Postgres, or fix the host in DATABASE_URL'),
+  ENOTFOUND: retryable('no such host; fix the host in DATABASE_URL'),
+  EAI_AGAIN: retryable('the name of the host could not be resolved; see whether the network holds'),
   EHOSTUNREACH: retryable('the host cannot be reached; see whether the network holds'),
   ENETUNREACH: retryable('the network cannot be reached; see whether it holds'),
   ETIMEDOUT: retryable(
@@ -64,11 +62,11 @@ const advices: Readonly<Record<string, Advice>> = {
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
   CERT_HAS_EXPIRED: fatal('its TLS certificate has expired; renew it'),
   ERR_TLS_CERT_ALTNAME_INVALID: fatal(
-    'its TLS certificate is for another host; mend the host in DATABASE_URL',
+    'its TLS certificate is for another host; fix the host in DATABASE_URL',
   ),
   '28P01': refused,
   '28000': refused,
-  '3D000': fatal('there is no such database; create it, or mend its name in DATABASE_URL'),
+  '3D000': fatal('there is no such database; create it, or fix its name in DATABASE_URL'),
   '3F000': unmigrated,
   '42P01': unmigrated,
   '42703': unmigrated,

@@ -282,7 +282,7 @@ async function refuseSharedSessions(url: string): Promise<void> {
   throw new FatalError(
     `${describeDatabase(url)}: a pooler in between gives each transaction another session, as ` +
       'PgBouncer does in transaction mode; set DATABASE_DIRECT_URL to the address of Postgres ' +
-      'itself, or of a pooler in session mode, for what needs a session of its own',
+      'itself, or of a pooler in session mode, for what needs a separate session',
     {kind: 'pooler'},
   );
 }
@@ -309,7 +309,7 @@ async function areSessionsShared(url: string): Promise<boolean> {
 function openProbe(url: string): pg.Client {
   const client = new pg.Client({
     connectionString: url,
-    application_name: 'fieldmirror looks for a pooler',
+    application_name: 'fieldmirror checks for a pooler',
     connectionTimeoutMillis: probeTimeoutMs,
     query_timeout: probeTimeoutMs,
   });

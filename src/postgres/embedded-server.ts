@@ -377,7 +377,7 @@ async function execute(
   } catch (cause) {
     const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
     throw new FatalError(
-      `embedded Postgres: ${program} failed: ${said || String(cause)}; mend that, or set ` +
+      `embedded Postgres: ${program} failed: ${said || String(cause)}; fix that, or set ` +
         'DATABASE_URL to a Postgres server',
       {cause, kind: 'embedded-postgres'},
     );
@@ -422,7 +422,7 @@ const mends: readonly (readonly [RegExp, Fix])[] = [
     /was initialized by PostgreSQL version/,
     ({dataFolder}) =>
       `another version made it: run the Fieldmirror that did, or move ${dataFolder} away to ` +
-      'begin anew (the mirror is read again; its history, and changes that were not sent yet, ' +
+      'start over (the mirror is read again; its history, and changes that were not sent yet, ' +
       'stay in the old one)',
   ],
   [
@@ -458,7 +458,7 @@ const mends: readonly (readonly [RegExp, Fix])[] = [
  *   the other
  */
 function explainStartFailure(place: Place, said: string, cause: unknown): FatalError {
-  const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'mend that';
+  const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'fix that';
   return new FatalError(
     `embedded Postgres in ${place.dataFolder}: expected it to start, got "${quote(said)}"; ` +
       `${mend}, or set DATABASE_URL to a Postgres server`,

@@ -63,7 +63,7 @@ export async function openEmbeddedPostgres(
   const place = {folder, dataFolder, programs, runner};
   const password = await readPassword(place);
   if (!existsSync(dataFolder)) {
-    onStep(`making a Postgres of its own in ${shown}`);
+    onStep(`making a separate Postgres in ${shown}`);
     await initialise(place, password);
   }
   const port = await startOrJoin(place, password, () => onStep(`starting Postgres in ${shown}`));
@@ -76,7 +76,7 @@ export async function openEmbeddedPostgres(
     },
     keepUp: () => {
       keeper ??= new EmbeddedKeeper(place, server, () =>
-        onStep(`Postgres in ${shown} has ended; starting it anew`),
+        onStep(`Postgres in ${shown} has ended; restarting it`),
       );
     },
     leave: async () => {
@@ -94,7 +94,7 @@ async function makeFolder(folder: string): Promise<void> {
   } catch (cause) {
     throw new UsageError(
       `data folder ${folder}: expected to be allowed to write there, got ` +
-        `${String((cause as Error).message)}; mend its permissions, set FIELDMIRROR_HOME to ` +
+        `${String((cause as Error).message)}; fix its permissions, set FIELDMIRROR_HOME to ` +
         'another folder, or set DATABASE_URL',
       {cause},
     );

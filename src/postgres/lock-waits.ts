@@ -208,10 +208,11 @@ const secondsSince = (begunAt: number) => Math.round((performance.now() - begunA
 /** The next step for a person whose work waits for some sessions. */
 export function endHolders([first]: readonly LockHolder[]): string {
   if (first === undefined) return 'fieldmirror status names who has locked a table';
-  if (first.pid === 0) return 'it goes on after COMMIT PREPARED or ROLLBACK PREPARED with its gid';
+  if (first.pid === 0)
+    return 'it continues after COMMIT PREPARED or ROLLBACK PREPARED with its gid';
   const whose = first.login === null ? '' : `, as ${first.login} or a member of pg_signal_backend`;
   return (
-    'it goes on when that transaction ends, or after SELECT ' +
+    'it continues when that transaction ends, or after SELECT ' +
     `pg_terminate_backend(${first.pid})${whose}`
   );
 }
@@ -432,7 +433,7 @@ class LockWatch {
   /** @returns undefined if the query fails: the error of the statement itself shows the problem */
   async #ask<T>(question: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
     const client = new pg.Client({
-      ...{connectionString: this.#options.url, application_name: 'fieldmirror looks for locks'},
+      ...{connectionString: this.#options.url, application_name: 'fieldmirror checks for locks'},
       ...{connectionTimeoutMillis: lookTimeoutMs, query_timeout: lookTimeoutMs},
     });
     client.on('error', () => {});

@@ -1,7 +1,8 @@
-// What readings of the service's record say about a change: whether they may be older than a write
-// of ours which the service has confirmed, for its reads may lag behind; whether a create made a
-// record, which bears everything that was sent and is not another's; and the three-way merge of the
-// values that the author had seen, the values wanted here and the service's present values. Pure.
+// Judges readings of the service's record for a change. A reading may be older than a confirmed
+// write of ours, because the service's reads may lag behind. A create made a record if the record
+// contains everything that was sent and is not another's. The three-way merge takes the values that
+// the author had seen, the values wanted here and the service's present values. All functions are
+// pure.
 
 import type {CustomerFilters} from '../api/client.ts';
 import type {Appearance} from '../changes/authored-rows.ts';
@@ -45,21 +46,21 @@ export interface Sides {
   /** The values that the row held before the change, of the same fields. */
   readonly held: ChangeValues;
   /**
-   * The service's present values; a field that is not told is unknown: it is sent, and is no
-   * conflict.
+   * The service's present values. A field that the service left out is unknown: it is sent, and is
+   * no conflict.
    */
   readonly remote: ChangeValues;
   /**
-   * Whether the service's record changed after the change was requested; null where the service is
-   * silent.
+   * Whether the service's record changed after the change was requested; null if the service does
+   * not show it.
    */
   readonly isServiceNewer: boolean | null;
   readonly rules: ReadonlyMap<string, FieldRule>;
 }
 
 /**
- * Merges field by field, and group by group: fields of one group, such as an address, move as one,
- * so a street changed here and a city changed there are a conflict.
+ * Merges field by field, and group by group. Fields of one group, such as an address, move as one:
+ * a street changed here and a city changed there are a conflict.
  */
 export function mergeFields(sides: Sides): Merge {
   const merges = groupFields(sides).map((fields) => mergeUnit(fields, sides));
@@ -95,7 +96,7 @@ function mergeUnit(names: readonly string[], sides: Sides): Merge {
   );
   const toSend = differing.filter((name) => name in fields);
   const unsent = names.filter((name) => name in fields && !differing.includes(name));
-  // A reading that shows what the author had seen, and not what the row held since, may be old.
+  // A reading that shows the value seen by the author, and not the row's later value, may be old.
   const isTheirs = [base, held].some((before) =>
     names.some(
       (name) =>
@@ -146,7 +147,7 @@ interface Confirmed {
 
 /**
  * Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at
- * least. Employees may come from a reading of their own, so that they are judged apart.
+ * least. Employees may come from a separate reading, so they are judged separately.
  */
 export function showsTheOld(
   {rules}: Pick<ChangeFacts, 'rules'>,
@@ -180,10 +181,9 @@ function showsOld(
 /**
  * Whether a reading may be older than an earlier change of the record that was done a short while
  * ago: it shows the value from before that change.
- * @param row - null where the record was not there
- * @param confirmed - what this change has written since: a field that shows it is no older, also
- *   where an earlier change replaced
- *   that value, as when a value is taken back
+ * @param row - null if the record was not there
+ * @param confirmed - the values that this change has written since. A field that shows one of them
+ *   is not older, even if an earlier change replaced that value, as when a value is taken back
  */
 export function isBeforeOthers(
   {change, rules}: Pick<ChangeFacts, 'change' | 'rules'>,
@@ -200,8 +200,8 @@ export function isBeforeOthers(
 }
 
 /**
- * Waits for a reading that is no older than the last change of the record: for longer, the longer
- * it has been done.
+ * Postpones a change until a reading is no older than the last change of the record. The longer ago
+ * that change was done, the longer the delay.
  */
 export function waitForNewer(agoMs: number): Postponed {
   const delayMs = Math.max(shortestPauseMs, Math.round(agoMs));
@@ -216,7 +216,7 @@ export function isPastLag({change}: Pick<ChangeFacts, 'change'>): boolean {
   return (change.requestEndedAgoMs ?? 0) >= lagLimitMs;
 }
 
-/** Numbers of records that bear everything that was sent and are not another's. */
+/** Numbers of records that contain everything that was sent and are not another's. */
 export interface Candidates {
   /** Records that the create can have made. */
   readonly ours: readonly string[];
@@ -229,17 +229,17 @@ export interface Candidates {
 
 /** Other claims to the records, as the warehouse knows them. */
 interface Claimants {
-  /** Fields of other creates under the same parent whose fate is open. */
+  /** Fields of other creates under the same parent whose outcome is open. */
   readonly rivals: readonly ChangeValues[];
   /** Records that were known before the create was sent, or that another create has made. */
   readonly known: ReadonlySet<string>;
-  /** Records that had been there for longer than the create had been sent. */
+  /** Records that existed for longer than the time since the create was sent. */
   readonly older: ReadonlySet<string>;
 }
 
 type Rules = Pick<ChangeFacts, 'rules'>;
 
-/** Whether a row bears everything that was sent. */
+/** Whether a row contains everything that was sent. */
 export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRow): boolean {
   return Object.entries(fields).every(([name, value]) => {
     const kind = rules.get(name)?.kind ?? 'text';
@@ -249,8 +249,9 @@ export function isMatch({rules}: Rules, fields: ChangeValues, {values}: RemoteRo
 }
 
 /**
- * The rows that a create may have made, of those that bear everything that was sent. A record is
- * another's when it was known before, or when it is nearer to another create whose fate is open.
+ * Picks the rows that a create may have made, of those that contain everything that was sent. A
+ * record is another's if it was known before, or if it is nearer to another create whose outcome is
+ * open.
  * @param rows - each of them a match
  */
 export function pickCandidates(
@@ -285,16 +286,16 @@ export function toAppearance({number, values, dateHeader}: ShownRow): Appearance
 }
 
 /**
- * Fields that the service may not have changed: addresses are joined, numbers formatted, names
- * kept. @see docs/service.md "Filters"
+ * Fields that the service does not alter: it joins addresses and formats numbers, but keeps names.
+ * @see docs/service.md "Filters"
  */
 const FILTERS: readonly (keyof CustomerFilters)[] = ['name'];
 
 /**
  * Exact filters for the list in which a created record is looked for. A text that services keep in
- * several forms (outer or doubled blanks, line ends, letters with more than one Unicode form)
- * filters nothing, as its stored form is not known. Nor does anything filter the last look: after
- * it the create may be sent again, and no filter may have hidden its record.
+ * several forms (outer or doubled blanks, line ends, letters with more than one Unicode form) is no
+ * filter, as its stored form is not known. The last look uses no filter: after it the create may be
+ * sent again, and no filter may have hidden its record.
  */
 export function listFiltersOf(
   fields: ChangeValues,

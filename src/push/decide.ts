@@ -1,7 +1,7 @@
-// The next step of a change, decided by the service's record just before an update is sent, by the
+// Decides the next step of a change: by the service's record just before an update is sent, by the
 // answer to a request, or by the records that a look found. A certain answer ends the change, or
-// lets it be sent later. Otherwise the change is in doubt, and is not sent again before a look;
-// nothing is sent again blindly. Pure.
+// lets it be sent later. Otherwise the change is in doubt. It is not sent again before a look, and
+// nothing is sent again blindly. All functions are pure.
 
 import type {WriteResult} from '../api/client.ts';
 import {type Gone, isGone} from '../api/verdict.ts';
@@ -46,8 +46,9 @@ interface ReadRow {
 }
 
 /**
- * Merges the change's fields with the reading, and sends the difference; a gone record is left to a
- * person. A reading that may be older than an earlier change of the record is taken again.
+ * Merges the change's fields with the reading, and sends the difference. If the record no longer
+ * exists, the change is left to a person. If the reading may be older than an earlier change of the
+ * record, the record is read again later.
  */
 export function decideUpdate(
   facts: ChangeFacts,
@@ -60,14 +61,20 @@ export function decideUpdate(
   return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
 }
 
-/** Sends a delete; a record that somebody else changed unseen by its author is left to a person. */
+/**
+ * Sends a delete. If somebody else changed the record unseen by the delete's author, it is left to
+ * a person.
+ */
 export function decideDelete({change}: ChangeFacts, subject: KnownSubject): Plan {
   if (change.seen === null) return sendUnread(subject, {});
   const names = Object.keys(change.seen).sort().join(', ');
   return conflict(`changed by somebody else since its author had read it: ${names}`);
 }
 
-/** The row of a record that was just read; where it is absent, the words that say so. */
+/**
+ * Finds the row of a record that was just read; returns words that report its absence if there is
+ * none.
+ */
 function findRow(
   facts: ChangeFacts,
   {number}: KnownSubject,
@@ -113,8 +120,8 @@ function sidesOf(
 }
 
 /**
- * The rules for a change that takes others back: whatever somebody wrote at the service since is
- * theirs, and a person decides where the rule would have overwritten it.
+ * The rules for a change that takes others back. Values that somebody has written at the service
+ * since are kept: if the rule would overwrite them, a person decides.
  */
 function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
   return new Map(
@@ -126,9 +133,9 @@ function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
 }
 
 /**
- * Whether the service's record was changed after the change was requested: its `updated_at` against
- * the `Date` of the document that shows it, less the time since the request. Null where the
- * document does not tell both.
+ * Whether the service's record was changed after the change was requested. It compares the record's
+ * `updated_at` with the `Date` of the document that shows it, less the time since the request. Null
+ * if the document lacks one of the two.
  */
 function isServiceNewer(
   {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,
@@ -143,8 +150,8 @@ function isServiceNewer(
 }
 
 /**
- * The change's fields after conflict rules: lost fields removed, members of a group added. Fields
- * that were compared with what the author had seen rest on the reading from now on.
+ * The change's fields after conflict rules: lost fields removed, members of a group added. From now
+ * on, fields that were compared with what the author had seen have the reading as their base.
  */
 function narrow(
   {change}: ChangeFacts,
@@ -165,14 +172,14 @@ type Written = Extract<WriteResult, {outcome: 'done'}>;
 
 type Refused = Extract<WriteResult, {outcome: 'refused'}>;
 
-/** A request that ended, and the reading of its record since. */
+/** A request that has ended, and the reading of its record afterwards. */
 export interface SendOutcome {
   readonly plan: SendPlan;
   readonly begun: Begun;
   readonly result: WriteResult;
-  /** The number of the record that a create made, where the answer told it. */
+  /** The number of the record that a create made, if the answer contained it. */
   readonly created: string | null;
-  /** The record after it was written; null where it is a delete, and where it could not be read. */
+  /** The record after it was written; null for a delete, and if it could not be read. */
   readonly after: Remote | null;
 }
 
@@ -198,8 +205,8 @@ export function decide(facts: ChangeFacts, outcome: SendOutcome): Decision {
 }
 
 /**
- * A change whose record cannot be read stays in doubt: the record is read later, the change never
- * sent again.
+ * If the record of a change cannot be read, the change stays in doubt: the record is read later,
+ * and the change is never sent again.
  */
 function decideWritten(facts: ChangeFacts, outcome: SendOutcome, {status}: Written): Decision {
   const {plan, begun, created, after} = outcome;
@@ -251,7 +258,7 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: 
     case 'update':
       return leaveGone(words, attempt);
     case 'delete':
-      // The record is gone already, as the delete wanted.
+      // The record no longer exists, as the delete wanted.
       return finish(facts, {
         number: subject.number,
         remote: null,
@@ -267,14 +274,14 @@ function attemptOf({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
 }
 
 /**
- * A create is sent twice at most: a constraint on its row says so. Updates and deletes may go more
- * often.
+ * A create is sent twice at most, which a constraint on its row enforces. Updates and deletes may
+ * be sent more often.
  */
 const maxSends = {create: 2, update: 20, delete: 20} as const;
-/** Looks that must have found nothing before a request counts as never arrived. */
+/** How many looks must have found nothing before a request counts as never arrived. */
 const fewestLooks = 3;
 
-/** @param reading - of the only record that the create can have made; null where there is none */
+/** @param reading - of the only record that the create can have made; null if there is none */
 export function decideCreated(
   facts: ChangeFacts,
   {ours, older}: Candidates,
@@ -293,7 +300,7 @@ export function decideCreated(
   return finish(facts, {number, remote: reading, since, sent});
 }
 
-/** An update without effect so far is sent again at once. */
+/** Decides on an update in doubt; if it has had no effect so far, it is sent again at once. */
 export function decideUpdated(
   facts: ChangeFacts,
   subject: KnownSubject,
@@ -316,13 +323,13 @@ export function decideUpdated(
   );
   if (!isUndone || !mayGoAgain(facts)) return lookAgainOrGiveUp(facts);
   const again = sendUpdate(facts, subject, found);
-  // Once its request can no longer arrive, it counts as never sent, and is held until a person has
-  // looked.
+  // A stopped update is not sent again here. Once its request can no longer arrive, it counts as
+  // never sent, and is held until a person has checked.
   const isStopped = again.what === 'send' && findStoppedKind(facts, again.fields) !== undefined;
   return isStopped ? lookAgainOrGiveUp(facts) : again;
 }
 
-/** A delete without effect so far is sent again at once. */
+/** Decides on a delete in doubt; if it has had no effect so far, it is sent again at once. */
 export function decideDeleted(
   facts: ChangeFacts,
   subject: KnownSubject,
@@ -337,7 +344,8 @@ export function decideDeleted(
 }
 
 /**
- * A value that stands as it was before is no echo of what was sent, however little the two differ.
+ * Whether the service holds the value that was sent, or an echo of it. A value that is the same as
+ * before the change is no echo, however little the two differ.
  */
 function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
   const kind = facts.rules.get(name)?.kind ?? 'text';
@@ -348,7 +356,8 @@ function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
 }
 
 /**
- * A third value is another writer's: while the request may still arrive, its effect cannot be told.
+ * Whether the service still holds the value from before the change. A third value is another
+ * writer's: while the request may still arrive, its effect is unknown.
  */
 function isAsBefore({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
   const held = values[name];
@@ -362,13 +371,15 @@ function mayGoAgain({change}: ChangeFacts): boolean {
 
 /** The traces of a request whose effect was not found. */
 interface Traces {
-  /** Records that bear all that was sent, though they seem to have been there before. */
+  /** Records that contain all that was sent, though they seem to have existed before. */
   readonly lookalikes?: readonly string[];
-  /** The record that a create has made: it was there once, so the create is never sent again. */
+  /** The record that a create has made. It existed once, so the create is never sent again. */
   readonly created?: string;
 }
 
-/** Whether no request can still arrive: what this look does not find counts as never made. */
+/**
+ * Whether no request can still arrive: an effect that this look does not find counts as never made.
+ */
 export function isLastLook({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
   return (
     (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestLooks
@@ -379,7 +390,7 @@ function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
   return isLastLook(facts) ? giveUp(facts, traces) : lookAgain(facts, traces);
 }
 
-/** Reads the record again after a while, longer each time. */
+/** Lets the record be read again after a while, longer each time. */
 export function lookAgain({change, settle}: ChangeFacts, traces: Traces = {}): Decision {
   const {lookDelaysMs} = settle;
   const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
@@ -394,14 +405,14 @@ export function lookAgain({change, settle}: ChangeFacts, traces: Traces = {}): D
   };
 }
 
-/** So much time has passed that no request can still arrive. */
+/** Decides on a change for which so much time has passed that no request can still arrive. */
 function giveUp(facts: ChangeFacts, {lookalikes = [], created}: Traces): Decision {
   const {change, settle} = facts;
   const minutes = Math.round(settle.arrivalLimitMs / 60_000);
   if (created !== undefined)
     return conflict(
       `it was created as ${change.table} ${created}, ` +
-        `and no reading shows it any more: ${change.reason ?? ''}`,
+        `and readings no longer show it: ${change.reason ?? ''}`,
     );
   if (lookalikes.length > 0)
     return conflict(
@@ -410,7 +421,7 @@ function giveUp(facts: ChangeFacts, {lookalikes = [], created}: Traces): Decisio
       {result: {candidates: lookalikes}},
     );
   if (mayGoAgain(facts))
-    return {what: 'resend', reason: `no trace of it for ${minutes} minutes: it is sent once more`};
+    return {what: 'resend', reason: `no trace of it for ${minutes} minutes: it is sent again`};
   return conflict(
     `sent ${change.sends} times, and no trace of it for ${minutes} minutes: ${change.reason ?? ''}`,
   );

@@ -1,9 +1,11 @@
-// A decision on a change, and what it rests on. The facts: the change, its rules, and the service's
-// record that it is about (for a note, the job that it hangs on); and what the service made of a
-// change: the columns that differ between the readings of its record before and after the request.
-// What somebody else did before is in both. The result of a step: a request to send, or a decision
-// on the change. Both are values; nothing has happened yet. Below them: how a change ends as done,
-// its sent values compared with the service's, and how long one that is not over waits. Pure.
+// A decision on a change, and the facts that it is based on. The facts are the change, its rules,
+// and the service's record that the change is about (for a note, the job that it belongs to).
+// Further facts are the columns that the change altered: those that differ between the readings of
+// its record before and after the request. If somebody else changed a column earlier, both readings
+// show that.
+// The result of a step is a request to send or a decision on the change. Both are values: nothing
+// has been done yet. Further down: how a change ends as done, its sent values compared with the
+// service's, and how long an unfinished change waits. All functions are pure.
 
 import type {FieldRecord} from '../api/xml-document.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
@@ -22,25 +24,25 @@ import type {RowSet} from '../streams/record-rows.ts';
 import type {Stream, Writes} from '../streams/stream.ts';
 import type {Row} from '../streams/table.ts';
 
-/** A request that ended, to be noted with its outcome. */
+/** A request that has ended, with the outcome to store. */
 export interface EndedAttempt {
   readonly attemptId: string;
   readonly end: AttemptEnd;
 }
 
-/** A request to send, and the reading it rests on. */
+/** A request to send, and the reading that it is based on. */
 export interface SendPlan {
   readonly what: 'send';
   readonly subject: Subject;
   readonly fields: ChangeValues;
-  /** The change's fields from now on, where a rule has decided conflicts. */
+  /** The change's fields and base from now on, if the merge altered them; null if they stay. */
   readonly narrowed: Narrowed | null;
   readonly conflicts: readonly SavedConflict[];
   /** Wanted fields that the service holds already. */
   readonly unsent: readonly string[];
   /**
-   * The record before the request, to put back into the row if refused; null where nothing was
-   * read.
+   * The record before the request, to restore the row if the request is refused; null if nothing
+   * was read.
    */
   readonly before: Remote | null;
 }
@@ -49,13 +51,13 @@ export interface SendPlan {
 export interface Done {
   readonly what: 'done';
   readonly number: string;
-  /** Null where there is no record any more. */
+  /** Null if the record no longer exists. */
   readonly remote: Remote | null;
   /** The service's present values of the row itself. */
   readonly values: ChangeValues;
-  /** The record itself is gone, though its parent may be there. */
+  /** The record itself no longer exists, though its parent may. */
   readonly isGone: boolean;
-  /** By the database's clock, before the record of the service was asked for. */
+  /** By the database's clock, before the service's record was requested. */
   readonly since: string;
   readonly made: Made | null;
   readonly result: ChangeResult | null;
@@ -67,12 +69,12 @@ export interface Done {
 export interface Rejected {
   readonly what: 'reject';
   readonly words: string;
-  /** The record that the row shows again; null where nothing was read. */
+  /** The record whose values the row gets back; null if nothing was read. */
   readonly remote: Remote | null;
   readonly attempt: EndedAttempt | null;
 }
 
-/** A person decides the change. */
+/** A person must decide the change. */
 export interface LeftToPerson {
   readonly what: 'conflict';
   readonly reason: string;
@@ -81,14 +83,14 @@ export interface LeftToPerson {
   readonly attempt: EndedAttempt | null;
 }
 
-/** The fate of the request is unknown: it is looked for after a while. */
+/** It is unknown whether the request took effect: that is checked after a while. */
 export interface InDoubt {
   readonly what: 'doubt';
   readonly reason: string;
   readonly delayMs: number;
-  /** The record's number, where the answer told it. */
+  /** The record's number, if the answer contained it. */
   readonly number: string | null;
-  /** The change was looked for, and nothing was found. */
+  /** The effect of the change was looked for, and not found. */
   readonly isLook: boolean;
   readonly attempt: EndedAttempt | null;
 }
@@ -100,12 +102,12 @@ export interface Postponed {
   readonly delayMs: number;
   readonly isFailure: boolean;
   readonly attempt: EndedAttempt | null;
-  /** The account's token is refused: thrown once the decision is written. */
+  /** The error of a refused token, thrown once the decision is written; else null. */
   readonly refusal: AccessError | null;
 }
 
 /**
- * The change bears a kind of value that the service altered: it waits until a person has looked at
+ * The change contains a kind of value that the service altered. It waits until a person has checked
  * that.
  */
 interface HeldBack {
@@ -114,7 +116,7 @@ interface HeldBack {
   readonly reason: string;
 }
 
-/** The request never arrived: it is sent once more. */
+/** The request never arrived: the change is sent once more. */
 interface Resent {
   readonly what: 'resend';
   readonly reason: string;
@@ -125,7 +127,7 @@ export type Decision = Done | Rejected | LeftToPerson | InDoubt | Postponed | He
 
 export type Plan = SendPlan | Decision;
 
-/** Sends a change that needs no reading: a create, or a delete. */
+/** Plans to send a change that needs no reading: a create, or a delete. */
 export function sendUnread(subject: Subject, fields: ChangeValues): SendPlan {
   return {what: 'send', subject, fields, narrowed: null, conflicts: [], unsent: [], before: null};
 }
@@ -138,9 +140,9 @@ export function conflict(
   return {what: 'conflict', reason, conflicts: [], result: null, attempt: null, ...more};
 }
 
-/** A record that is gone is not made anew by an edit: a person decides. */
+/** Leaves the change to a person, because an edit does not create its missing record again. */
 export function leaveGone(words: string, attempt: EndedAttempt | null = null): LeftToPerson {
-  return conflict(`the record is gone at the service (${words})`, {attempt});
+  return conflict(`the record no longer exists at the service (${words})`, {attempt});
 }
 
 /** Sends the change after a while; it has not failed. */
@@ -151,9 +153,9 @@ export function postpone(reason: string, delayMs: number): Postponed {
 /** The facts of a change that is done. */
 interface Finished {
   readonly number: string;
-  /** Null where there is no record any more. */
+  /** Null if the record no longer exists. */
   readonly remote: Remote | null;
-  /** By the database's clock, before the record of the service was asked for. */
+  /** By the database's clock, before the service's record was requested. */
   readonly since: string;
   /** The values sent, to compare with the service's. */
   readonly sent: ChangeValues;
@@ -219,7 +221,8 @@ export function decideWait(facts: ChangeFacts): Decision | null {
   if (stopped !== undefined) return holdStopped(stopped);
   const calmMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
   if (calmMs <= 0) return null;
-  // A lost request of an earlier change may still arrive, and would undo a request sent before it.
+  // A lost request of an earlier change may still arrive. It would undo a request that is sent
+  // before then.
   return postpone(
     'a request of an earlier change of this record was lost, and may still arrive',
     calmMs,
@@ -227,31 +230,31 @@ export function decideWait(facts: ChangeFacts): Decision | null {
 }
 
 /**
- * The service altered such a value, and no person has looked yet: another one might be altered,
- * too.
+ * Holds a change, because the service altered such a value and no person has checked that yet: it
+ * might alter another one, too.
  */
 function holdStopped(kind: string): Decision {
   const reason =
-    `the service altered what was sent (${kind}): somebody looks at that first (fieldmirror ` +
+    `the service altered the value sent (${kind}): a person checks that first (fieldmirror ` +
     'changes list --state altered)';
   return {what: 'hold', kind, reason};
 }
 
 /**
- * The path needs an unknown number. The parent of a new record will get one; a lost number stays
- * lost.
+ * Decides on a change whose path needs an unknown number. The parent of a new record will get one;
+ * a lost number stays lost.
  */
 export function lackNumber(facts: ChangeFacts): Decision {
   const {change, writes} = facts;
   const parent = `its ${writes.parent?.table ?? 'parent'}`;
-  if (change.operation !== 'create')
-    return conflict('nobody knows the number of its record any more');
-  if (change.state === 'in_doubt') return conflict(`nobody knows the number of ${parent} any more`);
+  if (change.operation !== 'create') return conflict('the number of its record is no longer known');
+  if (change.state === 'in_doubt') return conflict(`the number of ${parent} is no longer known`);
   return tryLater(facts, {reason: `${parent} has no number yet`});
 }
 
 /**
- * How long a change waits after a failure: its back-off, and no less than the service asked for.
+ * How long a change waits after a failure: its back-off, and at least as long as the service
+ * requested.
  */
 function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number {
   return Math.max(backOffMs, retryAfterMs ?? 0);
@@ -272,8 +275,9 @@ export function tryLater(
 }
 
 /**
- * The fate of a request is unknown: it is looked for when the service says, and later the more
- * often it was sent.
+ * Decides on a change if it is unknown whether its request took effect. That is checked after the
+ * delay that the service requests, or else the usual one. The more often an update or delete was
+ * sent, the later it is checked.
  */
 export function doubt(
   {change, settle}: Pick<ChangeFacts, 'change' | 'settle'>,
@@ -293,13 +297,13 @@ export function doubt(
 }
 
 /**
- * The facts of a change before any request. Every decision rests on them and on the service's
+ * The facts of a change before any request. Every decision is based on them and on the service's
  * answers.
  */
 export interface ChangeFacts {
   readonly change: ClaimedChange;
   readonly writes: Writes;
-  /** The stream whose record shows the change's fate: its own, or its parent's. */
+  /** The stream whose record shows the outcome of the change: its own, or its parent's. */
   readonly stream: Stream;
   /** The rules of the change's table, by field. */
   readonly rules: ReadonlyMap<string, FieldRule>;
@@ -308,7 +312,7 @@ export interface ChangeFacts {
   readonly claimedMs: number;
   /** Just after the change was claimed, by the same clock. */
   readonly heldMs: number;
-  /** How long the change waits if it fails now; drawn at random, once. */
+  /** How long the change waits if it fails now; a random value, chosen once. */
   readonly backOffMs: number;
 }
 
@@ -317,36 +321,38 @@ export interface SettlePolicy {
   /** From the doubt to the first look, then from each look to the next; the last delay repeats. */
   readonly lookDelaysMs: readonly number[];
   /**
-   * A request without a trace for so long counts as never arrived: longer than the service ever
-   * took to commit.
+   * If a request leaves no trace for this long, it counts as never arrived. The service never took
+   * so long to commit.
    */
   readonly arrivalLimitMs: number;
 }
 
-/** Looks at 2 s, 10 s, 1, 5, 10 and 15 minutes. @see docs/traps.md "Answers that were lost" */
+/** Looks after 2 s, 10 s, 1, 5, 10 and 15 minutes. @see docs/traps.md "Answers that were lost" */
 export const defaultSettlePolicy: SettlePolicy = {
   lookDelaysMs: [2_000, 8_000, 50_000, 240_000, 300_000, 300_000],
   arrivalLimitMs: 900_000,
 };
 
-/** A record as the service holds it, as far as the service tells. */
+/** A record as the service holds it, as far as its answer shows that. */
 export interface Remote extends RowSet {
   readonly record: FieldRecord;
   /** Columns of the record's own row that were left out: unknown, not empty. */
   readonly unsaid: ReadonlySet<string>;
   /**
-   * When the record was asked for, by this process's clock: of two readings of one record the later
+   * When the record was requested, by this process's clock. Of two readings of one record the later
    * counts.
    */
   readonly askedAt: number;
-  /** The `Date` header of the answer: the service's clock, which may be any way off ours. */
+  /**
+   * The `Date` header of the answer: the service's clock, which may differ from ours by any amount.
+   */
   readonly dateHeader: string | null;
 }
 
 /** One row of a change's table, as the service holds it. */
 export interface RemoteRow {
   readonly number: string;
-  /** The values of the columns that were told, and the employees of a job. */
+  /** The values of the columns that the answer contained, and the employees of a job. */
   readonly values: ChangeValues;
 }
 
@@ -362,7 +368,7 @@ type Place = Pick<ChangeFacts, 'writes' | 'stream'>;
 type PartialRecord = RowSet & Partial<Pick<Remote, 'unsaid'>>;
 
 /**
- * The element of a record that holds the change's row; null where the change is about the record
+ * The element of a record that holds the change's row; null if the change is about the record
  * itself.
  */
 export function elementOf({writes, stream}: Place): string | null {
@@ -384,7 +390,7 @@ export function listRemoteRows(place: Place, remote: PartialRecord): RemoteRow[]
   });
 }
 
-/** The row of one record; null where it is not there. */
+/** The row of one record; null if it is not there. */
 export function findRemoteRow(
   place: Place,
   remote: PartialRecord,
@@ -406,9 +412,9 @@ function valuesOf({table}: Writes, row: Row, remote?: PartialRecord): ChangeValu
 }
 
 /**
- * The kind that misread values have in common: a service that reads one date the other way round
- * misreads every date. A text has a kind per field, because an alteration there, such as a length
- * limit, befalls no other field.
+ * The kind of a field's values. The service misreads all values of one kind alike: if it reads one
+ * date the other way round, it misreads every date. A text has a kind per field, because an
+ * alteration there, such as a length limit, affects no other field.
  */
 export function kindOf(
   {writes, rules}: Pick<ChangeFacts, 'writes' | 'rules'>,
@@ -418,7 +424,7 @@ export function kindOf(
   return kind === 'text' ? `${writes.table.name}.${field}` : kind;
 }
 
-/** The kind of a value among these that is stopped until a person has looked. */
+/** Finds a kind among these values that is stopped until a person has checked it. */
 export function findStoppedKind(facts: ChangeFacts, fields: ChangeValues): string | undefined {
   const {stoppedKinds} = facts.change;
   return kindsOf(facts, fields).find((kind) => stoppedKinds.includes(kind));
@@ -432,8 +438,8 @@ export function kindsOf(
 }
 
 /**
- * By table the columns that the request changed; `all` of a create, whose record was read at once.
- * The feed names the change as the cause of these, and of no others: sync.cause_of.
+ * The columns that the request changed, by table; `all` for a create, whose record was read at
+ * once. The feed names the change as the cause of these columns only: sync.cause_of.
  */
 export type Made = Readonly<Record<string, readonly string[]>> | 'all';
 

@@ -1,6 +1,7 @@
-// The first step of a change: the request to send for it, or a decision that needs no request. A
-// request whose fate is unknown is looked for, again and again, and never sent again blindly: for a
-// create, in the list where its record would stand, matched on all that was sent.
+// Plans the first step of a change: the request to send for it, or a decision that needs no
+// request. If the outcome of a request is unknown, its effect is looked for, again and again, and
+// it is never sent again blindly. The effect of a create is looked for in the list that would have
+// its record, matched on all that was sent.
 
 import type {ListOptions} from '../api/client.ts';
 import {isGone} from '../api/verdict.ts';
@@ -48,7 +49,7 @@ import {
 import {readInstead, readRemote} from './remote.ts';
 import {atStep, type PushRun} from './run.ts';
 
-/** Plans the next step of a claimed change; reads the record that the plan rests on. */
+/** Plans the next step of a claimed change; reads the record that the plan is based on. */
 export async function plan(run: PushRun): Promise<Plan> {
   const {change} = run;
   if (change.state === 'in_doubt') return await findEffect(run);
@@ -67,8 +68,8 @@ export async function plan(run: PushRun): Promise<Plan> {
 }
 
 /**
- * A delete needs one reading alone: under the number of a record that was merged at the service, it
- * would delete the record that stayed.
+ * Plans a delete. It needs a reading for one reason alone: under the number of a record that was
+ * merged at the service, it would delete the record that stayed.
  */
 async function planDelete(run: PushRun, subject: KnownSubject): Promise<Plan> {
   const {stream, writes} = run;
@@ -118,13 +119,13 @@ async function findCandidates(run: PushRun, subject: NewSubject): Promise<Candid
   const rows = (await readPlace(run, subject)).filter((row) => isMatch(run, change.fields, row));
   if (rows.length === 0) return {ours: [], older: []};
   const records = rows.map(toAppearance);
-  // Rivals first: when one is settled between the two questions, its record is known to the second.
+  // Rivals are read first: if one is settled between the two queries, the second knows its record.
   const rivals = await listRivalCreates(deps.pool, change);
   const times = await placeInTime(deps.pool, writes.table, {...change, key: writes.key, records});
   return pickCandidates(run, rows, {rivals, ...times});
 }
 
-/** The list in which a new record stands. */
+/** Reads the list that contains new records. */
 async function readPlace(run: PushRun, {parent}: NewSubject): Promise<readonly ShownRow[]> {
   const {writes, account, signal} = run;
   const call = {signal, urgency: 'write-back'} as const;
@@ -158,7 +159,7 @@ async function readUnderParent(run: PushRun, {number}: Parent): Promise<readonly
   });
 }
 
-/** A list of the whole account, read once for all creates that look there beside each other. */
+/** Reads a list of the whole account, once for all creates that search it at the same time. */
 async function readTogether(
   {readings, signal}: PushRun,
   list: object,
@@ -169,7 +170,7 @@ async function readTogether(
   return rows;
 }
 
-/** All pages, until one is empty or brings nothing new. */
+/** Reads all pages, until one is empty or brings nothing new. */
 async function readPages(
   run: PushRun,
   readPage: (page: number) => Promise<ListOptions>,
@@ -221,14 +222,17 @@ async function readParent(
   return number === undefined ? null : {table: parent, number};
 }
 
-/** The number of the record that shows the change's fate: its own, or that of its parent. */
+/**
+ * The number of the record that shows the outcome of the change: its own, or that of its parent.
+ */
 export function remoteNumberOf({number, parent}: KnownSubject): string {
   return parent?.number ?? number;
 }
 
 /**
- * How long ago the record that shows the change's fate was made here, in milliseconds; null where
- * that is no short while. A reading that does not find it may be older than its creation.
+ * Reads how long ago the record that shows the outcome of the change was made here, in
+ * milliseconds; null if that is no short while. A reading that does not find the record may be
+ * older than its creation.
  */
 async function readMadeAgo(
   {deps, change, writes}: PushRun,
@@ -243,8 +247,8 @@ async function readMadeAgo(
 }
 
 /**
- * The number of the record that shows what a create has made; null where the number of its parent
- * is unknown.
+ * The number of the record that shows what a create has made; null if the number of its parent is
+ * unknown.
  */
 export function remoteNumberOfCreated(
   {writes}: Pick<PushRun, 'writes'>,

@@ -1,7 +1,7 @@
-// The way of every due change of an account: plan → begin → send → judge → decide → end. Each step
-// takes the result of the one before it; a step that needs no request leads to the end at once.
-// Changes that a process has in hand are claimed with a lease, kept until they end, and given back
-// where an error stopped them.
+// Carries every due change of an account: plan → begin → send → judge → decide → end. Each step
+// takes the result of the one before it; if a step needs no request, the end follows at once. A
+// process claims the changes that it has in hand with a lease, and keeps them until they end. If an
+// error stopped a change, it is given back.
 
 import {stopAccount} from '../accounts/accounts.ts';
 import {judgeAccess} from '../accounts/open-accounts.ts';
@@ -30,7 +30,7 @@ import {
 } from './run.ts';
 import {begin, beginBatch, end, endBatch, judge, send} from './steps.ts';
 
-/** A change is ours for this long by the database's clock, unless renewed. */
+/** How long a claim lasts by the database's clock, unless renewed. */
 const defaultLeaseMs = 30_000;
 
 /** A change in hand, and how long it is certainly ours. */
@@ -80,7 +80,7 @@ class Claims {
   }
 
   /**
-   * The next change to carry; null when no change is due, and none under way could make another
+   * The next change to carry; null if no change is due, and none in progress could make another
    * due.
    */
   async next(): Promise<HeldChange | null> {
@@ -100,7 +100,7 @@ class Claims {
     return null;
   }
 
-  /** Call it once for each change that `next` gave. */
+  /** Call it once for each change that `next` returned. */
   end({change}: HeldChange): void {
     this.#carried--;
     this.#leases.release(change);
@@ -140,7 +140,7 @@ class Claims {
 const changeBackOff = {firstMs: 2_000, longestMs: 300_000};
 
 /**
- * Notes the error in the row. A change that was being sent is in doubt: only an answer makes it
+ * Stores the error in the row. A change that was being sent is in doubt: only an answer makes it
  * certain.
  */
 async function giveBackFailed(
@@ -161,7 +161,8 @@ async function giveBackFailed(
     });
     return state === 'in_doubt' ? 'in_doubt' : 'postponed';
   } catch (unsettled) {
-    // The error could not be written, or another worker has the change by now: our lease expires.
+    // The error could not be written, or another worker has the change by now: this claim's lease
+    // expires.
     deps.log.debug(
       {event: 'change.left', ...factsOf(change), reason: String(unsettled)},
       'a change is left to its lease',
@@ -180,15 +181,15 @@ function factsOf({accountName, changeId}: ClaimedChange) {
 }
 
 /**
- * How many changes are in hand at once; the account's own measure decides how many of their
+ * How many changes are in hand at once; the account's learned concurrency decides how many of their
  * requests run.
  */
 const inHand = 128;
 
 /**
  * Carries every due change of an account: changes of one record in order, changes of different
- * records beside each other. Returns when no change is due any more. Any number of processes may do
- * it at once. Once the account is paused, changes that were not sent are given back.
+ * records in parallel. Returns when no change is due any more. Any number of processes may do it at
+ * once. Once the account is paused, changes that were not sent are given back.
  * @param signal - aborts at shutdown: no change is begun, and a change cut off while it was sent is
  *   in doubt
  */
@@ -225,8 +226,7 @@ export async function pushAccount(
       claims.end(held);
     }
   };
-  // A lane that cannot go on stops the others from taking more changes, and all lanes are waited
-  // for.
+  // If a lane cannot continue, the others take no more changes, and all lanes are waited for.
   const lanes = Array.from({length: inHand}, () =>
     work().catch((error: unknown) => {
       stopping.abort();
@@ -335,9 +335,9 @@ function toRun(
 const lookEveryMs = 400;
 
 /**
- * Looks now and then whether the account of a run is still active. A person who pauses it wants the
- * changes in hand to stop as well: those whose requests wait for their turn, not those on their
- * way.
+ * Checks every `lookEveryMs` whether the account of a run is still active. A person who pauses it
+ * wants the changes in hand to stop as well: those whose requests wait for their turn, not those in
+ * progress.
  */
 function watchPause(
   {pool, log}: Pick<PushDeps, 'pool' | 'log'>,
@@ -357,7 +357,7 @@ function watchPause(
       if (account !== undefined && account.state !== 'active')
         stop.abort(new RetryableError(`account ${account.name}: it is ${account.state}`));
     } catch (error) {
-      // The run meets a database that is away by itself.
+      // If the database is unavailable, the run itself gets an error.
       log.debug(
         {event: 'push.pause_unread', reason: String(error)},
         'whether the account is paused could not be read',

@@ -23,12 +23,11 @@ import {elementOf, type Made, type Remote} from './decision.ts';
 import {atStep, type ChangeContext} from './run.ts';
 
 /**
- * Reads the record of a change's stream by its number, and the element that the change is about
- * where the record leaves it out.
- * @throws {RecordError} the record came, and cannot be taken
- * @throws {RetryableError} no place tells the element that the change is about, so the change's
- *   fate stays
- *   unknown
+ * Reads the record of a change's stream by its number. If the record leaves out the element that
+ * the change is about, its list is read, too.
+ * @throws {RecordError} the record came, and cannot be accepted
+ * @throws {RetryableError} no place has the element that the change is about, so the outcome of the
+ *   change stays unknown
  */
 export async function readRemote(run: ChangeContext, number: string): Promise<Remote | Gone> {
   const {deps, change, stream, account, signal} = run;
@@ -46,15 +45,15 @@ export async function readRemote(run: ChangeContext, number: string): Promise<Re
   if (hanging !== null && !remote.children.some(({element}) => element === hanging))
     throw new RetryableError(
       `GET ${recordPathOf(stream, number)} at ${account.api.transport.place}: ` +
-        `expected its ${hanging}, got the record without, and no list told them`,
+        `expected its ${hanging}, got the record without, and no list showed them`,
     );
   return remote;
 }
 
 /**
  * Reads a record by its number.
- * @param options.wanted - elements of related lists that are read where the record leaves them out
- * @throws {RecordError} the record came, and cannot be taken
+ * @param options.wanted - elements of related lists that are read if the record leaves them out
+ * @throws {RecordError} the record came, and cannot be accepted
  */
 export async function readRecordAt(
   at: Omit<RecordPlace, 'call'>,
@@ -82,8 +81,8 @@ export async function readRecordAt(
 }
 
 /**
- * The number of another record that the service shows in place of the one that is asked for: it
- * merged the two. Null where it shows that one, none, or one that cannot be read.
+ * Reads the number of another record that the service shows in place of the requested one, because
+ * it merged the two. Null if it shows the requested one, none, or one that cannot be read.
  */
 export async function readInstead(
   {stream, account, signal}: ChangeContext,
@@ -123,9 +122,9 @@ export async function readBack(run: ChangeContext, number: string): Promise<Remo
 interface Read {
   readonly run: Pick<ChangeContext, 'change' | 'stream' | 'writes'>;
   readonly remote: Remote;
-  /** By the database's clock, before the record was asked for. */
+  /** By the database's clock, before the record was requested. */
   readonly since: string;
-  /** What the service made of the change; null where no reading shows it. */
+  /** The columns that the change altered; null if no reading shows that. */
   readonly made: Made | null;
 }
 
@@ -160,7 +159,7 @@ async function writeLot(
   await forgetKnown(client, {accountId, stream: stream.name, numbers});
 }
 
-/** Readings in lots that hold no record twice. */
+/** Splits readings into lots that hold no record twice. */
 function lotsOf(reads: readonly Read[]): Read[][] {
   const ofRecords = Map.groupBy(reads, ({remote}) => remote.number).values();
   const kept = [...ofRecords].flatMap((ofRecord) => [...joinReadings(ofRecord).entries()]);
@@ -168,10 +167,10 @@ function lotsOf(reads: readonly Read[]): Read[][] {
 }
 
 /**
- * Several readings of one record as one. Each proves its own change alone: where reads lag behind
- * writes, a later request may show an earlier state. So children are taken as a change about them
- * read them; the record, and children that no change is about, as a change of the record did. Of
- * several such readings the latest counts.
+ * Joins several readings of one record. Each proves its own change alone: if reads lag behind
+ * writes, a later request may show an earlier state. So children are taken from the reading of a
+ * change about them. The record, and children that no change is about, are taken from that of a
+ * change of the record. Of several such readings the latest counts.
  */
 function joinReadings(reads: readonly Read[]): Read[] {
   const latestFirst = reads.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);

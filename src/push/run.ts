@@ -1,6 +1,6 @@
-// What a push needs, and what one change under way has in hand: the dependencies, the account, and
-// what the changes of one run share: work that is done together, lists that are read once for many,
-// the kinds of values that were stopped, and the way to the account.
+// The dependencies of a push, the context of one change in progress, and the state that the changes
+// of one run share. They share work that is done together, lists that are read once for many, the
+// stopped kinds of values, and the opened account.
 
 import {setImmediate as nextTurn, setTimeout as wait} from 'node:timers/promises';
 import type {AccountApi} from '../accounts/open-accounts.ts';
@@ -11,9 +11,9 @@ import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import type {ChangeFacts, Done, SettlePolicy, ShownRow} from './decision.ts';
 
 /**
- * The larger a batch, the longer from its beginning to the next, so that under load the next is
- * large too: a transaction costs much the same for one item as for many. An item that comes alone
- * goes at once.
+ * The larger a batch, the longer from its beginning to the next. So under load the next is large
+ * too: a transaction costs much the same for one item as for many. An item that comes alone is done
+ * at once.
  */
 const gatherMs = {each: 10, most: 120};
 
@@ -24,21 +24,22 @@ interface Waiting<T, R> {
 
 /**
  * Does some items, all of them or none.
- * @param mayWait - for a lock that another transaction has
- * @returns the result of each, in order; null for one that was left out, for it would have to wait
+ * @param mayWait - whether it may wait for a lock of another transaction
+ * @returns the result of each, in order; null for one that was left out because it would have to
+ *   wait
  */
 type BatchWork<T, R> = (items: readonly T[], mayWait: boolean) => Promise<readonly (R | null)[]>;
 
 /**
- * Does items together that are asked for beside each other: those that come while one batch is
- * under way make the next. A batch that fails is done one by one, so that each item fails for
- * itself. So is an item that another transaction has locked: later batches go on meanwhile.
+ * Does concurrent items together: those that come while one batch is in progress form the next. If
+ * a batch fails, its items are done one by one, so that each fails separately. An item that another
+ * transaction has locked is done alone, too, while later batches continue.
  */
 export class Batcher<T, R extends NonNullable<unknown>> {
   readonly #work: BatchWork<T, R>;
   #waiting: Waiting<T, R>[] = [];
   #isAtWork = false;
-  /** Ends when all items are done that are done by themselves; one at a time. */
+  /** Resolves when all items that are done alone are done; one runs at a time. */
   #alone: Promise<void> = Promise.resolve();
   /** By the clock of this process. */
   #notBefore = 0;
@@ -87,26 +88,26 @@ export class Batcher<T, R extends NonNullable<unknown>> {
 /** The readings of one list. */
 interface Readings<T> {
   underWay: Promise<unknown>;
-  /** Has not begun. */
+  /** A reading that has not begun; null: none is wanted. */
   next: Promise<T> | null;
 }
 
 /**
- * Reads a list once for all changes that ask for it beside each other. A reading begins after every
- * change that it serves has asked, so that it is evidence of their requests sent by then: a change
- * that asks while one is under way waits for the next.
+ * Reads a list once for all changes that request it at the same time. A reading begins after every
+ * change that it serves has requested it, so that it is evidence of their requests sent by then. If
+ * a change requests one while another is in progress, it waits for the next.
  */
 export class SharedReadings<T> {
   readonly #signal: AbortSignal;
   readonly #byList = new WeakMap<object, Readings<T>>();
 
-  /** @param signal - ends readings; a reading that serves many is not ended for the sake of one */
+  /** @param signal - ends readings; one change alone does not end a reading that serves many */
   constructor(signal: AbortSignal) {
     this.#signal = signal;
   }
 
   /**
-   * @param list - the list to read: an account that was opened anew has lists of its own
+   * @param list - the list to read: an account that was opened again has its own lists
    * @throws the reading's error, to every caller that it serves
    */
   async ask(list: object, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -118,7 +119,7 @@ export class SharedReadings<T> {
 
   async #readNext(readings: Readings<T>, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     await readings.underWay;
-    // Changes that were claimed together ask within one turn.
+    // Changes that were claimed together call `ask` within one turn.
     await nextTurn();
     readings.next = null;
     const reading = read(this.#signal);
@@ -128,11 +129,14 @@ export class SharedReadings<T> {
 }
 
 /**
- * Kinds that were stopped while this process was at work: a request that waits for its turn by then
- * is not sent any more.
+ * Kinds that were stopped while this process runs: a request of them that still waits for its turn
+ * is not sent.
  */
 export class StoppedKinds {
-  /** By kind, the time of the latest claim known at the stop: changes claimed later know better. */
+  /**
+   * By kind, the time of the latest claim known at the stop: changes claimed later have newer
+   * facts.
+   */
   readonly #stopped = new Map<string, number>();
   #latestClaimMs = 0;
 
@@ -153,22 +157,21 @@ export class StoppedKinds {
 }
 
 /**
- * A change may be in hand for long before it is begun: after so long the account is looked at
- * again.
+ * A change may be in hand for long before it is begun: after this time the account is opened again.
  */
 const freshMs = 2_000;
 
 interface Opening {
-  /** The version of the account's row when the asking change was claimed. */
+  /** The version of the account's row when the requesting change was claimed. */
   readonly version: string;
   readonly since: readonly number[];
   readonly account: Promise<AccountApi>;
 }
 
 /**
- * The way to the account of a run, opened once for all its changes. It is opened again every few
- * seconds, and when the account's row was written since (another token, another zone, resumed):
- * each claim tells that at no cost.
+ * The account of a run, opened once for all its changes. It is opened again every few seconds, and
+ * if the account's row was written since (another token, another zone, resumed). Each claim reports
+ * that at no cost.
  */
 export class OpenedAccount {
   readonly #open: () => Promise<AccountApi>;
@@ -181,7 +184,7 @@ export class OpenedAccount {
   }
 
   /**
-   * @param version - of the account's row, as the claim of the change told it
+   * @param version - of the account's row, as the claim of the change returned it
    * @throws {FatalError} its token is not known here; the next caller tries again
    */
   async get(version: string): Promise<AccountApi> {
@@ -196,7 +199,7 @@ export class OpenedAccount {
     }
   }
 
-  /** The token was refused: the account may have another by now. */
+  /** Call it when the token was refused: the account may have another by now. */
   forget(): void {
     this.#held = null;
   }
@@ -212,7 +215,7 @@ export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'open
   readonly onCarried?: (carried: Carried) => void;
   /** Called at each step of a change; a test may end the process there. */
   readonly onStep?: (step: PushStep, changeId: string) => Promise<void>;
-  /** How long a change is ours by the database's clock, unless renewed. */
+  /** How long a claim on a change lasts by the database's clock, unless renewed. */
   readonly leaseMs?: number;
   /** The clocks that measure leases in this process; the machine's unless a test has its own. */
   readonly clocks?: Clocks;
@@ -224,10 +227,10 @@ export type PushEnd = 'done' | 'rejected' | 'conflict' | 'postponed' | 'in_doubt
 
 /** A change that a push had in hand. */
 export interface Carried {
-  /** As it was taken up. */
+  /** As it was claimed. */
   readonly change: ClaimedChange;
   readonly end: PushEnd;
-  /** In hand for so long, by the clock of this process. */
+  /** How long it was in hand, by the clock of this process. */
   readonly durationMs: number;
 }
 
@@ -235,9 +238,9 @@ export interface Carried {
 export interface PushCounts {
   readonly done: number;
   readonly rejected: number;
-  /** Wait for a person. */
+  /** They wait for a person. */
   readonly conflict: number;
-  /** Are tried again later. */
+  /** They are tried again later. */
   readonly postponed: number;
   readonly inDoubt: number;
 }
@@ -246,16 +249,16 @@ export interface PushCounts {
 export interface ChangeContext extends Pick<ChangeFacts, 'change' | 'writes' | 'stream' | 'rules'> {
   readonly deps: PushDeps;
   readonly account: AccountApi;
-  /** Aborts at shutdown, and when the change is no longer ours. */
+  /** Aborts at shutdown, and when the claim on the change is lost. */
   readonly signal: AbortSignal;
 }
 
-/** One change under way in this process. */
+/** One change in progress in this process. */
 export interface PushRun extends ChangeContext, ChangeFacts {
-  /** How long the change is certainly ours. */
+  /** How long this process certainly holds the change. */
   readonly lease: Lease;
   /**
-   * Batches with other changes: `beginnings` notes requests before they are sent, `ends` settles
+   * Batches with other changes: `beginnings` stores requests before they are sent, `ends` settles
    * changes.
    */
   readonly beginnings: Beginnings;
@@ -263,7 +266,8 @@ export interface PushRun extends ChangeContext, ChangeFacts {
   /** Lists of the whole account, each read once for several changes in doubt. */
   readonly readings: SharedReadings<ShownRow[]>;
   /**
-   * Aborts when the account is paused: what was not sent is given back, what is on its way goes on.
+   * Aborts when the account is paused: unsent changes are given back, requests in progress
+   * continue.
    */
   readonly paused: AbortSignal;
   /** Kinds of values that were stopped meanwhile. */
@@ -271,8 +275,8 @@ export interface PushRun extends ChangeContext, ChangeFacts {
 }
 
 /**
- * The result of noting a request: it may be sent; a twin of it is on its way; the change is no
- * longer ours.
+ * The result of storing a request before it is sent: it may be sent; an identical create is in
+ * progress; the claim on the change is lost.
  */
 export type Beginning = Begun | 'twin' | 'lost';
 
@@ -294,8 +298,8 @@ export type Ends = Batcher<FinishedChange, true>;
 
 /**
  * The steps of a change between which its worker can be lost. `…-written` is inside the
- * transaction, `…-committed` after it; at `turn` the request has waited behind others, and its
- * first byte is next; between `turn` and `answered` it is on its way.
+ * transaction, `…-committed` after it. At `turn` the request has waited behind others, and its
+ * first byte is next; between `turn` and `answered` it is in progress.
  */
 export const pushSteps = [
   'claimed',
@@ -312,7 +316,7 @@ export const pushSteps = [
 
 export type PushStep = (typeof pushSteps)[number];
 
-/** Tells that the change has reached a step. */
+/** Reports that the change has reached a step. */
 export async function atStep(
   {deps, change}: Pick<ChangeContext, 'deps' | 'change'>,
   step: PushStep,

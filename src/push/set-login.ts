@@ -1,6 +1,6 @@
-// Gives an employee a login: user name and password go to the service at once, in one request. The
-// password is in this process and in that request alone: it never enters Postgres, the queue, a log
-// or an error.
+// Gives an employee a login: user name and password are sent to the service at once, in one
+// request. The password is in this process and in that request alone: it is never written to
+// Postgres, the queue, a log or an error.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -21,23 +21,29 @@ import {readSweep, requestSweep} from '../sweeps/sweeps.ts';
 import {listRemoteRows} from './decision.ts';
 import {readRecordAt} from './remote.ts';
 
-/** A login that an employee shall have. */
+/** A login to give to an employee. */
 export interface LoginRequest {
   readonly accountId: string;
   /** The employee's number. */
   readonly number: string;
   readonly username: string;
   readonly password: Secret;
-  /** Also for the employee whose token is in use, or may be: a new password makes it invalid. */
+  /**
+   * Allows the employee whose token is in use, or may be, too: a new password makes that token
+   * invalid.
+   */
   readonly force?: boolean;
-  /** Who asks, for the audit; null for the verb, whose caller is known by the database's role. */
+  /**
+   * Who requests it, for the audit; null for the command, whose caller is known by the database's
+   * role.
+   */
   readonly by: Pick<AuditEntry, 'name' | 'role' | 'address'> | null;
 }
 
 /**
- * What became of a login. `set`: the service has it; `unknown`: no answer came, and no reading
- * tells whether the password was set; `refused` and `not-found`: nothing was written; `not-sent`:
- * nothing was written, and it may be possible later.
+ * The result of setting a login. `set`: the service has it; `unknown`: no answer came, and no
+ * reading shows whether the password was set; `refused` and `not-found`: nothing was written;
+ * `not-sent`: nothing was written, and it may be possible later.
  */
 export interface LoginResult {
   readonly outcome: 'set' | 'unknown' | 'refused' | 'not-found' | 'not-sent';
@@ -47,7 +53,7 @@ export interface LoginResult {
   readonly hint?: string;
 }
 
-/** What became of a login and what to do next, as one text. */
+/** Describes the result and what to do next, as one text. */
 export function describeLogin({words, hint}: LoginResult): string {
   return hint === undefined ? words : `${words}. ${hint}`;
 }
@@ -55,7 +61,10 @@ export function describeLogin({words, hint}: LoginResult): string {
 export type SetLogin = (request: LoginRequest) => Promise<LoginResult>;
 
 interface LoginDeps extends SweepDeps {
-  /** How long after a lost answer the employee is read, and from each reading to the next. */
+  /**
+   * The delay from a lost answer to the first reading of the employee, then from each reading to
+   * the next.
+   */
   readonly lookDelaysMs?: readonly number[];
 }
 
@@ -74,7 +83,7 @@ const tokenIsNext =
   'Give the new token: fieldmirror accounts add, or FIELDMIRROR_API_TOKEN. Until then the ' +
   'account is stopped.';
 
-/** What a user name or a password has to be; a value that is not so must not be shown. */
+/** What is allowed as a user name or a password; a value that is invalid must not be shown. */
 export const loginText = `1 to ${longest} characters on one line, and not blanks alone`;
 
 /** Whether a text can be a user name or a password. */
@@ -83,9 +92,10 @@ export function isLoginText(text: string): boolean {
 }
 
 /**
- * Sends a login to the service, once, and reads the employee back into the warehouse. A request
- * whose answer is lost is not sent again: the employee is read, which may tell that it arrived.
- * @param signal - aborts at shutdown: a request that waits is not sent, one on its way goes on
+ * Sends a login to the service, once, and reads the employee back into the warehouse. If the answer
+ * is lost, the request is not sent again: the employee is read, which may show that the request
+ * arrived.
+ * @param signal - aborts at shutdown: a waiting request is not sent, one in progress continues
  */
 export async function setLogin(
   deps: LoginDeps,
@@ -106,7 +116,7 @@ export async function setLogin(
     return await notSent(error, account);
   }
   if (isGone(before)) return unknownEmployee(number);
-  // No login goes out without a trace: the entry is there before the first byte.
+  // No login is sent without a trace: the audit entry is written before the first byte.
   await note(pool, request, {before, after: {username: request.username, can_login: true}});
   const sent = await send(account, request, signal);
   if (sent.outcome === 'done' && held?.isTokenOwner === true) {
@@ -124,14 +134,14 @@ export async function setLogin(
   return hideIn(result, (text) => account.api.transport.hide(text, [password]));
 }
 
-/** What is held here of the employee, and of the account. */
+/** The warehouse's facts about the employee and the account. */
 interface Held {
   readonly account: string;
   readonly state: string;
   readonly isCopy: boolean;
   readonly isHere: boolean;
   readonly isDeleted: boolean;
-  /** Null where nobody knows yet whose token is in use. */
+  /** Null if it is not known yet whose token is in use. */
   readonly isTokenOwner: boolean | null;
 }
 
@@ -153,7 +163,7 @@ async function readHeld(
   return rows[0] ?? null;
 }
 
-/** Why nothing is sent; null where nothing speaks against it. */
+/** Why nothing is sent; null if the login may be sent. */
 function findRefusal(
   held: Held | null,
   {number, username, password, force = false}: LoginRequest,
@@ -164,12 +174,12 @@ function findRefusal(
   ] as const)
     if (!isLoginText(text))
       return {outcome: 'refused', words: `${name}: expected ${loginText}, got another text`};
-  if (held === null) return {outcome: 'not-sent', words: 'the account is not here any more'};
+  if (held === null) return {outcome: 'not-sent', words: 'the account is no longer here'};
   if (held.isCopy)
     return {
       outcome: 'not-sent',
       words: 'this warehouse may be a copy, in which nothing is sent',
-      hint: 'fieldmirror installation show tells more.',
+      hint: 'fieldmirror installation show prints more.',
     };
   if (held.state !== 'active')
     return {outcome: 'not-sent', words: `account ${held.account} is ${held.state}`};
@@ -180,7 +190,7 @@ function findRefusal(
     outcome: 'refused',
     words: held.isTokenOwner
       ? `employee ${number} is the one whose token is in use, and a new password makes it invalid`
-      : 'nobody knows yet whose token is in use (the first record created with it tells), and a ' +
+      : 'it is not known yet whose token is in use (the first record created shows it), and a ' +
         'new password would make that one invalid',
     hint:
       `fieldmirror employees login ${held.account} ${number} --force sets it all the same; then ` +
@@ -196,7 +206,7 @@ function unknownEmployee(number: string): LoginResult {
   };
 }
 
-/** The part of an employee that tells of a login; both are null where the service left them out. */
+/** The login fields of an employee; each is null if the service left it out. */
 interface ShownLogin {
   readonly username: string | null;
   readonly can_login: boolean | null;
@@ -217,7 +227,7 @@ async function readLogin(
   };
 }
 
-/** @throws an error that is a bug; it holds neither the password nor the token */
+/** @throws only errors that are bugs; they hold neither the password nor the token */
 async function send(
   account: AccountApi,
   {number, username, password}: LoginRequest,
@@ -258,8 +268,8 @@ async function judge(deps: LoginDeps, given: Sent): Promise<LoginResult> {
 }
 
 /**
- * Reads the employee as any record is read that is asked for by its number: by a sweep of its own.
- * One that cannot be read now is read by a worker.
+ * Reads the employee by a separate sweep, as any record that is requested by its number. If it
+ * cannot be read now, a worker reads it later.
  */
 async function readBack(
   deps: LoginDeps,
@@ -291,8 +301,8 @@ const otherTries = 20;
 const otherEveryMs = 250;
 
 /**
- * Why a sweep has not read the employee back; null where it has. One that another process has taken
- * up is waited for.
+ * Why a sweep has not read the employee back; null if it has. If another process has claimed the
+ * sweep, this waits for it.
  */
 async function findProblem(
   pool: pg.Pool,
@@ -314,8 +324,9 @@ function isShown(shown: ShownLogin | undefined, username: string): boolean {
 }
 
 /**
- * Looks what became of a request whose answer was lost. User name and password go in one request: a
- * new user name there tells of both. One that was there before tells nothing.
+ * Checks what became of a request whose answer was lost. User name and password are sent in one
+ * request, so a new user name at the service proves both. If the user name is the same as before,
+ * it proves nothing.
  */
 async function look(
   deps: LoginDeps,
@@ -324,13 +335,13 @@ async function look(
 ): Promise<LoginResult> {
   const {number, username} = request;
   const hint =
-    `Try the login, or set it again: fieldmirror employees login sends it anew. ` +
-    'Nothing is sent again by itself.';
+    `Try the login, or set it again: fieldmirror employees login sends it again. ` +
+    'Nothing is sent again automatically.';
   if (isShown(before, username))
     return {
       outcome: 'unknown',
       words:
-        `${reason}; the user name was the same before, so no reading tells whether the password ` +
+        `${reason}; the user name was the same before, so no reading shows whether the password ` +
         'was set',
       hint,
     };
@@ -357,7 +368,7 @@ function isExpected(error: unknown): error is Error {
   );
 }
 
-/** A refused token is told with the way to give another one. */
+/** Adds to the error of a refused token how to give another one. */
 async function wordsOf(error: Error, account: AccountApi | null): Promise<Error> {
   const judged = account === null ? error : await judgeAccess(error, account);
   return judged instanceof Error ? judged : error;

@@ -1,10 +1,11 @@
-// The steps of a change after its plan. Its request is composed and noted before its first byte,
-// then sent, once; then the record is read for what the answer leaves open. Requests that are about
-// to be sent beside each other are noted in one transaction.
+// The steps of a change after its plan. Its request is composed and stored before its first byte,
+// then sent, once. Then the record is read to resolve what the answer leaves open. Requests that
+// are about to be sent at the same time are stored in one transaction.
 // At last the decision is written. Each end is one transaction: the change, the service's result,
-// the rows that show it. Changes that are done beside each other end in one transaction together: a
-// commit, and a statement a table, for all. Such a batch never waits for a lock: so it is in no
-// deadlock with an author's statement, and an open transaction delays only the changes of its rows.
+// the rows that show it. Changes that are done at the same time end in one transaction together,
+// with one commit, and one statement per table, for all of them. Such a batch never waits for a
+// lock. So it is in no deadlock with an author's statement, and an open transaction delays only the
+// changes of its rows.
 
 import type pg from 'pg';
 import {learnEmployee} from '../accounts/accounts.ts';
@@ -78,22 +79,23 @@ import {
   type ToBegin,
 } from './run.ts';
 
-/** A request that is noted, and may be sent. */
+/** A request that is stored, and may be sent. */
 interface Sendable {
   readonly what: 'begun';
   readonly plan: SendPlan;
   readonly begun: Begun;
   readonly request: Pick<WriteRequest, 'method' | 'path' | 'body'>;
-  /** The kinds of the values that the request bears. */
+  /** The kinds of the values that the request contains. */
   readonly kinds: readonly string[];
 }
 
-/** A twin of a create waits until the fate of the other is known. */
+/** How long a create waits for the outcome of an identical one in progress. */
 const twinDelayMs = 5_000;
 
 /**
- * Notes the request of a change.
- * @throws {RetryableError} the change is no longer ours
+ * Stores the request of a change before it is sent.
+ * @throws {RetryableError} the claim is lost, the account is paused, or such a kind of value is
+ *   stopped
  * @throws {RecordError} a value that cannot be written
  */
 export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | Decision> {
@@ -132,7 +134,7 @@ async function note(
   return await run.beginnings.do({run, sending});
 }
 
-/** When a record was asked for, by the database's clock; rather too early than too late. */
+/** When a record was requested, by the database's clock; rather too early than too late. */
 function readingTime({change, heldMs}: ChangeFacts, {askedAt}: Remote): string {
   return new Date(Date.parse(change.claimedAt) + askedAt - heldMs).toISOString();
 }
@@ -157,7 +159,7 @@ export function beginBatch(pool: pg.Pool): Beginnings {
   });
 }
 
-/** Those whose changes no other transaction has; they are locked now. */
+/** Locks the changes that no other transaction has locked. @returns their items */
 async function pickFree(
   client: pg.ClientBase,
   items: readonly ToBegin[],
@@ -205,7 +207,7 @@ export async function judge(
 }
 
 /**
- * The number of the record that shows the write; null where there is none any more, or its number
+ * The number of the record that shows the write; null if the record no longer exists, or its number
  * is unknown.
  */
 function numberToRead(run: PushRun, subject: Subject, created: string | null): string | null {
@@ -260,7 +262,7 @@ async function endDone(run: PushRun, done: Done): Promise<PushEnd> {
   return 'done';
 }
 
-/** The row shows again what the service holds. */
+/** Ends a refused change: the row shows again what the service holds. */
 async function endRejected(run: PushRun, {words, remote, attempt}: Rejected): Promise<PushEnd> {
   await inEnd(run, attempt, async (client) => {
     await rejectChange(client, run.change, words);
@@ -300,8 +302,8 @@ async function inEnd(
   const {deps, change, writes} = run;
   await inSweepTransaction(deps.pool, async (client) => {
     await lockRows(client, writes.table, [change.rowId]);
-    // The change before its attempt, as where another worker finds it lost: neither waits for the
-    // other.
+    // The change is written before its attempt, as it is if another worker finds it lost: so
+    // neither waits for the other.
     await work(client);
     await noteAttempt(client, attempt);
     await atStep(run, 'end-written');
@@ -309,12 +311,12 @@ async function inEnd(
   await atStep(run, 'end-committed');
 }
 
-/** Notes how the request ended, where one was sent. */
+/** Stores how the request ended, if one was sent. */
 async function noteAttempt(db: Queryable, attempt: EndedAttempt | null): Promise<void> {
   if (attempt !== null) await endAttempt(db, attempt.attemptId, attempt.end);
 }
 
-/** @param stops - told of the kinds of values that alterations have stopped */
+/** @param stops - gets the kinds of values that alterations have stopped */
 export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
   return new Batcher(async (endings, mayWait) => {
     const {stopped, ended} = await inSweepTransaction(pool, async (client) => {
@@ -328,7 +330,7 @@ export function endBatch(pool: pg.Pool, stops: StoppedKinds): Ends {
   });
 }
 
-/** Locks the rows of endings. @returns those that have theirs; all of them where it may wait */
+/** Locks the rows of endings. @returns those whose rows are locked; all of them if it may wait */
 async function lockEndings(
   client: pg.ClientBase,
   endings: readonly FinishedChange[],
@@ -385,8 +387,8 @@ function alterationsOf({run, done}: FinishedChange): Alteration[] {
 }
 
 /**
- * The job of a change that assigns employees. A created job takes those that it had here. A rule
- * may have taken the employees out of a change's fields: its base still tells of them.
+ * The job of a change that assigns employees. A created job gets the employees that it had here. A
+ * rule may have removed the employees from a change's fields: its base still contains them.
  */
 function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
   const {changeId, accountId, rowId, operation, fields, base} = run.change;

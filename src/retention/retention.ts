@@ -1,7 +1,7 @@
-// What grows with time alone, and how long it is kept: rows of sync.retention, one for each kind;
-// of the feed a column of its own row.
-// Pruning: what is no longer kept is removed, batch by batch, by one worker at a time, which holds
-// a lease of the database.
+// How long history is kept, and its pruning. sync.retention has one row for each kind of thing that
+// grows with time; the feed has a column in its own row, sync.feed_state.
+// Pruning removes, batch by batch, the things that are no longer kept. One worker at a time prunes,
+// and holds a lease in the database.
 
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
@@ -18,11 +18,11 @@ export interface RetentionKind {
   readonly words: string;
   /** Whole days; null: for ever. */
   readonly defaultDays: number | null;
-  /** Fewer would take away what others rest on. */
+  /** The fewest days allowed: with fewer, pruning would remove data that other features need. */
   readonly leastDays: number;
-  /** True where it is never kept for ever. */
+  /** True if it cannot be kept for ever. */
   readonly hasEnd?: boolean;
-  /** What is kept and what goes, for people and editors. */
+  /** Describes which things are kept and which are removed, for people and editors. */
   readonly about: string;
 }
 
@@ -40,7 +40,7 @@ export const retentionNames = [
 /** The days of the feed are in its own row, sync.feed_state. */
 type RetentionName = (typeof retentionNames)[number] | 'feed';
 
-/** Every kind, in the order of pruning and telling. */
+/** Every kind, in the order in which they are pruned and listed. */
 export const retentionKinds: readonly RetentionKind[] = [
   {
     name: 'quiet_sweeps',
@@ -55,7 +55,8 @@ export const retentionKinds: readonly RetentionKind[] = [
     name: 'settled_changes',
     words: 'settled changes',
     defaultDays: 90,
-    // A request of the HTTP API that comes again is answered with its changes for 30 days.
+    // For 30 days, a repeated request of the HTTP API is answered with the changes of the first
+    // one.
     leastDays: 31,
     about:
       'Changes that are over, with their attempts and conflicts. ' +
@@ -67,15 +68,15 @@ export const retentionKinds: readonly RetentionKind[] = [
     defaultDays: null,
     leastDays: 31,
     about:
-      'Versions of rows that others have replaced. Once they are gone, ' +
-      'there is no answer as of a moment before.',
+      'Versions of rows that others have replaced. Once they are removed, ' +
+      'there is no answer as of a time before.',
   },
   {
     name: 'alerts',
-    words: 'mended alerts',
+    words: 'fixed alerts',
     defaultDays: 90,
     leastDays: 2,
-    about: 'Alerts that were mended, with the messages that told of them.',
+    about: 'Alerts whose problem was fixed, with the messages about them.',
   },
   {
     name: 'audit',
@@ -97,15 +98,14 @@ export const retentionKinds: readonly RetentionKind[] = [
     defaultDays: 730,
     leastDays: 31,
     about:
-      'Mails of weekly reports that were sent or given up, and figures that a later report told ' +
-      'again. The newest report of each list, and what it told of each week, stays.',
+      'Mails of weekly reports that were sent or given up, and figures that a later report gave ' +
+      'again. The newest report of each list, and what it gave for each week, stays.',
   },
   {
     name: 'feed',
     words: 'entries of the feed',
     defaultDays: 30,
-    // A subscriber that fails is stopped after a day, and a person has the rest of a week to mend
-    // it.
+    // A failing subscriber is stopped after a day; a person has the rest of a week to fix it.
     leastDays: 7,
     hasEnd: true,
     about:
@@ -122,15 +122,15 @@ export interface Retention {
   readonly kind: RetentionName;
   /** Whole days; null: for ever. */
   readonly days: number | null;
-  /** What is older than this may be gone; null where nothing was ever removed. */
+  /** Things older than this may have been removed; null if nothing was ever removed. */
   readonly prunedTo: string | null;
-  /** Since ever. */
+  /** How many were removed in total. */
   readonly removed: number;
 }
 
 const dayOfSeconds = 86_400;
 
-/** Gives each kind that has none yet the row of its default; a row that is there stays as it is. */
+/** Inserts the default row of each kind that has no row yet; existing rows stay as they are. */
 export async function applyRetention(db: Queryable): Promise<void> {
   await db.query(
     `INSERT INTO sync.retention (kind, kept_for)
@@ -149,7 +149,7 @@ export interface RetentionStory {
   readonly prunedAt: string | null;
 }
 
-/** Reads how long things are kept, and when what is older was last removed, in one statement. */
+/** Reads how long things are kept and when the last pruning ended, in one statement. */
 export async function readRetention(db: Queryable): Promise<RetentionStory> {
   const {rows} = await db.query<Retention & {prunedAt: string | null}>(
     `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days,
@@ -167,7 +167,7 @@ export async function readRetention(db: Queryable): Promise<RetentionStory> {
   return {kinds: rows.map(({prunedAt, ...kind}) => kind), prunedAt: rows[0]?.prunedAt ?? null};
 }
 
-/** Sets how long a kind is kept. @param days - null: for ever, where the kind may be */
+/** Sets how long a kind is kept. @param days - null: for ever, if the kind allows that */
 export async function setRetention(
   db: Queryable,
   kind: RetentionName,
@@ -204,8 +204,8 @@ export function wordsOf(kind: RetentionName): string {
 }
 
 /**
- * A sentence for somebody who asked for a thing that is not there; empty where none of its kind was
- * ever removed.
+ * Makes the end of an error message about a thing that was not found: since when its kind is kept.
+ * Empty if none of its kind was ever removed.
  */
 export async function describePruned(db: Queryable, kind: RetentionName): Promise<string> {
   const {prunedTo = null} =
@@ -233,21 +233,21 @@ interface PruneTerms {
   readonly restMs: number;
   /** The most that one transaction removes. */
   readonly batch?: number;
-  /** ISO 8601: the moment from which ages are counted, unless it is now. */
+  /** ISO 8601: the moment from which ages are counted; now if left out. */
   readonly at?: string;
-  /** Is told after each batch that it was done. */
+  /** Called after each batch. */
   readonly onBatch?: () => void;
 }
 
-/** A batch of so many takes some milliseconds. */
+/** A batch of this size takes a few milliseconds. */
 const usualBatch = 500;
 
 /**
- * Removes what is no longer kept, in batches that are transactions of their own. After each the
- * database has as long for its other work.
- * @returns what was removed, by kind, and nothing of a kind of which nothing was; null where
- *   another one prunes, or the last one
- *   ended a moment ago
+ * Removes the things that are no longer kept, in batches; each batch is a separate transaction.
+ * After each batch it waits for as long as the batch took, so that the database can do its other
+ * work.
+ * @returns how many were removed, by kind, without kinds of which none were removed; null if
+ *   another process prunes, or if the last pruning ended less than `restMs` ago
  */
 export async function pruneHistory(terms: PruneTerms): Promise<readonly Removed[] | null> {
   const {pool, signal} = terms;
@@ -271,7 +271,7 @@ export async function pruneHistory(terms: PruneTerms): Promise<readonly Removed[
   return removed;
 }
 
-/** Does batches until one has done nothing. @returns what they did together */
+/** Runs batches until one does nothing. @returns the sum of their counts */
 async function repeat(
   {signal, onBatch}: Pick<PruneTerms, 'signal' | 'onBatch'>,
   doBatch: () => Promise<number | null>,
@@ -282,7 +282,7 @@ async function repeat(
     const done = await doBatch();
     onBatch?.();
     count += done ?? 0;
-    // Nothing was left, or another worker goes on.
+    // Nothing is left, or another worker continues the pruning.
     if (done === null || done === 0) break;
     await wait(performance.now() - begunAt, undefined, {signal}).catch(() => {});
   }
@@ -290,11 +290,11 @@ async function repeat(
 }
 
 const hourMs = 3_600_000;
-/** The row of all workers is asked no more often than this. */
+/** A worker checks the row that all workers share no more often than this. */
 const askMs = 60_000;
 
 /**
- * Prunes once an hour, beside the other work of a worker: whichever worker comes first does it for
+ * Prunes once an hour, beside the other work of a worker. Whichever worker comes first prunes for
  * all.
  */
 export function makePruner(
@@ -320,18 +320,21 @@ export function makePruner(
   return new Rounds({everyMs: askMs, pulse, work, onFailure});
 }
 
-/** The proof that a pruning is still ours. */
+/** The proof that this process still holds the pruning. */
 interface Pruning {
   readonly fence: number;
 }
 
-/** A batch takes far less; a worker that is killed in one holds up the next for as long. */
+/**
+ * A batch takes far less. If a worker is killed during a batch, the next pruning waits until this
+ * lease ends.
+ */
 const lease = "interval '5 minutes'";
 
 /**
- * Takes the pruning up, unless another one is under way.
+ * Claims the pruning, unless another one is in progress.
  * @param restMs - how long ago the last one must have ended
- * @returns null where there is nothing to do
+ * @returns null if another one is in progress, or the last one ended more recently
  */
 export async function takePruning(db: Queryable, restMs: number): Promise<Pruning | null> {
   const {rows} = await db.query<Pruning>(
@@ -347,8 +350,8 @@ export async function takePruning(db: Queryable, restMs: number): Promise<Prunin
 }
 
 /**
- * How long the pruning that is under way stays its worker's, unless it goes on: milliseconds by the
- * database's clock.
+ * Reads how long the lease of the current pruning still lasts, unless its worker renews it:
+ * milliseconds by the database's clock, 0 if no pruning is in progress.
  */
 export async function readPruningLeaseMs(db: Queryable): Promise<number> {
   const {rows} = await db.query<{leaseMs: number}>(
@@ -359,9 +362,9 @@ export async function readPruningLeaseMs(db: Queryable): Promise<number> {
 }
 
 /**
- * Removes one batch of a kind, and keeps the pruning ours for longer.
+ * Removes one batch of a kind, and renews the lease of the pruning.
  * @param at - ISO 8601: the moment from which ages are counted; null: now
- * @returns how many were removed; null where another worker has taken the pruning over: nothing was
+ * @returns how many were removed; null if another worker has taken over the pruning: then none were
  */
 export async function pruneBatch(
   db: Queryable,
@@ -384,20 +387,20 @@ export async function pruneBatch(
 }
 
 /**
- * A transaction that has run for longer may still write a version with an older moment; its pair
- * stays as it is.
+ * A transaction that has run for longer may still write a version with an older moment. That pair
+ * of versions is not joined.
  */
 const joinedAfter = "interval '1 hour'";
 /**
- * An entry of the feed names the versions before and after it: until its days are over, they stay
- * apart.
+ * An entry of the feed names the versions before and after it. They are not joined as long as the
+ * entry is kept.
  */
 const namedFrom = `(SELECT at - interval '1 day' FROM sync.feed_entries ORDER BY entry_id LIMIT 1)`;
 
 /**
- * Joins one batch of versions of write-backs, and keeps the pruning ours for longer. When nothing
- * is left to join, that is noted.
- * @returns as `pruneBatch`
+ * Joins one batch of versions of write-backs, and renews the lease of the pruning. If nothing is
+ * left to join, it stores in `joined_to` up to where that is so.
+ * @returns how many pairs were joined; null as `pruneBatch`
  */
 async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise<number | null> {
   const {rows} = await db.query<{joined: number}>(
@@ -415,7 +418,7 @@ async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise
   return rows[0]?.joined ?? null;
 }
 
-/** Ends a pruning that came to its end. */
+/** Marks a pruning as ended. */
 async function endPruning(db: Queryable, {fence}: Pruning): Promise<void> {
   await db.query(
     `UPDATE sync.prunings SET lease_until = NULL, ended_at = now()
@@ -424,12 +427,12 @@ async function endPruning(db: Queryable, {fence}: Pruning): Promise<void> {
   );
 }
 
-/** Gives back a pruning that was cut short: another worker goes on at once. */
+/** Gives back a pruning that was interrupted, so that another worker can continue it at once. */
 async function giveBackPruning(db: Queryable, {fence}: Pruning): Promise<void> {
   await db.query('UPDATE sync.prunings SET lease_until = NULL WHERE fence = $1', [fence]);
 }
 
-/** How many things of a kind are no longer kept, and are still here. */
+/** Counts the things of a kind that are no longer kept but not yet removed. */
 export async function countPrunable(db: Queryable, kind: RetentionName): Promise<number> {
   const {rows} = await db.query<{count: number}>(
     'SELECT sync.count_prunable($1)::float8 AS count',

@@ -1,5 +1,5 @@
-// The tables of retention: how long things are kept, the pruning of what is not kept any more, and
-// what stays of quiet sweeps.
+// The tables of retention: how long things are kept, the state of the pruning, and the daily sums
+// of quiet sweeps that were removed.
 
 import {sql} from 'drizzle-orm';
 import {bigint, boolean, check, date, integer, interval, text, unique} from 'drizzle-orm/pg-core';
@@ -35,7 +35,7 @@ export const retentionTable = commentTable(
   {
     kind: 'quiet_sweeps, settled_changes, versions, alerts, audit, sessions or reports.',
     kept_for: 'How long it is kept; null: for ever.',
-    pruned_to: 'What is older than this may be gone; null where nothing was ever removed.',
+    pruned_to: 'What is older than this may be removed; null where nothing was ever removed.',
     removed: 'How many were removed since ever.',
   },
 );
@@ -58,8 +58,8 @@ export const pruningsTable = commentTable(
   'One row: when what is no longer kept was last removed, so that one worker of many does it.',
   {
     is_only: 'True: there is one row.',
-    fence: 'Number of the pruning; who holds an older number goes no further.',
-    lease_until: 'Until when a worker prunes, unless it goes on; null while none does.',
+    fence: 'Number of the pruning; a worker that holds an older number stops.',
+    lease_until: 'Until when a worker prunes, unless it continues; null while none does.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
     ended_at: 'When the last one came to its end.',
     joined_to:

@@ -112,7 +112,7 @@ const schemas: Readonly<Record<string, string>> = {
     'deleted ones are marked.',
   history:
     'Every version of every warehouse row: a view of each table with all its versions, ' +
-    'and a function that gives the table as it was at a moment.',
+    'and a function that gives the table as it was at a given time.',
   mart:
     'For BI tools: the star (dim_, fct_) and its answers (ask_), each also as of any moment; ' +
     'the live records of each warehouse table, without our bookkeeping and with the promoted ' +
@@ -252,8 +252,8 @@ function historyTableComments({name, comment, columns}: MirrorTable): Comment[] 
       name: ['history', `${name}_as_of`],
       argumentTypes: 'timestamp with time zone',
       text:
-        `${comment} The rows that lived at a moment, as they were then. ` +
-        'A moment is settled once every transaction begun before it has ended.',
+        `${comment} The rows that lived at a given time, as they were then. ` +
+        'A time is settled once every transaction begun before it has ended.',
     },
     {
       kind: 'FUNCTION',

@@ -113,7 +113,7 @@ function describeProblem(
   if (missing.length === 0) return null;
   return isEmpty
     ? 'it holds nothing of Fieldmirror yet: `fieldmirror start` makes the schema and fills it, ' +
-        '`fieldmirror init` sets up an account of yours first, ' +
+        '`fieldmirror init` sets up your own account first, ' +
         '`fieldmirror migrate` makes the schema alone'
     : `${count(missing)} missing: run \`fieldmirror migrate\``;
 }
@@ -153,7 +153,7 @@ export async function findMigrationLack(db: Queryable): Promise<string | null> {
       `run \`fieldmirror migrate\` as its owner, ${owner}`
     );
   return (
-    `the database ${database} has no schemas of ours yet, and ${user} may not make them, ` +
+    `the database ${database} has none of our schemas yet, and ${user} may not make them, ` +
     'for it lacks CREATE on the database: ' +
     `run \`fieldmirror migrate\` as the owner, ${owner}, ` +
     `or let the owner run ${grantCreate({user, database})}`
@@ -233,7 +233,7 @@ export function describeRoles(check: RoleCheck): string | null {
   if (missing.length > 0)
     return (
       `${missing.join(', ')}: not there, and ${owner} may not create roles, ` +
-      `so nobody has a right of ${missing.length === 1 ? 'it' : 'them'}; ${administrator}`
+      `so no one has a right of ${missing.length === 1 ? 'it' : 'them'}; ${administrator}`
     );
   if (apart.length > 0)
     return (

@@ -208,7 +208,7 @@ const knownRecordsTable = commentTable(
     stream: 'The kind of object it is.',
     number: 'Number of the record.',
     bytes_hash: 'Hash of the bytes of the record.',
-    shape: 'Fingerprint of the columns it was read into: when they change, it is read once more.',
+    shape: 'Fingerprint of the columns it was read into: when they change, it is read again.',
   },
 );
 

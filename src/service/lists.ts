@@ -101,7 +101,7 @@ export class Lists {
     if (this.#isClosed) return;
     this.#log?.warn(
       {event: 'service.notices_lost', reason},
-      'reference service: lost the notifications; lists are read anew each time until they are ' +
+      'reference service: lost the notifications; lists are read again each time until they are ' +
         'back',
     );
     this.#retry();

@@ -92,7 +92,10 @@ export async function startLive(
     const to = toInstant(first + (now() - begun) * speed);
     const written = await playUntil(database, player, to);
     if (written !== 0)
-      log?.info({event: 'service.went_on', to, written}, 'reference service: the business went on');
+      log?.info(
+        {event: 'service.went_on', to, written},
+        'reference service: the business continued',
+      );
   };
   await play();
   let underWay: Promise<void> = Promise.resolve();
@@ -104,7 +107,7 @@ export async function startLive(
       .catch((error: unknown) =>
         log?.error(
           {event: 'service.stands_still', err: error},
-          'reference service: the business stands still',
+          'reference service: the business does not continue',
         ),
       )
       .finally(() => {

@@ -69,13 +69,13 @@ const account = z.strictObject({
     .describe('Why it is paused, for those who look at it later.'),
 });
 
-const ownToken = 'a token is never in this file: fieldmirror accounts add asks for it';
+const ownToken = 'a token is never in this file: fieldmirror accounts add prompts for it';
 
 export const accountsSection: Section<Account> = {
   name: 'accounts',
   about: [
     'The accounts that are mirrored. A token is never in this file:',
-    'fieldmirror accounts add NAME asks for it.',
+    'fieldmirror accounts add NAME prompts for it.',
     'An account is never removed; paused: true lets it rest.',
   ],
   schema: z.record(accountName, account),
@@ -211,7 +211,7 @@ export const calendarDay = z
 
 export const closedDaysSection: Section<string> = {
   name: 'closed_days',
-  about: ['Days on which nobody of an account works, and why.'],
+  about: ['Days on which no one of an account works, and why.'],
   schema: z.record(calendarDay, removable(label)),
   depth: 2,
   isByAccount: true,

@@ -87,7 +87,7 @@ type Schedule = Omit<z.infer<typeof schedule>, 'stream'> & {readonly stream: str
 export const schedulesSection: Section<Schedule> = {
   name: 'schedules',
   about: [
-    'Sweeps that come round by themselves, by account and name.',
+    'Sweeps that run automatically, by account and name.',
     'at is a time of day in UTC, which the Z says: in summer it is another hour of the account',
     'than in winter.',
     'An account without any gets those that every account begins with at its next start.',

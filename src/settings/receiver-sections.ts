@@ -68,7 +68,7 @@ function hostOf(example: string, secret: string) {
 
 const ruleSecret =
   "a receiver's address, a server of e-mail and a secret are never in this file: " +
-  'fieldmirror alerts add NAME asks for them';
+  'fieldmirror alerts add NAME prompts for them';
 const secretKeys = ['url', 'address', 'secret', 'smtp', 'webhook', 'slack', 'ping'];
 const toText = 'expected one address of e-mail, such as ops@example.com';
 const causeText = `expected one of ${causes.join(', ')}`;
@@ -84,7 +84,7 @@ const span = interval.refine(
 const rule = z.strictObject({
   receiver: z
     .enum(receivers, `expected one of ${receivers.join(', ')}`)
-    .describe('How it tells; a ping comes for as long as nothing is wrong.'),
+    .describe('How it receives alerts; a ping comes for as long as nothing is wrong.'),
   host: hostOf('hooks.example.com', ruleSecret)
     .exactOptional()
     .describe(
@@ -94,23 +94,23 @@ const rule = z.strictObject({
     .string(toText)
     .refine(isMailbox, toText)
     .exactOptional()
-    .describe('With email: the address told.'),
+    .describe('With email: the address that alerts are sent to.'),
   own_server: yesOrNo
     .exactOptional()
     .describe(
-      'With email: whether alerts add gives it a server of its own. ' +
+      'With email: whether alerts add gives it a separate server. ' +
         'Default: false, that of FIELDMIRROR_SMTP_URL.',
     ),
-  account: accountName.exactOptional().describe('The only account that is told of.'),
+  account: accountName.exactOptional().describe('The only account whose alerts are sent.'),
   causes: z
     .array(causeName, 'expected a list of causes, such as [stopped-account, failed]')
-    .min(1, 'expected one cause or more; without the key everything is told')
+    .min(1, 'expected one cause or more; without the key all causes are sent')
     .readonly()
     .exactOptional()
-    .describe('The only causes that are told.'),
+    .describe('The only causes whose alerts are sent.'),
   quiet: span
     .exactOptional()
-    .describe('How long a thing that was told is not told again. Default: 4h. Not with ping.'),
+    .describe('How long a reported thing is not reported again. Default: 4h. Not with ping.'),
   every: span.exactOptional().describe('With ping: how often it comes. Default: 5m.'),
 });
 
@@ -119,9 +119,9 @@ type Rule = z.infer<typeof rule>;
 export const alertsSection: Section<Rule> = {
   name: 'alerts',
   about: [
-    'Rules: who is told what is wrong, by name. Neither address nor secret is in this file: a new',
+    'Rules: who receives which alerts, by name. Neither address nor secret is in this file: a new',
     'rule waits for its address, and fieldmirror alerts add NAME --webhook -, --slack -, --ping -',
-    'or --smtp - asks for it.',
+    'or --smtp - prompts for it.',
   ],
   schema: z.record(receiverName, removable(rule)),
   depth: 1,
@@ -191,7 +191,8 @@ function findRuleProblems({path, before, after}: EntryChange<Rule>): SettingProb
 }
 
 const hookSecret =
-  'an address and a secret are never in this file: fieldmirror hooks add NAME --url - asks for it';
+  'an address and a secret are never in this file: ' +
+  'fieldmirror hooks add NAME --url - prompts for it';
 const tableText = `expected one of ${allTables.map(({name}) => name).join(', ')}`;
 const columnText = 'expected a list of columns, such as [name, phone_number]';
 const writerText = 'expected a login, or a key of the HTTP API as http:NAME';
@@ -253,7 +254,7 @@ export const hooksSection: Section<Hook> = {
   name: 'hooks',
   about: [
     'Subscribers that are sent the feed over HTTP, by name. Neither address nor secret is in this',
-    'file: a new one waits for its address, and fieldmirror hooks add NAME --url - asks for it.',
+    'file: a new one waits for its address, and fieldmirror hooks add NAME --url - prompts for it.',
   ],
   schema: z.record(receiverName, removable(hook)),
   depth: 1,
@@ -433,7 +434,7 @@ const list = z.strictObject({
     .max(100, 'expected at most 100 addresses')
     .refine((all) => new Set(all).size === all.length, 'expected each address once')
     .readonly()
-    .describe('The addresses; each gets a mail of its own.'),
+    .describe('The addresses; each gets a separate mail.'),
   account: accountName.exactOptional().describe('The only account reported. Default: all.'),
   day: z
     .enum(days, dayText)

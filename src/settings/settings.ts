@@ -223,7 +223,7 @@ function findStrangers(
         return [[...path, 'account'], fieldsOf(entry).account];
       });
   const known =
-    accounts.length === 0 ? 'there is none' : `there are ${accounts.slice(0, 20).join(', ')}`;
+    accounts.length === 0 ? 'there is no account' : `there are ${accounts.slice(0, 20).join(', ')}`;
   return named.flatMap(([path, name]) => {
     if (name === undefined || accounts.includes(String(name))) return [];
     const near = nearest(String(name), accounts);

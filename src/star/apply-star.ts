@@ -55,7 +55,7 @@ function keptComments(name: string, columns: StarMember['columns']): Comment[] {
 }
 
 function pastComment(name: string): Comment {
-  const text = `mart.${name} as it was at a moment, by what the mirror knew then.`;
+  const text = `mart.${name} as it was at a time, by what the mirror knew then.`;
   return {
     kind: 'FUNCTION',
     name: ['mart', `${name}_as_of`],
@@ -250,7 +250,7 @@ async function nameDependents(change: string, act: () => Promise<unknown>): Prom
     if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
     const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
     throw new FatalError(
-      `${change}, but others stand on it: ${others}; drop them first, ` +
+      `${change}, but others depend on it: ${others}; drop them first, ` +
         'and make them again afterwards',
       {cause: error, kind: 'dependents'},
     );

@@ -363,7 +363,7 @@ function buildInterchanged(name: string, sql: string, told: InterchangedMetric):
   const {comment, answer, of} = told;
   const {fact, on} = measures[of];
   const [word] = answer?.split('.') ?? [];
-  const asked = word === undefined ? '' : ` fieldmirror ask ${word} tells it.`;
+  const asked = word === undefined ? '' : ` fieldmirror ask ${word} returns it.`;
   return {
     ...{name, ...expressed(sql), description: comment},
     ai_context: {

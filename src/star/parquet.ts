@@ -366,7 +366,7 @@ function readMoment(column: string): ReadWords {
   return (words, to, view, at) => {
     const high = view.getInt32(at);
     if (high === 0x7fffffff || high === -0x80000000)
-      throw new UsageError(`${column}: expected a moment, got infinity; take it as CSV`);
+      throw new UsageError(`${column}: expected a time, got infinity; take it as CSV`);
     const low = view.getUint32(at + 4) + epochWords.low;
     words[to] = low;
     words[to + 1] = high + epochWords.high + (low >= wordValues ? 1 : 0);

@@ -46,7 +46,7 @@ export async function findPeriod(
     if (!isGiven) return null;
     throw new UsageError(
       `${name.replace('ask_', '').replaceAll('_', '-')} has no period: its answer is about ` +
-        'one moment; leave out --from and --to, or ask with --as-of and a past day',
+        'one point in time; leave out --from and --to, or ask with --as-of and a past day',
     );
   }
   checkDay('--from', from);
@@ -143,14 +143,14 @@ export async function findAsOf(
   );
   const [asked] = rows;
   if (asked === undefined) return null;
-  if (asked.isToCome) throw new UsageError(`--as-of ${typed}: expected a moment that has passed`);
+  if (asked.isToCome) throw new UsageError(`--as-of ${typed}: expected a time that has passed`);
   if (asked.isKnown !== true)
     throw new UsageError(
       asked.knownSince === null
         ? `--as-of ${typed}: the mirror knows nothing yet: jobs, customers and employees were ` +
             'never all proven complete; run fieldmirror sync'
         : `--as-of ${typed}: the mirror knows the account since ` +
-            `${showSecond(asked.knownSince)}; ask for that moment or a later one`,
+            `${showSecond(asked.knownSince)}; ask for that time or a later one`,
     );
   return asked.moment;
 }

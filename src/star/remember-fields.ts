@@ -157,7 +157,7 @@ const vanishSql = `
   )
   INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
   SELECT $1, table_name, field, 'vanished',
-         'no record bears it any more; last seen ' || to_char(last_seen_at AT TIME ZONE 'UTC',
+         'no record contains it any longer; last seen ' || to_char(last_seen_at AT TIME ZONE 'UTC',
            'YYYY-MM-DD'), $3
     FROM vanished ORDER BY table_name, field`;
 

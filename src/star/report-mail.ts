@@ -34,7 +34,7 @@ export function formatReport(made: Report, warning: string | null, width: number
     section(
       'What changed since the last report',
       describeRestated(made),
-      'Nothing of what earlier reports told.',
+      'Nothing that earlier reports showed.',
     ),
     section('What cannot be seen', unseen, ''),
     section('What a person may want to look at', describeFindings(made), 'Nothing.'),
@@ -147,7 +147,7 @@ function renderFiguresOfMail(report: Report): string {
 function renderRestated(sentences: readonly string[]): string {
   const shown = renderSentences(
     sentences.slice(0, shownRestated),
-    'Nothing of what earlier reports told.',
+    'Nothing that earlier reports showed.',
   );
   const rest = sentences.slice(shownRestated);
   if (rest.length === 0) return shown;

@@ -54,7 +54,7 @@ ${renderSentences(moves, 'Nothing did.')}
 ${pictures.map(renderPicture).join('\n')}
 ${lists.map(renderList).join('\n')}
 <h2>What changed since the last report</h2>
-${renderSentences(describeRestated(report), 'Nothing of what earlier reports told.')}
+${renderSentences(describeRestated(report), 'Nothing that earlier reports showed.')}
 <h2>What cannot be seen</h2>
 ${renderSentences(unseen, '')}
 <h2>What a person may want to look at</h2>

@@ -279,9 +279,9 @@ export const fieldsTable = commentTable(
       'Share of the live rows in which it is not empty, 0 to 1; as of the last full sweep that ' +
       'wrote a row.',
     first_seen_at: 'When it was first seen, or promoted before it came.',
-    last_seen_at: 'When a record that bears it was last parsed.',
+    last_seen_at: 'When a record that contains it was last parsed.',
     last_sweep_id: 'The sweep that saw it then; 0 where none has seen it yet.',
-    vanished_at: 'When it was found that no record bears it any more.',
+    vanished_at: 'When it was found that no record contains it any longer.',
     promoted_as:
       'Name under which the field is a column of the view of its table in mart; ' +
       'set it to promote the field.',
@@ -354,7 +354,7 @@ export const weeklyReportsTable = commentTable(
     },
     (table) => [primaryKey({name: 'weekly_reports_pkey', columns: [table.account_id, table.week]})],
   ),
-  'One row for each weekly report that was made by itself.',
+  'One row for each weekly report that was made automatically.',
   {
     account_id: 'The account.',
     week: 'The Monday of the week that it describes.',

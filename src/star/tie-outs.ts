@@ -304,7 +304,7 @@ export const findings: readonly Finding[] = [
     words:
       'Hours overlap others of the same person, have no employee, or are zero or more than 16.',
     sql: `SELECT entry.account_key, 'job ' || job.job_number || ', ' || coalesce(person.name,
-        'nobody') || ', ' || coalesce(entry.work_date::text, 'no date') AS about
+        'no employee') || ', ' || coalesce(entry.work_date::text, 'no date') AS about
             FROM (SELECT held.*, lag(held.last_end) OVER (PARTITION BY held.employee_key
               ORDER BY held.started_at, held.time_entry_key) > held.started_at AS overlaps
                     FROM (SELECT one.*, max(one.ended_at) OVER (PARTITION BY one.employee_key

@@ -164,7 +164,7 @@ export const jobChargeWrites: Writes = {
   resource: 'job_charge',
   stream: 'jobs',
   operations: ['create'],
-  hint: 'A charge can only be created: mend it in the service itself.',
+  hint: 'A charge can only be created: fix it in the service itself.',
   key: 'id',
   parent: {table: 'jobs', numberColumn: 'job_number'},
   list: 'job_charges',

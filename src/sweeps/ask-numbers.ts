@@ -174,7 +174,7 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
     if (unknown === '') return {rowSet, fields};
     const untold =
       `${stream.item} ${number} came without its ${unknown}, ` +
-      'and no list told them: what is held of those stays';
+      'and no list showed them: what is held of those stays';
     return {rowSet, fields, untold};
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;

@@ -179,7 +179,7 @@ export function brokenSince({everyMs, ...kept}: PromiseStatus, now: string): str
   return Date.parse(now) > until ? new Date(from + everyMs).toISOString() : null;
 }
 
-/** `customers: looked at as a whole 12 min ago, 1 h is promised: kept` */
+/** `customers: read as a whole 12 min ago, 1 h is promised: kept` */
 export function describeFreshness(promise: PromiseStatus, now: string): string {
   return `${promise.stream}: ${describePromise(promise, now)}`;
 }
@@ -194,5 +194,5 @@ export function describePromise(promise: PromiseStatus, now: string): string {
       : askedAt === null
         ? 'the first look is due'
         : 'kept';
-  return `looked at as a whole ${looked}, ${formatDuration(everyMs)} is promised: ${verdict}`;
+  return `read as a whole ${looked}, ${formatDuration(everyMs)} is promised: ${verdict}`;
 }

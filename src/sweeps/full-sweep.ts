@@ -106,7 +106,7 @@ async function stop(
 ): Promise<Finished> {
   const {gone, suspects} = findings;
   const reason =
-    `${gone.size} of ${evidence.liveRows} live rows are gone at the service, ` +
+    `${gone.size} of ${evidence.liveRows} live rows no longer exist at the service, ` +
     `${suspects.size} more are not in its list, ` +
     `and one sweep may mark ${evidence.tombstoneLimit} deleted`;
   return await trip(run, {evidence, suspects, reason});

@@ -149,8 +149,7 @@ export class KnownPages {
   /** Cuts a received page; if it is unchanged, the earlier cut is used. */
   async cut(page: PageAhead): Promise<CutPage> {
     const came = this.#came.get(page.page);
-    if (came === undefined)
-      throw new TypeError(`page ${page.page}: expected its digest, got a page not looked up`);
+    if (came === undefined) throw new TypeError(`page ${page.page}: expected its digest, got none`);
     this.#came.delete(page.page);
     if (came.hashes !== null) return cutAs(page, came.hashes);
     const cut = cutPage(this.#stream, page);

@@ -358,10 +358,10 @@ export function doubtsOfList(
   const {quarantined} = tally.counts;
   return [
     ...(endedBy === 'repeated-page'
-      ? [`page ${lastPage} was the page before it once more: nobody knows where the list ends`]
+      ? [`page ${lastPage} repeated the page before it: the end of the list is not known`]
       : []),
     ...(endedBy === 'nothing-new'
-      ? [`the list went on, up to page ${lastPage}, with records that were known already`]
+      ? [`the list continued, up to page ${lastPage}, with records that were known already`]
       : []),
     ...(sample.altered > 0 && !sample.isWhole
       ? [

@@ -38,7 +38,7 @@ function readScheduled(stream: Stream, windowName: string): Window {
     return readWindow(stream, windowName);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new FatalError(`${why}; mend window_name in sync.schedules`, {cause});
+    throw new FatalError(`${why}; fix window_name in sync.schedules`, {cause});
   }
 }
 

@@ -170,7 +170,7 @@ export class ListBound {
     throw new FatalError(
       `${thing}: expected the end of the list, at most ${this.#most} records by what it had ` +
         `before, got ${records} and no end; what was read is kept. If so many are right, ` +
-        `fieldmirror sync ${stream.name} --account ${sweep.accountName} goes on, ` +
+        `fieldmirror sync ${stream.name} --account ${sweep.accountName} continues, ` +
         'up to a multiple of the rows held by then; if not, ask who runs the service',
       {kind: 'service'},
     );

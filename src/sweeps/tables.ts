@@ -241,7 +241,7 @@ export const sweeps = syncSchema.table(
 
 export const sweepsTable = commentTable(
   sweeps,
-  'Passes over a stream: planned, under way and past, with their evidence.',
+  'Passes over a stream: planned, in progress and ended, with their evidence.',
   {
     sweep_id: 'Number of the sweep.',
     account_id: 'The account swept.',
@@ -250,23 +250,23 @@ export const sweepsTable = commentTable(
       'full: every record; window: what a filter lets through; ' +
       'record: one record by its number.',
     window_name: 'Name of the filter of a window sweep.',
-    record_number: 'Number of the record that a record sweep asks for.',
+    record_number: 'Number of the record that a record sweep requests.',
     state:
       'due, running, certified (proven complete), refreshed (a window: ' +
       'all that its filter lets through was read, nothing is proven of the rest), ' +
       'uncertified (ended, for the reasons given), stopped (a person must approve its ' +
       'tombstones) or failed.',
-    requested_by: 'Who asked for it: schedule or command.',
+    requested_by: 'Who requested it: schedule or command.',
     due_at: 'From when on it may run.',
     started_at: 'When it was taken up for the first time.',
     ended_at: 'When it came to its end.',
     stage:
       'Checkpoint: read (the first pass), verify (the second, and questions by number) ' +
       'or approved (its tombstones are written).',
-    next_page: 'Checkpoint: the page it goes on with; all before it are in the warehouse.',
-    fence: 'How often it was taken up; who holds an older number may not write any more.',
+    next_page: 'Checkpoint: the page it continues with; all before it are in the warehouse.',
+    fence: 'How often it was taken up; a worker that holds an older number may no longer write.',
     lease_until:
-      'Until when its present worker owns it, unless renewed; by the clock of this database.',
+      'Until when its present worker owns it, unless renewed; the clock of this database decides.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
     claimed_by: 'The process that took it up last: its machine and number.',
     failures: 'Tries that failed since its last saved batch.',
@@ -275,18 +275,18 @@ export const sweepsTable = commentTable(
     bytes: 'Bytes of the bodies read, decompressed.',
     records: 'Different records read.',
     known: 'Records that came byte for byte as before, and so were not parsed.',
-    asked: 'Records asked for by their number.',
+    asked: 'Records requested by their number.',
     inserted: 'Records whose row was new.',
     updated: 'Records whose row had changed.',
     unchanged: 'Records whose row needed no write.',
     revived: 'Records whose row had been marked deleted and came back.',
-    tombstoned: 'Rows marked deleted because the service said of their number that it is gone.',
+    tombstoned: 'Rows marked deleted because the service said that their record no longer exists.',
     vanished: 'Children marked deleted because their parent no longer lists them.',
     quarantined: 'Records that could not be read or taken.',
     rows: 'Rows of the stream that lived when a full sweep ended; null where nothing was counted.',
     reasons: 'Why the sweep is not certified.',
     error: 'What went wrong last, and the next step.',
-    evidence: 'What the sweep saw and asked: what its end state rests on.',
+    evidence: 'What the sweep saw and requested: its end state depends on this.',
     approved_at: 'When a person let its tombstones through.',
     approved_by: 'Database user who let them through.',
   },
@@ -305,7 +305,7 @@ const sightings = syncSchema.table(
 
 export const sightingsTable = commentTable(
   sightings,
-  'Which records the first pass of a sweep under way has seen, by checkpoint; ' +
+  'Which records the first pass of a sweep in progress has seen, by checkpoint; ' +
     'deleted when the sweep ends.',
   {
     sweep_id: 'The sweep.',
@@ -348,8 +348,8 @@ export const tombstones = syncSchema.table(
 
 export const tombstonesTable = commentTable(
   tombstones,
-  'Rows whose record is gone, or would be marked so: each with what the service answered when ' +
-    'it was asked.',
+  'Rows whose record no longer exists, or would be marked so: each with what the service ' +
+    'answered when it was asked.',
   {
     sweep_id: 'The sweep that found it out.',
     number: 'Number of the record.',
@@ -388,7 +388,7 @@ const absentNumbers = syncSchema.table(
 
 export const absentNumbersTable = commentTable(
   absentNumbers,
-  'Numbers inside the known range that no list ever showed, asked for once: ' +
+  'Numbers inside the known range that no list ever showed, requested once: ' +
     'the service has no such record.',
   {
     number: 'The number.',
@@ -446,14 +446,14 @@ export const quarantineTable = commentTable(
     stream: 'The kind of object it should have been.',
     number: 'Number of the record, where it could be read: then the record is one entry.',
     sweep_id: 'The sweep that met it last.',
-    page: 'The page it last stood on.',
+    page: 'The page on which it was last met.',
     reason: 'What is wrong with it.',
     expected: 'The same without the value that came; null where the reason may quote it anywhere.',
     xml: 'The record as sent, without secrets.',
     xml_hash: 'Hash of the record as sent: without a number, the same bytes are one entry.',
     first_seen_at: 'When it was first met.',
     last_seen_at: 'When it was last met.',
-    resolved_at: 'When the record was read well, or proved gone; null while it is open.',
+    resolved_at: 'When the record was read well, or proved deleted; null while it is open.',
   },
 );
 
@@ -485,7 +485,7 @@ export const schedules = syncSchema.table(
   ],
 );
 
-export const schedulesTable = commentTable(schedules, 'Sweeps that come round by themselves.', {
+export const schedulesTable = commentTable(schedules, 'Sweeps that are repeated automatically.', {
   schedule_id: 'Number of the schedule.',
   account_id: 'The account swept.',
   name: 'Name of the schedule, unique in its account.',
@@ -494,5 +494,5 @@ export const schedulesTable = commentTable(schedules, 'Sweeps that come round by
   window_name: 'Name of the filter of a window sweep.',
   every_ms: 'How often, in milliseconds; a whole number of days keeps the time of day, in UTC.',
   next_due_at: 'When the next sweep is due.',
-  last_requested_at: 'When a sweep was last asked for.',
+  last_requested_at: 'When a sweep was last requested.',
 });

@@ -296,6 +296,6 @@ export async function approveDeletions(
 
 /** Describes the next steps of an approved sweep. */
 export function describeApproval({sweepId}: Sweep): string {
-  const next = 'it asks for each record once more, and marks deleted what is gone';
+  const next = 'it requests each record again, and marks deleted what no longer exists';
   return `sweep ${sweepId} is due again: ${next}`;
 }

@@ -327,7 +327,7 @@ class OpenQuestions {
     const left = open.size - asked.size;
     if (left > 0)
       this.#doubts.push(
-        `${left} numbers that other records name were in no list and are still to be asked for`,
+        `${left} numbers that other records name were in no list and are still to be requested`,
       );
     return {named: await this.#askAll(asked, this.#keep), asked};
   }
@@ -371,7 +371,7 @@ class OpenQuestions {
     const asked = await this.#askAll(numbers, this.#keep);
     if (left > 0)
       this.#doubts.push(
-        `${left} numbers inside the known range were never seen and are still to be asked for`,
+        `${left} numbers inside the known range were never seen and are still to be requested`,
       );
     return {...asked, left, sampled};
   }
@@ -392,7 +392,7 @@ class OpenQuestions {
         if (sum.found >= beyond) {
           const where = step > 0 ? 'above' : 'below';
           this.#doubts.push(
-            `the numbers ${where} ${edge} are still to be asked for: ` +
+            `the numbers ${where} ${edge} are still to be requested: ` +
               `${sum.found} before them had records`,
           );
           break;

@@ -31,7 +31,7 @@ export function describeTarget({stream, mode, windowName, recordNumber}: Sweep):
 const endings: Readonly<Record<ListEnd, string>> = {
   'empty-page': 'which was empty',
   'whole-answer': 'the whole list in one answer',
-  'repeated-page': 'which was the page before it once more',
+  'repeated-page': 'which repeated the page before it',
   'nothing-new': 'which brought nothing new',
 };
 
@@ -87,14 +87,14 @@ export function describeEvidence({evidence}: Sweep): string[] {
       asked === undefined || asked.asked === 0
         ? []
         : [
-            `asked for ${formatNumber(asked.asked)} ${what}: ` +
+            `requested ${formatNumber(asked.asked)} ${what}: ` +
               `${formatNumber(asked.found)} found, ${formatNumber(asked.gone)} gone`,
           ],
     ),
     ...(gaps?.sampled
       ? [
-          `${formatNumber(gaps.sampled)} numbers that were never seen stand in gaps of more than ` +
-            `${formatNumber(wideGap)}: a sample of each was asked for, once`,
+          `${formatNumber(gaps.sampled)} numbers that were never seen are in gaps of more than ` +
+            `${formatNumber(wideGap)}: a sample of each was requested, once`,
         ]
       : []),
   ];
@@ -258,7 +258,7 @@ function listAsked({sweep: {approvedAt}, tombstones}: SweepStory): Step[] {
   const [from] = asked;
   if (from === undefined) return [];
   const text = asked.length === 1 ? '1 answer' : `${formatNumber(asked.length)} answers`;
-  return [{...over, step: 'was told of gone records', from, to: asked.at(-1) ?? from, text}];
+  return [{...over, step: 'found missing records', from, to: asked.at(-1) ?? from, text}];
 }
 
 function listApproved({sweep: {approvedAt, endedAt}, tombstones}: SweepStory): Step[] {
@@ -273,7 +273,7 @@ function listApproved({sweep: {approvedAt, endedAt}, tombstones}: SweepStory): S
     },
     {
       ...over,
-      step: 'asked again, and marked what is gone',
+      step: 'requested again, and marked what is missing',
       ...{from: approvedAt, to: endedAt, isUnderWay: endedAt === null},
       text: describeMarked(tombstones),
     },
@@ -302,6 +302,6 @@ function describeVerified({sweep: {counts, evidence}}: SweepStory): string {
   const passed =
     secondPass === undefined ? [] : [`second pass over ${formatNumber(secondPass.pages)} pages`];
   const asked =
-    counts.asked === 0 ? [] : [`${formatNumber(counts.asked)} records asked for by number`];
+    counts.asked === 0 ? [] : [`${formatNumber(counts.asked)} records requested by number`];
   return [...passed, ...asked].join(', ');
 }

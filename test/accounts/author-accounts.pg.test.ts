@@ -115,10 +115,10 @@ describe('an author of one account', () => {
       'wait',
     ])
       await expect(as(one, `SELECT sync.${verb}(${id})`)).rejects.toThrow(
-        'there is none of that number',
+        'no change has that number',
       );
     await expect(as(one, `SELECT sync.resolve_change(${id}, 'service')`)).rejects.toThrow(
-      'there is none of that number',
+      'no change has that number',
     );
     expect(await as(two, `SELECT sync.hold_change(${id})`)).toEqual([{hold_change: 'held'}]);
   });
@@ -131,7 +131,7 @@ describe('an author of one account', () => {
     const hint = 'Check the number, and that your role is bound to the account of the change.';
     for (const wanted of [text, 'SELECT sync.changed_since_made(4711)'])
       await expect(as(one, wanted)).rejects.toMatchObject({
-        message: expect.stringMatching(/^change \d+: there is none of that number/),
+        message: expect.stringMatching(/^change \d+: no change has that number/),
         hint,
       });
   });
@@ -240,7 +240,7 @@ test('what a role was given can be taken, and only the owner gives', async () =>
     'bound to an account',
   );
   await expect(as(null, `SELECT sync.grant_account('nobody_${suffix}', 'acme')`)).rejects.toThrow(
-    'there is none of that name',
+    'no role has that name',
   );
   await expect(as(null, `SELECT sync.grant_account('${none}', 'acme ')`)).rejects.toThrow(
     'expected one of acme, bakery, cinema, dairy',

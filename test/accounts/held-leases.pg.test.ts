@@ -101,8 +101,8 @@ test.each([
   const second = startCommand(['sync', 'tasks'], env);
   await second.prints(
     new RegExp(
-      'tasks: waiting for another process \\(.+, pid \\d+\\), which has sweep \\d+ under way; ' +
-        'if that process is gone, the sweep goes on here in 59 min',
+      'tasks: waiting for another process \\(.+, pid \\d+\\), which has sweep \\d+ in progress; ' +
+        'if that process has ended, the sweep continues here in 59 min',
     ),
   );
   expect(await readSweep()).toEqual([{state: 'running', fence: 1}]);
@@ -117,8 +117,8 @@ test('a sweep of a process that lives is waited for, with its name', async () =>
   await second.prints(
     new RegExp(
       `tasks: waiting for another process \\(.+, pid ${first.process.pid}\\), ` +
-        'which has sweep \\d+ under way; if that process is gone, ' +
-        'the sweep goes on here in \\d+ s at most',
+        'which has sweep \\d+ in progress; if that process has ended, ' +
+        'the sweep continues here in \\d+ s at most',
     ),
   );
   proxy.letThrough();
@@ -135,7 +135,7 @@ test('push says how many changes another process has in hand, and how long', asy
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
     inSequence(
       /nothing was due; still open: 1 pending; another process has 1 in hand; /,
-      /if that process is gone, fieldmirror push carries them in (49|50) min/,
+      /if that process has ended, fieldmirror push carries them in (49|50) min/,
     ),
   );
   expect(code).toBe(0);

@@ -131,7 +131,7 @@ describe('an author for a system', () => {
     expect(await find(shop, 'S-1', `, ${world.accountId}`)).toBe(row);
     expect(await find(shop, 'S-1', `, ${bakery}`)).toBe(rowOfBakery);
     await expect(find(shop, 'S-1')).rejects.toThrow(
-      `account: expected one of yours, ${world.accountId}, ${bakery}, got nothing`,
+      `account: expected one of your accounts, ${world.accountId}, ${bakery}, got nothing`,
     );
   });
 });
@@ -155,7 +155,7 @@ describe('refused, and nothing is written:', () => {
     await expect(set(tryton, rowOfBakery, 'P-1')).rejects.toThrow(`${told} ${rowOfBakery}`);
     await expect(set(tryton, '999999', 'P-1')).rejects.toThrow(`${told} 999999`);
     await expect(find(tryton, 'P-1', `, ${bakery}`)).rejects.toThrow(
-      `account: expected one of yours, ${world.accountId}, got ${bakery}`,
+      `account: expected one of your accounts, ${world.accountId}, got ${bakery}`,
     );
   });
 

@@ -96,13 +96,13 @@ test('nothing is changed where a key is missing, or a worker has not the new one
 
   const running = startCommand(['start', '--no-http'], env);
   try {
-    await running.prints(/At work/);
+    await running.prints(/Running\. Ctrl-C/);
     const alive = async () => (await client.query('SELECT FROM sync.workers')).rowCount;
     await expect.poll(alive, {timeout: 20_000}).toBe(1);
     expect(await runCommand(['installation', 'reseal'], both())).toMatchObject({
       code: 3,
       stderr: expect.stringMatching(
-        /expected every worker to have key .*start each anew with both keys/,
+        /expected every worker to have key .*restart each with both keys/,
       ),
     });
   } finally {

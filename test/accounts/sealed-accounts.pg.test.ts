@@ -59,7 +59,7 @@ describe('start with sealed accounts', () => {
 
   test('serves an account that is added while it runs', async () => {
     const running = startCommand(['start'], {...env, FIELDMIRROR_LOG_LEVEL: 'info'});
-    await running.prints(/No account is active[\s\S]*At work/);
+    await running.prints(/No account is active[\s\S]*Running\. Ctrl-C/);
     await add('late');
     await running.prints(/(sweep\.ended[\s\S]*){4}/);
     running.process.kill('SIGINT');

@@ -108,7 +108,7 @@ test('a token that is refused when sync starts shows in status until one is take
 
 test('beside a worker that serves the account a mistyped token stops nothing', async () => {
   const worker = startCommand(['start'], env);
-  await worker.prints(/At work/);
+  await worker.prints(/Running\. Ctrl-C/);
   const countWorkers = async () => (await client.query('SELECT FROM sync.workers')).rowCount;
   await expect.poll(countWorkers, {timeout: 20_000}).toBe(1);
   expect(
@@ -128,13 +128,13 @@ test('beside a worker that serves the account a mistyped token stops nothing', a
   );
   await expect
     .poll(isStopped, {timeout: 20_000})
-    .toMatch(/401.*FIELDMIRROR_API_TOKEN has it: start anew/);
+    .toMatch(/401.*FIELDMIRROR_API_TOKEN has it: restart with/);
   const renewed = {...env, FIELDMIRROR_API_TOKEN: 'the-new-one'};
   const beside = await runCommand(['accounts', 'check'], renewed);
   expect(beside.stdout).toMatch(
     new RegExp(
       `^other token .*the worker on .*, pid ${worker.process.pid}, ` +
-        'was started with another one.*start it anew',
+        'was started with another one.*restart it',
     ),
   );
   expect(beside.code).toBe(3);
@@ -143,7 +143,7 @@ test('beside a worker that serves the account a mistyped token stops nothing', a
   await worker.ended;
   expect(await runCommand(['accounts', 'check'], renewed)).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^good .*it goes on/),
+    stdout: expect.stringMatching(/^good .*it continues/),
   });
   expect(await isStopped()).toBeNull();
 });

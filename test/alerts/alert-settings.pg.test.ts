@@ -74,7 +74,7 @@ describe('a rule that a file has made', () => {
     expect(await problems()).toEqual([
       {
         text:
-          'alert rule ops tells nothing: it waits for its address, ' +
+          'alert rule ops sends nothing: it waits for its address, ' +
           'which no file of settings has',
         next: 'fieldmirror alerts add ops --webhook -',
       },

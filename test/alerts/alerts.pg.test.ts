@@ -221,11 +221,11 @@ test('a rule that is removed tells nobody, and with the last one the alerts go',
   expect((await alerts('list')).stdout).toMatch(/Open now:\n {2}large \(found/);
   expect(await alerts('remove', 'ops')).toMatchObject({
     code: 0,
-    stdout: 'ops tells nobody any more\n',
+    stdout: 'ops no longer reports to anyone\n',
   });
   expect(await query('SELECT FROM sync.alerts')).toEqual([]);
   expect((await alerts('list')).stdout).toContain(
-    'nobody is told what is wrong: fieldmirror alerts add',
+    'no one is notified of problems: fieldmirror alerts add',
   );
 });
 

@@ -68,7 +68,7 @@ test('it mirrors and writes back, and has no more rights than that takes', async
 
 test('it stays at work and stops, without a word of what it may not', async () => {
   const running = startCommand(['start'], env);
-  await running.prints(/At work/);
+  await running.prints(/Running\. Ctrl-C/);
   running.process.kill('SIGINT');
   const {code, stderr} = await running.ended;
   expect(stderr).not.toMatch(/permission|refused/);

@@ -67,7 +67,7 @@ const ownOf = (name: string) => ({
 /** Starts a worker, and waits until its row is there. */
 async function work(changed: Readonly<Record<string, string>> = env): Promise<Running> {
   running = startCommand(['start'], changed);
-  await running.prints(/At work/);
+  await running.prints(/Running\. Ctrl-C/);
   await expect.poll(async () => (await readRows()).length, {timeout: 20_000}).toBe(1);
   return running;
 }
@@ -130,7 +130,7 @@ describe('a worker', () => {
       {
         kind: 'no-worker',
         text: expect.stringMatching(
-          new RegExp(`no worker is alive: .*, pid ${worker.pid}, was last heard of 5 min`),
+          new RegExp(`no worker is alive: .*, pid ${worker.pid}, was last seen 5 min`),
         ),
         next: 'fieldmirror start',
       },
@@ -168,7 +168,7 @@ describe('a worker', () => {
     );
     await add('b');
     running = startCommand(['start'], env);
-    await running.prints(/At work/);
+    await running.prints(/Running\. Ctrl-C/);
     await expect
       .poll(async () => (await readRows()).map(({host}) => host === 'gone'), {timeout: 20_000})
       .toEqual([false]);

@@ -265,7 +265,7 @@ describe('a body that does not unpack', () => {
     const {server, transport} = await always(200, 'x', {'content-encoding': 'br'});
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
-    expect(error.message).toContain('a body coded as "br"; gzip alone was asked for');
+    expect(error.message).toContain('a body coded as "br"; only gzip was requested');
     expect(server.seen).toHaveLength(1);
   });
 

@@ -122,9 +122,11 @@ describe('the steps of a change that nobody has', () => {
   test('are refused for a change that is not there', async () => {
     for (const call of ['hold_change', 'release_change', 'retry_change', 'cancel_change', 'wait'])
       await expect(decide(`${call}(99999)`)).rejects.toThrow(
-        'change 99999: there is none of that number',
+        'change 99999: no change has that number',
       );
-    await expect(decide(`resolve_change(99999, 'service')`)).rejects.toThrow('there is none');
+    await expect(decide(`resolve_change(99999, 'service')`)).rejects.toThrow(
+      'no change has that number',
+    );
   });
 });
 

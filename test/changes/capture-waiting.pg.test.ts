@@ -68,7 +68,7 @@ describe('wait', () => {
   ])('is refused by the transaction that made it, %s', async (_, text) => {
     await session.query(text);
     await expect(session.query('SELECT sync.wait(sync.last_change())')).rejects.toThrow(
-      'it was made in this transaction, and nobody sees it before you commit',
+      'it was made in this transaction, and no one sees it before you commit',
     );
   });
 

@@ -200,11 +200,11 @@ test('status tells the counts; what waits too long or was refused ends it with 1
   const plain = await status();
   expect(plain).toMatchObject({
     code: 1,
-    stdout: expect.stringContaining('\nchanges under way: 1 pending (3 h)\n'),
+    stdout: expect.stringContaining('\nchanges in progress: 1 pending (3 h)\n'),
   });
   expect(plain.stdout).toMatch(
     inSequence(
-      /acme: change 1 is due and nobody takes it up, for 3 h /,
+      /acme: change 1 is due and no worker takes it up, for 3 h /,
       /\(see: fieldmirror explain A16\)\n +is a worker running\?/,
     ),
   );

@@ -82,7 +82,7 @@ describe('what happens next', () => {
       'a held one',
       {state: 'held'},
       {},
-      /until somebody releases it/,
+      /until a person releases it/,
       'fieldmirror changes release 12',
     ],
     ['a due one', {}, {}, /as soon as a worker/, 'fieldmirror push'],
@@ -112,7 +112,7 @@ describe('what happens next', () => {
       'one that waits for a refused one',
       {waitsFor: '11'},
       {blocker: change({changeId: '11', state: 'rejected'})},
-      /change 11 was refused: it is sent once that one is mended/,
+      /change 11 was refused: it is sent once that change is fixed/,
       'fieldmirror changes show 11',
     ],
     [
@@ -148,7 +148,7 @@ describe('what happens next', () => {
       'a doubtful one',
       {state: 'in_doubt', dueAt: later},
       {},
-      /looks whether it arrived at .* \(in 3 min\)/,
+      /a worker checks at .* \(in 3 min\) whether it arrived/,
       'fieldmirror changes retry 12',
     ],
     [
@@ -162,7 +162,7 @@ describe('what happens next', () => {
       'a refused create',
       {state: 'rejected', operation: 'create'},
       {},
-      /UPDATE the row .* it is created as it stands then/,
+      /UPDATE the row .* it is created as it is then/,
       'fieldmirror changes retry 12',
     ],
     [

@@ -15,7 +15,7 @@ const conflict = {
 } as const;
 
 describe.each([
-  {state: 'conflict', winner: null, service: 'theirs', note: 'rule ask: nobody has decided yet'},
+  {state: 'conflict', winner: null, service: 'theirs', note: 'rule ask: no one has decided yet'},
   {
     state: 'pending',
     winner: 'warehouse',

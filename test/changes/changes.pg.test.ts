@@ -149,7 +149,7 @@ describe('changes show', () => {
         / +Phone number is odd\n +2026-11-02 08:05:00 UTC .*: its worker was lost\n/,
       ),
     );
-    expect(stdout).toMatch(/looked +3 times whether it had arrived\n/);
+    expect(stdout).toMatch(/checked +3 times whether it had arrived\n/);
     expect(stdout).toMatch(/came back +phone_number: sent "555-0199 ", it keeps "555-0199"\n/);
     expect(stdout).toMatch(/not sent, for the service held it already: fax\n/);
     expect(stdout).not.toContain('next');

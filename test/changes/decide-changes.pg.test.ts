@@ -124,7 +124,7 @@ describe('many changes', () => {
         refusal: `change ${two}: expected pending to hold it, got held`,
       },
       {change_id: three, state: 'held', refusal: null},
-      {change_id: '999999', state: null, refusal: 'change 999999: there is none of that number'},
+      {change_id: '999999', state: null, refusal: 'change 999999: no change has that number'},
     ]);
     expect(await world.changes('state')).toEqual([
       {state: 'held'},

@@ -105,7 +105,7 @@ describe('changes accept', () => {
     );
     expect(await changes('accept', altered)).toMatchObject({
       code: 0,
-      stdout: `change ${altered} is done: accepted, and further changes of that kind go on\n`,
+      stdout: `change ${altered} is done: accepted, and further changes of that kind continue\n`,
     });
     expect(await stateOf(held)).toBe('pending');
     expect(await status()).toMatchObject({code: 0});
@@ -122,7 +122,7 @@ describe('changes resolve', () => {
     expect(stdout).toMatch(
       inSequence(
         /conflict +phone_number, changed on both sides from "555-1"\n/,
-        / +here +"555-0199"\n +at service +"555-0300"\n +rule ask: nobody has decided yet\n/,
+        / +here +"555-0199"\n +at service +"555-0300"\n +rule ask: no one has decided yet\n/,
       ),
     );
     expect(stdout).toMatch(
@@ -172,7 +172,7 @@ describe('changes resolve', () => {
       code: 0,
       stdout:
         `change ${adopted} is in doubt: ` +
-        'a worker looks whether it arrived, or fieldmirror push\n',
+        'a worker checks whether it arrived, or fieldmirror push\n',
     });
     expect(await changes('resolve', resent, '--resend')).toMatchObject({code: 0});
     expect(await stateOf(resent)).toBe('pending');

@@ -68,7 +68,7 @@ test('sweeps are measured by the last of their kind, changes by the last minute'
 test('status tells it, and nothing of an account that rests', async () => {
   const {stdout} = await runCommand(['status'], {DATABASE_URL: database.url});
   expect(stdout).toMatch(
-    /\nUnder way:\n {2}sweep 3 of jobs \(acme\): 1,000 of about 3,000 records/,
+    /\nIn progress:\n {2}sweep 3 of jobs \(acme\): 1,000 of about 3,000 records/,
   );
   expect(await readUnderWay(client, [{accountId: '999', name: 'other'}])).toEqual([]);
 });

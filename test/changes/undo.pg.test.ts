@@ -171,7 +171,7 @@ describe('an update', () => {
       },
     ]);
     expect(await undo(['999999'])).toMatchObject([
-      {refusal: 'change 999999: there is none of that number', earlier_undo: null},
+      {refusal: 'change 999999: no change has that number', earlier_undo: null},
     ]);
   });
 
@@ -296,7 +296,7 @@ test('undo is within the rights of the role that asks', async () => {
       [id],
     ]);
     expect(foreign.rows).toEqual([
-      {outcome: null, refusal: `change ${id}: there is none of that number`},
+      {outcome: null, refusal: `change ${id}: no change has that number`},
     ]);
   } finally {
     await client.query('ROLLBACK');

@@ -113,7 +113,7 @@ test('a restored copy sends nothing beside its original, and works once it is to
   }
   const running = startCommand(['start', '--no-http'], env);
   try {
-    await running.prints(/At work/);
+    await running.prints(/Running\. Ctrl-C/);
     const seen = () =>
       withClient(copy.url, async (client) => {
         const {rows} = await client.query(

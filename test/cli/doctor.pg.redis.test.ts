@@ -58,7 +58,7 @@ test.each([
     'Postgres',
     /start Postgres, or mend.*DATABASE_URL/,
   ],
-  ['Redis down', {REDIS_URL: 'redis://127.0.0.1:1'}, 'Redis', /start it, mend REDIS_URL, or unset/],
+  ['Redis down', {REDIS_URL: 'redis://127.0.0.1:1'}, 'Redis', /start it, fix REDIS_URL, or unset/],
 ])('%s is bad, and does not hide the others', async (_, changed, what, words) => {
   const {code, findings} = await examine(changed);
   expect(of(findings, what)).toMatchObject({state: 'bad', found: expect.stringMatching(words)});
@@ -78,7 +78,9 @@ test('an account of which nobody is told what is wrong is a warning', async () =
   await pool.end();
   expect(of(findings, 'alerts')).toMatchObject({
     state: 'warning',
-    found: expect.stringContaining('no rule: nobody is told what is wrong; fieldmirror alerts add'),
+    found: expect.stringContaining(
+      'no rule: no one is notified of problems; fieldmirror alerts add',
+    ),
   });
   expect(code).toBe(1);
 });
@@ -151,7 +153,7 @@ describe.skipIf(!isInstalled())(
       [
         ['--databases', '2'],
         '/7',
-        /DB index is out of range.*mend the number at the end of REDIS_URL/,
+        /DB index is out of range.*fix the number at the end of REDIS_URL/,
       ],
       [['--replicaof', '127.0.0.1 1'], '', /READONLY.*point REDIS_URL at the primary/],
       [['--maxmemory', '1'], '', /OOM.*raise its maxmemory/],
@@ -173,7 +175,7 @@ describe.skipIf(!isInstalled())(
       const {findings} = await examine({REDIS_URL: redis.url});
       client.disconnect();
       await redis.stop();
-      const found = expect.stringMatching(/NOAUTH.*mend the user and password in REDIS_URL/);
+      const found = expect.stringMatching(/NOAUTH.*fix the user and password in REDIS_URL/);
       expect(of(findings, 'Redis')).toMatchObject({state: 'bad', found});
     });
 
@@ -182,7 +184,7 @@ describe.skipIf(!isInstalled())(
       const {code, findings} = await examine({REDIS_URL: `redis://${new URL(databaseUrl).host}`});
       expect(of(findings, 'Redis')).toMatchObject({
         state: 'bad',
-        found: expect.stringMatching(/mend REDIS_URL/),
+        found: expect.stringMatching(/fix REDIS_URL/),
       });
       expect(code).toBe(3);
     });

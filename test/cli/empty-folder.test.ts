@@ -93,8 +93,6 @@ test('doctor says what is missing, and what makes it', async () => {
   const {findings} = JSON.parse(ended.stdout);
   expect(findings.find(({what}: {what: string}) => what === 'Postgres')).toMatchObject({
     state: 'warning',
-    found: expect.stringMatching(
-      /there is none yet in .*home.postgres; fieldmirror start makes it/,
-    ),
+    found: expect.stringMatching(/none exists yet in .*home.postgres; fieldmirror start makes it/),
   });
 });

@@ -73,7 +73,7 @@ describe('in the middle of a POST', () => {
     async (_, signal, env, ended) => {
       const {proxy, warehouse, ...place} = await hold(/^POST/);
       const first = startMain({...place.env, ...env});
-      await first.prints(/At work/);
+      await first.prints(/Running\. Ctrl-C/);
       await warehouse.query(`INSERT INTO warehouse.customers (name) VALUES ('Sent once')`);
       await proxy.held;
       first.process.kill(signal);
@@ -126,7 +126,7 @@ test.skipIf(!isInstalled())(
     const {env} = await hold(/^nothing/);
     const redis = await startServer();
     const running = startMain({...env, REDIS_URL: redis.url});
-    await running.prints(/At work/);
+    await running.prints(/Running\. Ctrl-C/);
     await redis.stop();
     await running.prints(/out of reach/);
     running.process.kill('SIGTERM');
@@ -138,14 +138,14 @@ test.skipIf(!isInstalled())(
 test('without a file descriptor left it waits, and continues when it has some', async () => {
   const {warehouse, env} = await hold(/^nothing/);
   const running = startMain(env);
-  await running.prints(/At work/);
+  await running.prints(/Running\. Ctrl-C/);
   await running.prints(/sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended[\s\S]*sweep\.ended/);
   const limit = (soft: string) =>
     run('prlimit', ['--pid', String(running.process.pid), `--nofile=${soft}:`]);
   await allowLargeEdits(warehouse);
   await limit('3');
   await warehouse.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
-  await running.prints(/EMFILE|out of reach|waits and goes on/);
+  await running.prints(/EMFILE|out of reach|waits and continues/);
   await limit('1024');
   const open = `SELECT count(*)::int FROM sync.changes WHERE state <> 'done'`;
   await expect.poll(() => askOne(warehouse, open), {timeout: 90_000}).toBe(0);

@@ -54,7 +54,7 @@ test("another program's file is left alone, one that others may read is refused"
     /expected a file that only its owner can read, got mode 0644 .*chmod 600/,
   );
   expect(() => withEnvFile({FIELDMIRROR_ENV_FILE: join(folder, 'none')})).toThrow(
-    /none: expected a file of settings, got none of that name; mend FIELDMIRROR_ENV_FILE/,
+    /none: expected a file of settings, got none of that name; fix FIELDMIRROR_ENV_FILE/,
   );
 });
 

@@ -28,7 +28,7 @@ test('each step of a first run is named before it is done', async () => {
   const place = join(home, 'postgres');
   expect(await runService()).toBe(
     [
-      `making a Postgres of its own in ${place} …`,
+      `making a separate Postgres in ${place} …`,
       `starting Postgres in ${place} …`,
       'making a business of 3 customers and 18 jobs …\n',
     ].join('\n'),

@@ -39,9 +39,9 @@ function begin(args: readonly string[], env: Readonly<Record<string, string>> = 
 
 test('a second start in the same folder ends with 3, and names the first one', async () => {
   const first = begin(['start']);
-  const said = await first.prints(/At work[\s\S]*|Console: \S+/);
+  const said = await first.prints(/Running\. Ctrl-C[\s\S]*|Console: \S+/);
   const [url] = /http:\/\/[\w.:]+/.exec(said) ?? [];
-  await first.prints(/At work/);
+  await first.prints(/Running\. Ctrl-C/);
   const second = await runCommand(['start'], {FIELDMIRROR_HOME: home()});
   expect(second).toMatchObject({code: 3, stdout: ''});
   expect(second.stderr).toMatch(
@@ -55,7 +55,7 @@ test('a second start in the same folder ends with 3, and names the first one', a
   first.process.kill('SIGKILL');
   await first.ended;
   const third = begin(['start']);
-  await third.prints(/At work/);
+  await third.prints(/Running\. Ctrl-C/);
   third.process.kill('SIGINT');
   expect(await third.ended).toMatchObject({code: 0});
   expect(existsSync(join(home(), 'start.sock'))).toBe(false);

@@ -57,7 +57,7 @@ function run(
 
 describe.each(['SIGKILL', 'SIGTERM'] as const)('%s to npm', (signal) => {
   test.each([
-    ['start', [], /At work/],
+    ['start', [], /Running\. Ctrl-C/],
     ['http', ['--port', '0'], /http:\/\/127\.0\.0\.1:\d+/],
   ])('ends %s, too', async (verb, args, words) => {
     const shown = run('npm', ['run', '-s', 'fieldmirror', '--', verb, ...args]);

@@ -64,7 +64,7 @@ test('a start that runs when it comes continues automatically when it is over', 
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   const running = startCommand(['start'], place.env);
   try {
-    await running.prints(/At work/);
+    await running.prints(/Running\. Ctrl-C/);
     await setReadOnly(true);
     await running.prints(/read-only/);
     await setReadOnly(false);

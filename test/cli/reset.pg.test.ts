@@ -45,7 +45,9 @@ test('our schemas go once the name of the database is typed back; others stay', 
   expect(await listSchemas(client)).toEqual(before);
   expect(await typeInto(['reset'], name, env)).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^the schemas are removed; fieldmirror start begins anew/),
+    stdout: expect.stringMatching(
+      /^the schemas are removed; fieldmirror start begins from scratch/,
+    ),
   });
   expect(await listSchemas(client)).toEqual(['books', 'public']);
   expect((await client.query('SELECT entry FROM books.ledger')).rows).toEqual([{entry: 7}]);
@@ -65,7 +67,7 @@ test('a worker that is alive, and a view of others on ours, are refused by name'
   expect(await typeInto(['reset'], name, env)).toMatchObject({
     code: 3,
     stderr: expect.stringMatching(
-      /expected nothing of yours to stand on .*got public\.late, public\.notes;/,
+      /expected none of your objects to depend on .*got public\.late, public\.notes;/,
     ),
   });
   await client.query('DROP VIEW public.late; DROP TABLE public.notes');

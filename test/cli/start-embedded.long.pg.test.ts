@@ -18,13 +18,13 @@ test('start goes on when its embedded Postgres is killed with -9', async () => {
     FIELDMIRROR_TIME_ZONE: timeZone,
     FIELDMIRROR_LOG_LEVEL: 'info',
   });
-  await running.prints(/At work/);
+  await running.prints(/Running\. Ctrl-C/);
   await running.prints(/sweep\.ended/);
   const [pid, , , port] = (await readFile(join(home, 'postgres', 'postmaster.pid'), 'utf8')).split(
     '\n',
   );
   process.kill(Number(pid), 'SIGKILL');
-  await running.prints(/has ended; starting it anew/);
+  await running.prints(/has ended; restarting it/);
   const password = (await readFile(join(home, 'postgres.password'), 'utf8')).trim();
   const url = `postgres://fieldmirror:${password}@127.0.0.1:${port}/warehouse`;
   await expect

@@ -92,7 +92,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   test('start stays, prints what is due, and stops cleanly on Ctrl-C in 10 s', async () => {
     const place = await openPlaceOn(backend);
     const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
-    await running.prints(/jobs nightly[\s\S]*At work/);
+    await running.prints(/jobs nightly[\s\S]*Running\. Ctrl-C/);
     await running.prints(/"stream":"tasks"|sweep\.ended/);
     const stopAt = performance.now();
     running.process.kill('SIGINT');

@@ -39,7 +39,7 @@ test.skipIf(!isInstalled())(
     await socket.hears(/STOPPING=1/);
     expect(await running.ended).toMatchObject({code: 0, stderr: ''});
     const heard = await socket.close();
-    expect(heard[0]).toBe('READY=1 STATUS=At work');
+    expect(heard[0]).toBe('READY=1 STATUS=Running');
     expect(heard.at(-1)).toBe('STOPPING=1 STATUS=Stopping');
     expect(new Set(heard.slice(1, -1))).toEqual(new Set(['WATCHDOG=1']));
   },

@@ -516,7 +516,7 @@ describe('a function that an author of one account may call', () => {
           (error: Error) => {
             // Refused on purpose, not for an error of the test.
             expect(error.message, filled).toMatch(
-              /there is none of that number|of your accounts, got|expected one of yours/,
+              /no change has that number|of your accounts, got|expected one of your accounts/,
             );
             return '';
           },

@@ -141,7 +141,7 @@ describe('an admin', () => {
     );
     expect(rows).toEqual([{kind: 'ping', every_ms: 3_600_000}]);
     expect((await admin.post('/alerts/watch/remove')).status).toBe(303);
-    expect((await admin.get('/alerts')).text).toContain('watch tells nobody any more.');
+    expect((await admin.get('/alerts')).text).toContain('watch no longer notifies anyone.');
     expect((await admin.post('/alerts/watch/remove')).status).toBe(404);
     expect(await listEntries('alerts.remove')).toHaveLength(1);
     expect(await countRules()).toBe(1);

@@ -93,7 +93,7 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
   await query(
     `INSERT INTO sync.alerts (cause, account_id, stream, since, text, next_step)
      VALUES ('quarantine', $1, 'jobs', now() - interval '3 hours', $2,
-       'fieldmirror quarantine list tells what is wrong with them')`,
+       'fieldmirror quarantine list shows what is wrong with them')`,
     [accountId, `1 record in quarantine ${hostile}`],
   );
   await query(

@@ -57,7 +57,7 @@ describe('the list', () => {
     ]);
     expect(numbersOn(await viewer.get('/changes?state=needy'))).toEqual([conflict, rejected, held]);
     expect(page.text).toContain('href="/changes?state=needy">needs a person 3</a>');
-    expect(page.text).toContain('nothing is sent until somebody releases it');
+    expect(page.text).toContain('nothing is sent until a person releases it');
     expect(page.text).toContain('>Acme: phone number</a>');
   });
 
@@ -72,7 +72,7 @@ describe('the list', () => {
       {
         changeId: first,
         ...{operation: 'update', table: 'customers', number: '1', state: 'held'},
-        next: {text: 'nothing is sent until somebody releases it', note: null},
+        next: {text: 'nothing is sent until a person releases it', note: null},
       },
       {
         changeId: second,

@@ -187,10 +187,10 @@ describe('once the number is typed back', () => {
   test('everybody sees the receipt, and whoever comes later hears that it is done', async () => {
     const viewer = await place.person({role: 'viewer'});
     const page = await viewer.get('/records/customers/21');
-    expect(page.text).toMatch(/The personal data went .* by the login/);
+    expect(page.text).toMatch(/The personal data was removed .* by the login/);
     expect(page.text).toContain('warehouse.customers');
     const again = await admin.get(path);
-    expect(again.text).toContain('The personal data went');
+    expect(again.text).toContain('The personal data was removed');
     expect(again.text).not.toContain('name="typed"');
     const late = await admin.post(path, {account: 'acme', typed: '21'});
     expect(late.status).toBe(409);
@@ -253,7 +253,7 @@ describe('it is told why not', () => {
 
   test('while somebody else writes for too long nothing is done', async () => {
     const {person, close} = await openOther(place.databaseUrl, 50);
-    const told = /somebody else was writing for too long.*try again in a moment/;
+    const told = /somebody else was writing for too long.*try again shortly/;
     await inTransaction(place.pool, async (writer) => {
       await writer.query(
         `SELECT FROM warehouse.customers WHERE account_id = 1 AND customer_number = 3 FOR UPDATE`,

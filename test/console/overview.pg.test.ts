@@ -48,7 +48,7 @@ test('what is promised of a stream by day stands beside it, and whether it is ke
   );
   const person = await place.person();
   const {streams} = await person.json('/');
-  const told = 'looked at as a whole never yet, 1 h is promised: the first look is due';
+  const told = 'read as a whole never yet, 1 h is promised: the first look is due';
   expect(
     streams.map(({stream, promise}: {stream: string; promise: string | null}) => [stream, promise]),
   ).toEqual(

@@ -95,7 +95,7 @@ test('another try is a sweep of that record, asked for once, and stands in the a
   for (const _time of ['once', 'and again'])
     expect((await person.post(`/quarantine/${ids.numbered}/retry`)).status).toBe(303);
   expect(withoutLinks((await person.get('/quarantine')).text)).toContain(
-    'asks for jobs 11 as soon as a worker is free',
+    'requests jobs 11 as soon as a worker is free',
   );
   const {rows} = await place.pool.query(
     `SELECT mode, record_number, state FROM sync.sweeps WHERE mode = 'record'`,

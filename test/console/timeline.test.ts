@@ -105,7 +105,7 @@ test('a sweep that a person let through: when it was stopped is not kept, the re
     ['read', at(2), at(12), false, null],
     ['verified', at(12), null, false, null],
     ['waited for a person', null, at(60), false, null],
-    ['asked again, and marked what is gone', at(60), at(63), false, null],
+    ['requested again, and marked what is missing', at(60), at(63), false, null],
   ]);
   expect(listSteps(story).at(-1)?.text).toBe('1 row marked deleted');
 });
@@ -123,7 +123,7 @@ test('questions whose answer was that the record is gone stand between their mom
     },
   });
   const story = tell({evidence: {readAt: at(12)}}, {tombstones: [gone('4', 15), gone('2', 14)]});
-  expect(draw(story).at(-1)).toEqual(['was told of gone records', at(14), at(15), false, null]);
+  expect(draw(story).at(-1)).toEqual(['found missing records', at(14), at(15), false, null]);
   expect(listSteps(story).at(-1)?.text).toBe('2 answers');
 });
 

@@ -27,7 +27,7 @@ test('start sends what an author writes to a subscriber, and ends when it is tol
     expect(added, added.stderr).toMatchObject({code: 0});
     const {secret} = JSON.parse(added.stdout);
     const started = startCommand(['start', '--no-http'], env);
-    await started.prints(/At work/);
+    await started.prints(/Running\. Ctrl-C/);
     await withClient(place.databaseUrl, (client) =>
       client.query(`INSERT INTO warehouse.tasks (name) VALUES ('Order a ladder')`),
     );

@@ -26,7 +26,7 @@ test('feed lists what follows a cursor, a line an entry, and the next cursor', a
       /^\S+Z {2}acme customers 1 changed by erp: phone_number \(empty\) → 555-0100$/,
     ),
     expect.stringMatching(/^\S+Z {2}acme tasks 61 created$/),
-    `go on with: fieldmirror feed --after ${await place.end()}`,
+    `continue with: fieldmirror feed --after ${await place.end()}`,
   ]);
 });
 

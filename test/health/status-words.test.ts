@@ -262,7 +262,7 @@ describe('the drawing', () => {
       },
     ];
     const text = draw([account('acme', {changes, late})]);
-    expect(text).toContain('\nchanges under way: 1 conflict (3 h), 1,200 pending (oldest 1 h)\n');
+    expect(text).toContain('\nchanges in progress: 1 conflict (3 h), 1,200 pending (oldest 1 h)\n');
     expect(text).toMatch(
       inSequence(
         /acme: 2 changes need a decision, change 12 the first of them, for 3 h: why /,

@@ -106,7 +106,7 @@ describe('POST /v1/changes/decide', () => {
     expect(released.body.changes).toMatchObject([
       {change_id: two, state: 'pending'},
       {change_id: three, state: 'pending'},
-      {change_id: '999999', refusal: 'change 999999: there is none of that number'},
+      {change_id: '999999', refusal: 'change 999999: no change has that number'},
     ]);
     expect(await lastAudit()).toMatchObject({
       ...{
@@ -164,7 +164,7 @@ describe('POST /v1/changes/decide', () => {
     const [one] = await make();
     const ask = {decision: 'hold', change_ids: [one]};
     expect((await send('/v1/changes/decide', ask, place.keys.strange)).body.changes).toMatchObject([
-      {state: null, refusal: `change ${one}: there is none of that number`},
+      {state: null, refusal: `change ${one}: no change has that number`},
     ]);
     expect((await send('/v1/changes/decide', ask, place.keys.reader)).status).toBe(403);
     expect((await send('/v1/changes/undo', {change_ids: [one]}, place.keys.reader)).status).toBe(

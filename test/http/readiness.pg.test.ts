@@ -34,7 +34,7 @@ test('without a worker that is alive is red, and green once there is one', async
   expect(checks.workers).toEqual({
     check: 'workers',
     verdict: 'failed',
-    reason: 'no worker has looked for work within the last minute',
+    reason: 'no worker has checked for work within the last minute',
     next: 'fieldmirror start',
   });
   await addWorker(place);

@@ -66,7 +66,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
       await (await ask(place, {decision: 'hold', change_ids: ['999999']})).text(),
     );
     expect(unknown).toEqual([
-      {change_id: '999999', state: null, refusal: 'change 999999: there is none of that number'},
+      {change_id: '999999', state: null, refusal: 'change 999999: no change has that number'},
       {totals: {decided: 0, refused: 1, left: 0}, is_cut: false, problem: null},
     ]);
     const none = parseLines(

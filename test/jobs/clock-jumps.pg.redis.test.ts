@@ -33,7 +33,7 @@ test.each(backends)('with the queue on %s', {timeout: 180_000}, async (backend) 
     worker.process.kill('SIGTERM');
     await worker.ended;
   });
-  await worker.prints(/At work/);
+  await worker.prints(/Running\. Ctrl-C/);
   await pool.query('DELETE FROM sync.schedules WHERE mode = $1 OR stream <> $2', ['full', 'tasks']);
   await pool.query('UPDATE sync.schedules SET every_ms = $1, next_due_at = now()', [everyMs]);
   const startedAt = performance.now();

@@ -46,7 +46,7 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
     const wrong = cluster.url.replace(/:[^:@]*@/, ':canary-wrong@');
     expect(await examine(wrong)).toEqual([
       expect.stringMatching(
-        /^bad Redis: redis .*WRONGPASS.*mend the user and password in REDIS_URL/,
+        /^bad Redis: redis .*WRONGPASS.*fix the user and password in REDIS_URL/,
       ),
     ]);
     const error: unknown = await inspectRedis(wrong).catch((cause: unknown) => cause);

@@ -44,7 +44,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
       'a wrong password of the primary',
       /:[^:@]*@/,
       ':canary-wrong@',
-      /WRONGPASS.*mend the user and password/,
+      /WRONGPASS.*fix the user and password/,
     ],
     [
       'a wrong password of the sentinels',
@@ -53,8 +53,8 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
       /WRONGPASS.*\?sentinel_user/,
     ],
     ['no password of the sentinels', /\?.*/, '', /\(sentinel\).*NOAUTH.*\?sentinel_user/],
-    ['a name that they do not know', '/queue/', '/query/', /no primary named query.*mend the name/],
-    ['a number that the primary does not have', '/2?', '/99?', /DB index.*mend the number/],
+    ['a name that they do not know', '/queue/', '/query/', /no primary named query.*fix the name/],
+    ['a number that the primary does not have', '/2?', '/99?', /DB index.*fix the number/],
   ])(
     '%s is told with its mend, and no password is in the error',
     async (_, right, wrong, words) => {

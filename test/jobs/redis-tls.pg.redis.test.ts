@@ -92,7 +92,7 @@ describe.skipIf(!isInstalled()).each([
 
   test('an address without TLS is told', async () => {
     expect(await examine(redis.url.replace('rediss', 'redis'))).toEqual([
-      expect.stringMatching(/^bad Redis: .*TLS alone: mend REDIS_URL, or begin it with rediss/),
+      expect.stringMatching(/^bad Redis: .*TLS alone: fix REDIS_URL, or begin it with rediss/),
     ]);
   });
 });

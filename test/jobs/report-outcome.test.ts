@@ -118,7 +118,7 @@ test('a sweep that waits after a failure is a warning; one put back is none', ()
     {
       level: levels.warn,
       event: 'sweep.postponed',
-      msg: 'sweep 12 of jobs (acme) waits 5 s and goes on: the reason',
+      msg: 'sweep 12 of jobs (acme) waits 5 s and continues: the reason',
     },
   ]);
   expect(report(postponed(0))).toMatchObject([{level: levels.info}]);

@@ -70,7 +70,7 @@ describe('a failure of the database', () => {
     const {message} = explainDatabaseError(systemError('ECONNREFUSED'), url);
     expect(message).toBe(
       'Postgres at db.example.com:6543, database warehouse: nothing listens there; ' +
-        'start Postgres, or mend the host and port in DATABASE_URL (ECONNREFUSED)',
+        'start Postgres, or fix the host and port in DATABASE_URL (ECONNREFUSED)',
     );
     expect(explainDatabaseError(databaseError('42P01'), url).message).toContain(
       'run `fieldmirror migrate`',

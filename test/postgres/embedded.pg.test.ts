@@ -211,7 +211,7 @@ test('a server that is killed is started anew on its port, and stops when it is 
   await expect
     .poll(() => ask(url, 'SELECT n FROM kept').catch(() => null), {timeout: 30_000})
     .toBe(42);
-  expect(steps.at(-1)).toMatch(/has ended; starting it anew/);
+  expect(steps.at(-1)).toMatch(/has ended; restarting it/);
   await postgres.leave();
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
 });

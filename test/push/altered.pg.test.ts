@@ -85,7 +85,7 @@ describe('dates that the service reads the other way round', () => {
 
   test('go on when somebody has looked, and stop nothing more', async () => {
     await expect(place.author('SELECT sync.release_change(2)')).rejects.toThrow(
-      'somebody looks at that first',
+      'a person checks that first',
     );
     expect(await place.author('SELECT sync.accept_change(1) AS state')).toEqual([{state: 'done'}]);
     await place.rest();
@@ -97,7 +97,7 @@ describe('dates that the service reads the other way round', () => {
       {lateness: 'altered', count: 2},
     ]);
     await expect(place.author('SELECT sync.accept_change(1)')).rejects.toThrow(
-      'nobody has accepted yet',
+      'no one has accepted yet',
     );
     await place.author('SELECT sync.accept_change(2); SELECT sync.accept_change(4)');
     expect(await listLateChanges(place.pool, [place.accountId])).toEqual([]);
@@ -127,7 +127,7 @@ test('a change in doubt with a value of a stopped kind is held in the end', asyn
   expect(await third()).toMatchObject({
     state: 'held',
     held_for: 'instant',
-    reason: expect.stringContaining('somebody looks at that first'),
+    reason: expect.stringContaining('a person checks that first'),
   });
   await place.author('SELECT sync.accept_change(1)');
   await place.rest();

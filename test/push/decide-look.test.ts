@@ -65,7 +65,7 @@ describe('a create in doubt', () => {
     });
     expect(decideCreated(create(old), found, reading)).toMatchObject({
       what: 'conflict',
-      reason: 'it was created as customers 8, and no reading shows it any more: reset',
+      reason: 'it was created as customers 8, and readings no longer show it: reset',
     });
   });
 
@@ -81,7 +81,7 @@ describe('a create in doubt', () => {
     (ago) => {
       expect(decideCreated(create({...old, requestEndedAgoMs: ago}), none, null)).toEqual({
         what: 'resend',
-        reason: 'no trace of it for 15 minutes: it is sent once more',
+        reason: 'no trace of it for 15 minutes: it is sent again',
       });
     },
   );
@@ -96,7 +96,7 @@ describe('a create in doubt', () => {
     [
       'whose answer told its number',
       {number: '7'},
-      'it was created as customers 7, and no reading shows it any more: reset',
+      'it was created as customers 7, and readings no longer show it: reset',
     ],
   ])('%s is never sent again: it is left to a person', (_, more, reason) => {
     expect(decideCreated(create({...old, ...more}), none, null)).toMatchObject({
@@ -181,7 +181,7 @@ describe('an update in doubt', () => {
   test('of a record that is gone is left to a person', () => {
     expect(decideUpdated(doubtful(), known(), gone)).toMatchObject({
       what: 'conflict',
-      reason: 'the record is gone at the service (Invalid customer.)',
+      reason: 'the record no longer exists at the service (Invalid customer.)',
     });
   });
 });

@@ -39,7 +39,7 @@ test.each([
     'it is not in the list',
   ],
 ] as const)('a record %s is left to a person', (_, about, subject, reading, words) => {
-  const reason = `the record is gone at the service (${words})`;
+  const reason = `the record no longer exists at the service (${words})`;
   expect(decideUpdate(about, subject, reading)).toMatchObject({
     what: 'conflict',
     reason,

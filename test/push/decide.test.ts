@@ -187,7 +187,7 @@ describe('what the service refused', () => {
       sendPlan(known(), {before}),
       {
         what: 'conflict',
-        reason: 'the record is gone at the service (Invalid customer.)',
+        reason: 'the record no longer exists at the service (Invalid customer.)',
         conflicts: [],
         result: null,
         attempt: ended,

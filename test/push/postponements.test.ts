@@ -53,16 +53,16 @@ describe('a change that lacks a number of its path', () => {
   });
 
   test.each([
-    ['an update', factsOf({number: null}), 'nobody knows the number of its record any more'],
+    ['an update', factsOf({number: null}), 'the number of its record is no longer known'],
     [
       'a delete',
       factsOf({number: null, operation: 'delete'}),
-      'nobody knows the number of its record any more',
+      'the number of its record is no longer known',
     ],
     [
       'a create in doubt, which had one when it was sent',
       factsOf({...job, state: 'in_doubt'}),
-      'nobody knows the number of its customers any more',
+      'the number of its customers is no longer known',
     ],
   ])('is left to a person where it is %s: nothing is asked without it', (_, facts, reason) => {
     expect(lackNumber(facts)).toMatchObject({what: 'conflict', reason});

@@ -266,7 +266,7 @@ describe('a lost answer', () => {
         body: {
           type: 'urn:fieldmirror:problem:in-doubt',
           detail: expect.stringContaining('the service shows none of it so far'),
-          hint: expect.stringContaining('Nothing is sent again by itself'),
+          hint: expect.stringContaining('Nothing is sent again automatically'),
         },
       });
       expect(place.bodies.length).toBe(sent + 1);

@@ -139,7 +139,7 @@ test('what an earlier version made goes, signature by signature; no other does',
 test('a leftover on which others stand stops the migration, which names both', async () => {
   await pool.query(`${leftovers}; CREATE VIEW public.mine AS SELECT one FROM mart.fct_view`);
   await expect(migrateSchema(pool, definitions)).rejects.toThrow(
-    'VIEW mart.fct_view: this version has it no more, but others stand on it: ' +
+    'VIEW mart.fct_view: this version has it no more, but others depend on it: ' +
       'view public.mine depends on view mart.fct_view; ' +
       'drop them first, and make them again afterwards',
   );
@@ -174,7 +174,7 @@ test('a key of the star on which others stand stops the migration, which names b
        CONSTRAINT mine_line REFERENCES mart.fct_job_charge (job_charge_key))`,
   );
   await expect(migrateSchema(pool, definitions)).rejects.toThrow(
-    'mart.fct_job_charge: this version gives the star another key, but others stand on it: ' +
+    'mart.fct_job_charge: this version gives the star another key, but others depend on it: ' +
       'constraint mine_line on table public.mine depends on index ' +
       'mart.fct_job_charge_pkey; drop them first, and make them again afterwards',
   );

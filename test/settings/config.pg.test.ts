@@ -60,7 +60,7 @@ describe('config plan', () => {
     };
     const {stdout} = await apply(accounts, given);
     expect(stdout).toContain(
-      'accounts / north / time_zone: the environment goes before the file: ' +
+      'accounts / north / time_zone: the environment takes precedence over the file: ' +
         'America/Denver, not America/Chicago',
     );
     expect(await query('SELECT name, time_zone FROM sync.accounts ORDER BY name')).toEqual([

@@ -127,14 +127,9 @@ test.each([
     'a moment before the mirror',
     ['debtors', '--as-of', '2024-05-01'],
     2,
-    /the mirror knows the account since 20\d\d-.* UTC; ask for that moment or a later one/,
+    /the mirror knows the account since 20\d\d-.* UTC; ask for that time or a later one/,
   ],
-  [
-    'a moment to come',
-    ['debtors', '--as-of', '2049-01-01'],
-    2,
-    /expected a moment that has passed/,
-  ],
+  ['a moment to come', ['debtors', '--as-of', '2049-01-01'], 2, /expected a time that has passed/],
   [
     'no moment',
     ['debtors', '--as-of', 'yesterday'],
@@ -151,7 +146,7 @@ test.each([
     'a period of a question that has none',
     ['debtors', '--from', '2026-10-01'],
     2,
-    /debtors has no period: its answer is about one moment; leave out --from and --to/,
+    /debtors has no period: its answer is about one point in time; leave out --from and --to/,
   ],
   [
     'a day that is none',

@@ -168,7 +168,7 @@ describe('a field that is not seen', () => {
     expect((await field('b')).vanished_at).toBeNull();
     expect(await events()).toEqual([
       expect.stringMatching(
-        /^jobs\.b vanished: no record bears it any more; last seen \d{4}-\d\d-\d\d$/,
+        /^jobs\.b vanished: no record contains it any longer; last seen \d{4}-\d\d-\d\d$/,
       ),
       expect.stringMatching(/^jobs\.b returned: seen again; missed since \d{4}-\d\d-\d\d$/),
     ]);

@@ -38,7 +38,7 @@ describe('what stands on a view', () => {
   test('is named when a column would go or change its type, and nothing is done', async () => {
     expect(await failure(promote('a', null))).toMatch(
       inSequence(
-        /^mart\.jobs: a column of it would go /,
+        /^mart\.jobs: a column of it would be removed /,
         /.*view report\.weekly depends on view mart\.jobs.* Drop them first/,
       ),
     );

@@ -80,7 +80,7 @@ test('every number is answered with a record: the questions end, uncertified', a
   expect(await sweep('schedule')).toMatchObject({
     state: 'uncertified',
     reasons: expect.arrayContaining([
-      expect.stringMatching(/^the numbers above 50 are still to be asked for/),
+      expect.stringMatching(/^the numbers above 50 are still to be requested/),
     ]),
   });
   expect(await place.live()).toEqual(range(1, 50));

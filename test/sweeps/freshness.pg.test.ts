@@ -102,7 +102,7 @@ test('a worker keeps the promise, status tells it, and it is taken away by its n
   const {schedules} = await json('schedules', 'list');
   expect(schedules.map(({name}: {name: string}) => name)).toContain('customers nightly');
   expect((await run('status')).stdout).toMatch(
-    /customers: looked at as a whole \d+ s ago, 1 h is promised: kept/,
+    /customers: read as a whole \d+ s ago, 1 h is promised: kept/,
   );
   await client.query(
     `UPDATE sync.sweeps SET started_at = started_at - interval '3 hours',
@@ -112,7 +112,7 @@ test('a worker keeps the promise, status tells it, and it is taken away by its n
   expect(late).toMatchObject({
     code: 1,
     stdout: expect.stringMatching(
-      /north, customers: .*looked at as a whole 3 h .*1 h is promised: not kept/,
+      /north, customers: .*read as a whole 3 h .*1 h is promised: not kept/,
     ),
   });
   expect(await run('schedules', 'remove', 'customers fresh')).toMatchObject({code: 0});

@@ -41,8 +41,8 @@ async function readSweeps(): Promise<Pick<Sweep, 'state' | 'failures' | 'error'>
 }
 
 test.each([
-  ['53100', /its disk is full.*goes on by itself/],
-  ['53400', /a limit .* temp_file_limit.*goes on by itself/],
+  ['53100', /its disk is full.*continues automatically/],
+  ['53400', /a limit .* temp_file_limit.*continues automatically/],
 ])(
   'a sweep that finds no room (%s) never fails by it, and continues when there is',
   async (sqlState, words) => {

@@ -146,7 +146,7 @@ describe('of a service that tells the rest nowhere', () => {
       state: 'uncertified',
       reasons: [
         `job ${number} came without its employees, job_charges, ` +
-          'and no list told them: what is held of those stays',
+          'and no list showed them: what is held of those stays',
       ],
       counts: {updated: 1},
     });

@@ -138,7 +138,7 @@ test('a schedule may have filters; one that is no window fails its sweep', async
     outcome: 'failed',
     error: {
       message: expect.stringMatching(
-        /\(did you mean scheduled\?\).*; mend window_name in sync.schedules/,
+        /\(did you mean scheduled\?\).*; fix window_name in sync.schedules/,
       ),
     },
   });

@@ -33,7 +33,7 @@ async function startProduct(): Promise<void> {
     ...envOfPlace(),
     FIELDMIRROR_LOG_LEVEL: 'info',
   });
-  await product.prints(/At work/);
+  await product.prints(/Running\. Ctrl-C/);
 }
 
 async function fieldmirror(...args: string[]): Promise<Ended> {

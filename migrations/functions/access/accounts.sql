@@ -17,7 +17,7 @@ BEGIN
      AND NOT has_function_privilege(caller, 'sync.write_as_worker()', 'EXECUTE') THEN
     RAISE EXCEPTION 'role %: expected your role, %, or one that it is a member of', author, caller
       USING ERRCODE = 'insufficient_privilege',
-            HINT = 'The accounts of another role are told to its members alone.';
+            HINT = 'The accounts of another role are shown only to its members.';
   END IF;
   IF has_function_privilege(author, 'sync.write_as_worker()', 'EXECUTE') THEN
     RETURN ARRAY(SELECT account_id FROM sync.accounts ORDER BY account_id);
@@ -87,7 +87,7 @@ DECLARE
   granted bigint := (SELECT account_id FROM sync.accounts WHERE accounts.name = account);
 BEGIN
   IF to_regrole(quote_ident(author)) IS NULL THEN
-    RAISE EXCEPTION 'role %: there is none of that name', author USING ERRCODE = 'undefined_object';
+    RAISE EXCEPTION 'role %: no role has that name', author USING ERRCODE = 'undefined_object';
   ELSIF granted IS NULL THEN
     RAISE EXCEPTION 'account %: expected one of %, got another', account,
       (SELECT string_agg(accounts.name, ', ' ORDER BY 1) FROM sync.accounts)

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION sync.bind_assistant(account bigint, names boolean) RE
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   IF NOT EXISTS (SELECT FROM sync.accounts WHERE account_id = account) THEN
-    RAISE EXCEPTION 'account %: there is none of that number', account
+    RAISE EXCEPTION 'account %: no account has that number', account
       USING ERRCODE = 'no_data_found';
   END IF;
   INSERT INTO sync.assistant_scopes (transaction_id, account_id, names)
@@ -87,7 +87,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.read_as_assistant
-  IS 'The rows of a statement, read as fieldmirror_assistant; a null at the end where there are '
+  IS 'The rows of a statement, read as fieldmirror_assistant; a null at the end if there are '
   'more than the limits.';
 REVOKE ALL ON FUNCTION sync.read_as_assistant FROM PUBLIC;
 

@@ -10,4 +10,4 @@ CREATE OR REPLACE FUNCTION sync.is_copy() RETURNS boolean
 $$;
 COMMENT ON FUNCTION sync.is_copy IS
   'Whether this database is another one than that in which workers began: a restored backup, a '
-  'clone. Such a one sends nothing until it is told to.';
+  'clone. A copy sends nothing until it is allowed to.';

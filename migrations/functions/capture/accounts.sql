@@ -9,11 +9,11 @@ BEGIN
   RAISE EXCEPTION 'account_id: expected it to be given, for there is % account',
     CASE cardinality(own) WHEN 0 THEN 'no' ELSE 'more than one' END
     USING ERRCODE = 'not_null_violation',
-      HINT = format('Yours are %s.', array_to_string(own, ', '));
+      HINT = format('Your accounts are %s.', array_to_string(own, ', '));
 END
 $$;
 COMMENT ON FUNCTION sync.only_account
-  IS 'The account, where there is only one that the author may write: the default of account_id.';
+  IS 'The account, if there is only one that the author may write: the default of account_id.';
 
 -- Refuses an UPDATE or DELETE that reached the rows of several accounts: a number means another
 -- record in each.

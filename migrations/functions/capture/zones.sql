@@ -44,7 +44,7 @@ BEGIN
         TG_TABLE_NAME, field, here
       USING ERRCODE = 'check_violation', HINT = format(
         'Times without a zone are in the zone of the session; the account''s is %s. SET TimeZone = '
-          '%L if yours are local times, or %L if each has its offset. ALTER ROLE %I IN DATABASE %I '
+          '%L if your times are local, or %L if each has its offset. ALTER ROLE %I IN DATABASE %I '
           'SET TimeZone = … says it once.',
         zone, zone, 'UTC', session_user, current_database());
   END IF;
@@ -53,5 +53,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.check_zone
-  IS 'Trigger: refuses a time that may lack its zone, in a session whose zone nobody chose and '
+  IS 'Trigger: refuses a time that may lack its zone, in a session whose zone no one chose and '
   'that is not the account''s.';

@@ -12,7 +12,7 @@ BEGIN
      WHERE change_id = wanted AND looked_at IS NULL RETURNING kind)
   SELECT array_agg(kind) INTO kinds FROM looked;
   IF kinds IS NULL THEN
-    RAISE EXCEPTION 'change %: expected one that the service altered, and that nobody has accepted '
+    RAISE EXCEPTION 'change %: expected one that the service altered, and that no one has accepted '
       'yet', wanted
       USING ERRCODE = 'object_not_in_prerequisite_state',
         HINT = 'fieldmirror changes list --state altered';
@@ -25,5 +25,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.accept_change
-  IS 'Says that somebody has looked at what the service made of a change; changes of that kind go '
-  'on. Gives its state.';
+  IS 'Says that a person has checked what the service made of a change; changes of that kind '
+  'continue. Gives its state.';

@@ -34,7 +34,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.decide_free
-  IS 'Decides those of many changes that nothing stands in the way of, in one statement.';
+  IS 'Decides, in one statement, those of many changes for which that is enough.';
 
 -- Gives up plain updates: no other change of the row is open and none waits, so the row gets back
 -- the base and nothing else follows. Rows are locked before changes, as everywhere. A row that

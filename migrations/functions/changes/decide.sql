@@ -43,5 +43,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.decide_changes
-  IS 'Decides many changes alike, each by itself: hold, release, retry, cancel (with a reason), '
+  IS 'Decides many changes alike, each separately: hold, release, retry, cancel (with a reason), '
   'accept or resolve (with a decision). Gives the state of each, or why it cannot be.';

@@ -9,7 +9,7 @@ BEGIN
   SELECT * INTO change FROM sync.changes
   WHERE change_id = wanted AND account_id = ANY (sync.accounts_of(sync.caller()));
   IF change.change_id IS NULL THEN
-    RAISE EXCEPTION 'change %: there is none of that number', wanted
+    RAISE EXCEPTION 'change %: no change has that number', wanted
       USING ERRCODE = 'no_data_found';
   END IF;
   EXECUTE format('SELECT FROM warehouse.%I WHERE row_id = $1 FOR UPDATE', change.table_name)
@@ -104,7 +104,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.retry_change
-  IS 'Makes a pending change due now, and sends once more what the service refused; gives its '
+  IS 'Makes a pending change due now, and sends again what the service refused; gives its '
   'state.';
 
 -- A refused change can also be given up. The row of an update or a delete shows the values of the

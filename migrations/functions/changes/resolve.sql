@@ -96,4 +96,4 @@ END
 $$;
 COMMENT ON FUNCTION sync.resolve_change
   IS 'Decides a conflict: service gives up the wish, warehouse sends it all the same; of a create '
-  'whose fate nobody knows, resend, or the number of the record that it became. Gives its state.';
+  'whose result is unknown, resend, or the number of the record that it became. Gives its state.';

@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION sync.free_waiting(settled bigint) RETURNS void
     WHERE earlier.change_id = settled)
    WHERE waits_for = settled
 $$;
-COMMENT ON FUNCTION sync.free_waiting IS 'Lets go on what waited for a change.';
+COMMENT ON FUNCTION sync.free_waiting IS 'Frees what waited for a change.';
 
 -- Whether the create of a row without a number was refused: no open create will give the row a
 -- number.
@@ -29,7 +29,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     AND operation = 'create' AND is_open)
 $$;
 COMMENT ON FUNCTION sync.lacks_create
-  IS 'Whether nothing is under way that would create the record of a row without a number.';
+  IS 'Whether no open change would create the record of a row without a number.';
 
 -- The parent row of a row whose creates were refused.
 CREATE OR REPLACE FUNCTION sync.parent_of(of_table text, of_row bigint) RETURNS bigint

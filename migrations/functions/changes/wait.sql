@@ -14,13 +14,13 @@ BEGIN
     SELECT state, xmin::text::bigint INTO found, made_by FROM sync.changes
     WHERE change_id = wanted AND account_id = ANY (own_accounts);
     IF found IS NULL THEN
-      RAISE EXCEPTION 'change %: there is none of that number', wanted
+      RAISE EXCEPTION 'change %: no change has that number', wanted
         USING ERRCODE = 'no_data_found';
     -- If a change is visible although its transaction is in progress, it is our own. It is of this
     -- transaction, or of a savepoint in it, whose number is higher.
     ELSIF made_by >= own % 4294967296 AND
       pg_xact_status((own - own % 4294967296 + made_by)::text::xid8) = 'in progress' THEN
-      RAISE EXCEPTION 'change %: it was made in this transaction, and nobody sees it before you '
+      RAISE EXCEPTION 'change %: it was made in this transaction, and no one sees it before you '
         'commit', wanted
         USING ERRCODE = 'active_sql_transaction', HINT = 'COMMIT first, then wait.';
     ELSIF found IN ('done', 'rejected', 'cancelled', 'conflict') OR clock_timestamp() >= until THEN

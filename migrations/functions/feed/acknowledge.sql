@@ -11,7 +11,7 @@ DECLARE
 BEGIN
   IF named IS NOT NULL AND named <> caller
     AND NOT has_function_privilege(caller, 'sync.write_as_worker()', 'EXECUTE') THEN
-    RAISE EXCEPTION 'reader: expected nothing, got %: a login has the place of its own alone',
+    RAISE EXCEPTION 'reader: expected nothing, got %: a login has only its own place',
       quote_literal(left(named, 50)) USING ERRCODE = 'insufficient_privilege';
   END IF;
   RETURN coalesce(named, caller);
@@ -33,10 +33,10 @@ BEGIN
   IF of_account IS NULL AND cardinality(own) <> 1 THEN
     RAISE EXCEPTION 'of_account: expected the number of an account, for there are several, got none'
       USING ERRCODE = 'invalid_parameter_value',
-        HINT = format('Yours are %s.', array_to_string(own, ', '));
+        HINT = format('Your accounts are %s.', array_to_string(own, ', '));
   ELSIF of_account <> ALL (own) THEN
-    RAISE EXCEPTION 'of_account: expected one of yours, %, got %', array_to_string(own, ', '),
-      of_account
+    RAISE EXCEPTION 'of_account: expected one of your accounts, %, got %',
+      array_to_string(own, ', '), of_account
       USING ERRCODE = 'insufficient_privilege',
         HINT = 'Nothing was stored. An author has a place in the accounts that it may write.';
   ELSIF cursor IS NULL THEN
@@ -45,7 +45,7 @@ BEGIN
   ELSIF size > 8192 THEN
     RAISE EXCEPTION 'state: expected at most 8192 bytes as text, got %', size
       USING ERRCODE = 'invalid_parameter_value',
-        HINT = 'Keep in it what your program needs to go on, such as the time of its last run.';
+        HINT = 'Keep in it what your program needs to continue, such as the time of its last run.';
   END IF;
   PERFORM sync.feed_position(cursor);
   INSERT INTO sync.feed_acks AS held (account_id, reader, cursor, state)
@@ -55,7 +55,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.feed_ack
-  IS 'Stores up to where the caller has followed the feed, with a small state of its own, in this '
+  IS 'Stores up to where the caller has followed the feed, with a small state for it, in this '
   'transaction.';
 
 CREATE OR REPLACE FUNCTION sync.feed_place(of_account bigint DEFAULT NULL,

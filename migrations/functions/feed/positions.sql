@@ -45,7 +45,7 @@ CREATE OR REPLACE FUNCTION sync.feed_end() RETURNS text LANGUAGE sql STABLE SECU
   SELECT format('%s-%s', feed_id, last_position) FROM sync.feed_state
 $$;
 COMMENT ON FUNCTION sync.feed_end IS
-  'The cursor at the end of the feed, as it is now: from there on sync.feed tells what comes.';
+  'The cursor at the end of the feed, as it is now: from there on sync.feed returns what comes.';
 
 -- Gives the feed another name. A database that was restored from a copy gives positions again that
 -- were given to other entries before. So an older cursor is refused, and its reader must begin

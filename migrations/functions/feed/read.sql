@@ -8,8 +8,8 @@ CREATE OR REPLACE FUNCTION sync.feed_accounts() RETURNS bigint[]
               ELSE sync.accounts_of(sync.caller()) END
 $$;
 COMMENT ON FUNCTION sync.feed_accounts
-  IS 'The accounts whose entries the caller may read: all for whoever reads history, else those it '
-  'may write.';
+  IS 'The accounts whose entries the caller may read: all for a role that reads history, else '
+  'those it may write.';
 
 -- The fields of a version: all that are not null, or those that differ from another version.
 -- Numbers are text, so that no digit is lost.
@@ -294,5 +294,5 @@ END
 $$;
 COMMENT ON FUNCTION sync.feed IS 'What changed after a cursor, in order: each entry with its row, '
   'the changed fields before and after, who wrote it, whether that was '
-  'the reader, whether the reader has overwritten it since, and the record into which one that is '
-  'gone was merged.';
+  'the reader, whether the reader has overwritten it since, and the record into which a deleted '
+  'one was merged.';

@@ -125,5 +125,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.guard_forgotten
-  IS 'Makes the triggers that keep the data of forgotten customers out, where there are such '
+  IS 'Makes the triggers that keep the data of forgotten customers out, if there are such '
   'customers.';

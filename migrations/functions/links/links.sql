@@ -70,7 +70,7 @@ DECLARE
 BEGIN
   PERFORM sync.check_table(of_table);
   IF wanted IS NULL OR wanted <> ALL (own) THEN
-    RAISE EXCEPTION 'account: expected one of yours, %, got %', array_to_string(own, ', '),
+    RAISE EXCEPTION 'account: expected one of your accounts, %, got %', array_to_string(own, ', '),
       coalesce(of_account::text, 'nothing')
       USING ERRCODE = 'invalid_parameter_value', HINT = 'Give its account_id as of_account.';
   END IF;

@@ -5,13 +5,13 @@
 CREATE OR REPLACE FUNCTION sync.read_integer(value text) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN value ~ '^[-+]?[0-9]{1,18}$' THEN value::bigint END;
-COMMENT ON FUNCTION sync.read_integer IS 'The text as bigint; null where it is none.';
+COMMENT ON FUNCTION sync.read_integer IS 'The text as bigint; null if it is not one.';
 
 CREATE OR REPLACE FUNCTION sync.read_decimal(value text) RETURNS numeric
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN length(value) <= 1000
   AND value ~ '^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?$' THEN value::numeric END;
-COMMENT ON FUNCTION sync.read_decimal IS 'The text as numeric; null where it is none.';
+COMMENT ON FUNCTION sync.read_decimal IS 'The text as numeric; null if it is not one.';
 
 CREATE OR REPLACE FUNCTION sync.read_float(value text) RETURNS double precision
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -22,7 +22,7 @@ RETURN CASE
   THEN sync.read_decimal(value)::double precision
 END;
 COMMENT ON FUNCTION sync.read_float
-  IS 'The text as double precision; null where it is none, or too large or too small for it.';
+  IS 'The text as double precision; null if it is not one, or too large or too small for it.';
 
 CREATE OR REPLACE FUNCTION sync.read_boolean(value text) RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -46,4 +46,4 @@ RETURN CASE
     END
 END;
 COMMENT ON FUNCTION sync.read_instant
-  IS 'The text as an instant; null where it is none, or names no offset.';
+  IS 'The text as an instant; null if it is not one, or names no offset.';

@@ -92,8 +92,8 @@ BEGIN
     EXCEPTION WHEN dependent_objects_still_exist THEN
       GET STACKED DIAGNOSTICS dependents = PG_EXCEPTION_DETAIL;
       RAISE EXCEPTION USING ERRCODE = 'dependent_objects_still_exist',
-        MESSAGE = format('%s: a column of it would go or change its type, but others stand on the '
-          'view: %s', view_name,
+        MESSAGE = format('%s: a column of it would be removed or change its type, but others '
+          'depend on the view: %s', view_name,
                          replace(dependents, E'\n', '; ')),
         HINT = 'Drop them first, and make them again afterwards.';
     END;
@@ -114,7 +114,7 @@ BEGIN
   PERFORM sync.comment_mart_view(of_table);
 END $$;
 COMMENT ON FUNCTION sync.build_mart_view
-  IS 'Makes the view of one table anew where it must; what others built on it is never dropped.';
+  IS 'Makes the view of one table again if it must; what others built on it is never dropped.';
 
 CREATE OR REPLACE FUNCTION sync.comment_mart_view(of_table text) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -122,7 +122,7 @@ DECLARE
   wanted record;
   view_comment text := coalesce(obj_description(format('warehouse.%I', of_table)::regclass,
     'pg_class') || ' ', '')
-                       || 'Live records only: neither rows that are gone, nor new ones that the '
+                       || 'Live records only: neither deleted rows, nor new ones that the '
                          'service does not have.';
 BEGIN
   IF obj_description(format('mart.%I', of_table)::regclass, 'pg_class')

@@ -40,4 +40,4 @@ END
 $$;
 COMMENT ON FUNCTION sync.join_versions
   IS 'Makes one version of up to so many pairs of an edit and its reading back that hold the same '
-  'and were replaced between two moments.';
+  'and were replaced between two times.';

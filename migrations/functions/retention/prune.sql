@@ -10,7 +10,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
                                  ELSE (SELECT kept_for FROM sync.retention WHERE kind = of_kind) END
 $$;
 COMMENT ON FUNCTION sync.kept_since
-  IS 'The moment before which things of a kind are not kept; null where they are kept for ever.';
+  IS 'The time before which things of a kind are not kept; null where they are kept for ever.';
 
 CREATE OR REPLACE FUNCTION sync.prune(of_kind text, most integer, at timestamptz DEFAULT now())
   RETURNS bigint

@@ -23,7 +23,7 @@ CREATE OR REPLACE FUNCTION sync.foldable_sweeps(cutoff timestamptz) RETURNS SETO
    ORDER BY ended_at, sweep_id
 $$;
 COMMENT ON FUNCTION sync.foldable_sweeps
-  IS 'Sweeps that succeeded and changed nothing, ended before a moment, and are no longer needed '
+  IS 'Sweeps that succeeded and changed nothing, ended before a time, and are no longer needed '
   'one by one.';
 
 CREATE OR REPLACE FUNCTION sync.fold_sweeps(cutoff timestamptz, most integer) RETURNS bigint

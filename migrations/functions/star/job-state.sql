@@ -16,5 +16,5 @@ RETURN CASE
   ELSE 'unscheduled'
 END;
 COMMENT ON FUNCTION mart.job_state
-  IS 'Where a job stands, from its status and its times: cancelled, lost, completed, in_progress, '
+  IS 'The state of a job, from its status and its times: cancelled, lost, completed, in_progress, '
   'estimate, scheduled or unscheduled.';

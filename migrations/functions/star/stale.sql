@@ -61,7 +61,7 @@ BEGIN
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION sync.note_stale_star
-  IS 'Trigger: notes that every job is to be looked at by the next refresh of the star.';
+  IS 'Trigger: notes that every job is to be processed by the next refresh of the star.';
 
 DO $$
 DECLARE

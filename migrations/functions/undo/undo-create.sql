@@ -63,7 +63,7 @@ BEGIN
   SELECT * INTO change FROM sync.changes
   WHERE change_id = wanted AND account_id = ANY (sync.accounts_of(sync.caller()));
   IF change.change_id IS NULL THEN
-    RAISE EXCEPTION 'change %: there is none of that number', wanted
+    RAISE EXCEPTION 'change %: no change has that number', wanted
       USING ERRCODE = 'no_data_found',
             HINT = 'Check the number, and that your role is bound to the account of the change.';
   END IF;

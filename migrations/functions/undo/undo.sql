@@ -68,7 +68,7 @@ CREATE OR REPLACE FUNCTION sync.why_not_undone(change sync.changes, asked bigint
   OUT refusal text, OUT earlier_undo bigint) LANGUAGE sql STABLE
 SET search_path = pg_catalog, pg_temp AS $$
   SELECT CASE
-    WHEN change.change_id IS NULL THEN format('change %s: there is none of that number', asked)
+    WHEN change.change_id IS NULL THEN format('change %s: no change has that number', asked)
     WHEN undoing.change_id IS NOT NULL
     THEN format('change %s: change %s takes it back already', asked, undoing.change_id)
     WHEN change.state IN ('sending', 'in_doubt') OR change.lease_until > clock_timestamp()
@@ -84,7 +84,7 @@ SET search_path = pg_catalog, pg_temp AS $$
       AND waiting.is_open)
       THEN format('change %s: another change waits for its record', asked)
     WHEN change.state = 'done' AND change.operation = 'delete'
-      THEN format('change %s: a record that was deleted does not come back; INSERT it anew, '
+      THEN format('change %s: a record that was deleted does not come back; INSERT it again, '
         'history.%s has what it held', asked, change.table_name) END, undoing.change_id
     FROM (SELECT min(undo.change_id) AS change_id FROM sync.changes AS undo
            WHERE undo.table_name = change.table_name AND undo.row_id = change.row_id
@@ -164,7 +164,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.undo_update
-  IS 'Writes back what an update was made from, where nobody changed it since. Gives the fields '
+  IS 'Writes back what an update was made from, where no one changed it since. Gives the fields '
   'written, and those left and why.';
 
 -- Whether a field of a row is as a change left it: as the service gave it back, else as it was

@@ -247,7 +247,7 @@ function through(url: string, line: FaultyLine): string {
 /** Waits until every worker is at work. */
 export async function startWorkers({workers}: Place): Promise<void> {
   for (const worker of workers) worker.start();
-  await Promise.all(workers.map((worker) => worker.prints(/At work/)));
+  await Promise.all(workers.map((worker) => worker.prints(/Running\. Ctrl-C/)));
 }
 
 /** @returns the workers that did not end in time */
