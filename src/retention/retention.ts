@@ -69,7 +69,7 @@ export const retentionKinds: readonly RetentionKind[] = [
     leastDays: 31,
     about:
       'Versions of rows that others have replaced. Once they are removed, ' +
-      'there is no answer as of a time before.',
+      'there is no answer as of an earlier time.',
   },
   {
     name: 'alerts',

@@ -55,7 +55,7 @@ function keptComments(name: string, columns: StarMember['columns']): Comment[] {
 }
 
 function pastComment(name: string): Comment {
-  const text = `mart.${name} as it was at a time, by what the mirror knew then.`;
+  const text = `mart.${name} as it was at a given time, by what the mirror knew then.`;
   return {
     kind: 'FUNCTION',
     name: ['mart', `${name}_as_of`],

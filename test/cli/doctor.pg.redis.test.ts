@@ -56,7 +56,7 @@ test.each([
     'Postgres down',
     {DATABASE_URL: 'postgres://u:p@127.0.0.1:1/d'},
     'Postgres',
-    /start Postgres, or mend.*DATABASE_URL/,
+    /start Postgres, or fix.*DATABASE_URL/,
   ],
   ['Redis down', {REDIS_URL: 'redis://127.0.0.1:1'}, 'Redis', /start it, fix REDIS_URL, or unset/],
 ])('%s is bad, and does not hide the others', async (_, changed, what, words) => {

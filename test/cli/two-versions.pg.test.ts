@@ -31,7 +31,7 @@ test('a worker continues beside a newer schema, and a start of its version is re
   const older = startCommand(['start'], env);
   const other = startCommand(['start'], env);
   try {
-    await Promise.all([older.prints(/Running\. Ctrl-C/), other.prints(/At work/)]);
+    await Promise.all([older.prints(/Running\. Ctrl-C/), other.prints(/Running\. Ctrl-C/)]);
     const customers = () =>
       ask(`SELECT count(*)::int FROM warehouse.customers WHERE customer_number <= 20`);
     await expect.poll(customers, {timeout: 30_000}).not.toEqual([{count: 0}]);

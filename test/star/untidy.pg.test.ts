@@ -609,7 +609,11 @@ describe('the days of an answer', () => {
   });
 
   test.each([
-    ['debtors', {from: '2026-10-01'}, 'debtors has no period: its answer is about one moment'],
+    [
+      'debtors',
+      {from: '2026-10-01'},
+      'debtors has no period: its answer is about one point in time',
+    ],
     ['items', {from: '2026-02-30'}, '--from: expected a day of 2000 to 2049'],
     ['items', {to: '9999-01-01'}, '--to: expected a day of 2000 to 2049'],
     ['items', {from: '2026-02-02', to: '2026-02-01'}, 'expected --from not after --to'],

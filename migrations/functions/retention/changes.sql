@@ -19,7 +19,7 @@ CREATE OR REPLACE FUNCTION sync.prunable_changes(cutoff timestamptz) RETURNS SET
    ORDER BY settled_at, change_id
 $$;
 COMMENT ON FUNCTION sync.prunable_changes
-  IS 'Changes that were over before a time, and that nothing depends on.';
+  IS 'Changes that were over before a given time, and that nothing depends on.';
 
 -- Requests of the HTTP API are removed before the changes that they made: a request that comes
 -- again is answered with its changes.

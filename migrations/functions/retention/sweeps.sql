@@ -23,8 +23,8 @@ CREATE OR REPLACE FUNCTION sync.foldable_sweeps(cutoff timestamptz) RETURNS SETO
    ORDER BY ended_at, sweep_id
 $$;
 COMMENT ON FUNCTION sync.foldable_sweeps
-  IS 'Sweeps that succeeded and changed nothing, ended before a time, and are no longer needed '
-  'one by one.';
+  IS 'Sweeps that succeeded and changed nothing, ended before a given time, and are no longer '
+  'needed one by one.';
 
 CREATE OR REPLACE FUNCTION sync.fold_sweeps(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE sql AS $$

@@ -19,7 +19,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.prune_alerts
-  IS 'Removes up to so many alerts that were resolved before a time, with their messages.';
+  IS 'Removes up to so many alerts that were resolved before a given time, with their messages.';
 
 CREATE OR REPLACE FUNCTION sync.prune_audit(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE sql AS $$
@@ -30,7 +30,7 @@ CREATE OR REPLACE FUNCTION sync.prune_audit(cutoff timestamptz, most integer) RE
   SELECT count(*) FROM gone
 $$;
 COMMENT ON FUNCTION sync.prune_audit
-  IS 'Removes up to so many entries of the audit from before a time.';
+  IS 'Removes up to so many entries of the audit from before a given time.';
 
 CREATE OR REPLACE FUNCTION sync.prune_sessions(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE sql AS $$
@@ -44,8 +44,8 @@ CREATE OR REPLACE FUNCTION sync.prune_sessions(cutoff timestamptz, most integer)
   SELECT count(*) FROM gone
 $$;
 COMMENT ON FUNCTION sync.prune_sessions
-  IS 'Removes up to so many sessions that were over before a time, and the sign-in links of that '
-  'time.';
+  IS 'Removes up to so many sessions that were over before a given time, and the sign-in links '
+  'of that time.';
 
 -- The newest report of a list and an account determines which week is due next, so its mails stay.
 CREATE OR REPLACE FUNCTION sync.prunable_mails(cutoff timestamptz) RETURNS SETOF bigint
@@ -57,7 +57,7 @@ CREATE OR REPLACE FUNCTION sync.prunable_mails(cutoff timestamptz) RETURNS SETOF
          AND later.week > mail.week)
 $$;
 COMMENT ON FUNCTION sync.prunable_mails
-  IS 'The mails of weekly reports that were made before a time, and are over.';
+  IS 'The mails of weekly reports that were made before a given time, and are over.';
 
 -- The next report is compared with the newest reported figure of each week.
 CREATE OR REPLACE FUNCTION sync.prunable_figures(cutoff timestamptz) RETURNS SETOF tid
@@ -69,7 +69,7 @@ CREATE OR REPLACE FUNCTION sync.prunable_figures(cutoff timestamptz) RETURNS SET
        AND later.known_as_of > figure.known_as_of)
 $$;
 COMMENT ON FUNCTION sync.prunable_figures
-  IS 'The figures of weekly reports from before a time that a later report showed again.';
+  IS 'The figures of weekly reports from before a given time that a later report showed again.';
 
 CREATE OR REPLACE FUNCTION sync.prune_reports(cutoff timestamptz, most integer) RETURNS bigint
   LANGUAGE sql AS $$
@@ -83,4 +83,5 @@ CREATE OR REPLACE FUNCTION sync.prune_reports(cutoff timestamptz, most integer) 
   SELECT (SELECT count(*) FROM mails) + (SELECT count(*) FROM figures)
 $$;
 COMMENT ON FUNCTION sync.prune_reports
-  IS 'Removes mails and figures of weekly reports from before a time that are no longer needed.';
+  IS 'Removes mails and figures of weekly reports from before a given time that are no longer '
+  'needed.';

@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.prune_versions
-  IS 'Removes up to so many versions that were replaced before a time.';
+  IS 'Removes up to so many versions that were replaced before a given time.';
 
 CREATE OR REPLACE FUNCTION sync.count_prunable_versions(cutoff timestamptz) RETURNS bigint
   LANGUAGE plpgsql STABLE AS $$
@@ -47,4 +47,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION sync.count_prunable_versions
-  IS 'How many versions were replaced before a time.';
+  IS 'How many versions were replaced before a given time.';
