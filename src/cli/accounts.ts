@@ -98,9 +98,15 @@ export async function chooseAccount(
   {pool, own = null}: {readonly pool: Queryable; readonly own?: Account | null},
   name?: string,
 ): Promise<Account> {
-  const accounts = await listAccounts(pool);
+  return chooseAmong(await listAccounts(pool), name ?? own?.name);
+}
+
+/**
+ * Chooses the account that is wanted, or else the only one.
+ * @throws {UsageError} as `chooseAccount`
+ */
+export function chooseAmong(accounts: readonly Account[], wanted: string | undefined): Account {
   const names = accounts.map((account) => account.name);
-  const wanted = name ?? own?.name;
   const chosen =
     wanted === undefined ? accounts[0] : accounts.find((account) => account.name === wanted);
   if (chosen === undefined && wanted !== undefined && names.length > 0)

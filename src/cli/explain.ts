@@ -19,7 +19,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
-import {chooseAccount, isEnvironments} from './accounts.ts';
+import {chooseAmong, isEnvironments} from './accounts.ts';
 import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -46,8 +46,8 @@ export async function explain(
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const accounts = await listAccounts(pool);
-    const own = accounts.find((account) => isEnvironments(config, account)) ?? null;
-    const account = await chooseAccount({pool, own}, options.account);
+    const own = accounts.find((account) => isEnvironments(config, account));
+    const account = chooseAmong(accounts, options.account ?? own?.name);
     print(options.json, await readStory(pool, {question, stream, account}));
     return 0;
   });
@@ -83,8 +83,8 @@ async function readStory(
     table: stream.table.name,
     rowId: found.versions[0].rowId,
   });
-  const drawn = [title(head), formatRow(events), ...wishes.map(formatWish)];
-  return {json: {...head, events, wanted: wishes}, text: drawn.join('\n')};
+  const lines = [title(head), formatRow(events), ...wishes.map(formatWish)];
+  return {json: {...head, events, wanted: wishes}, text: lines.join('\n')};
 }
 
 /**

@@ -119,7 +119,7 @@ async function findField(
 ): Promise<string> {
   const {table} = stream;
   const name = typed.toLowerCase().replaceAll('-', '_');
-  const seen = await listFieldNames(db, {accountId, tableName: table.name});
+  const seen = await listFieldNames(db, {accountIds: [accountId], tableName: table.name});
   const borne = versions.flatMap((version) => [...version.fields.keys()]);
   const known = [...new Set([...fieldColumns(table), ...borne, ...seen])];
   const field =

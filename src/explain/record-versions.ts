@@ -267,14 +267,15 @@ export async function readAbsence(
   return rows[0] ?? null;
 }
 
-/** Names of the fields that were ever seen in records of a table. */
+/** Names of the fields that were ever seen in a table's records of some accounts. */
 export async function listFieldNames(
   db: Queryable,
-  {accountId, tableName}: {readonly accountId: string; readonly tableName: string},
+  {accountIds, tableName}: {readonly accountIds: readonly string[]; readonly tableName: string},
 ): Promise<string[]> {
   const {rows} = await db.query<{field: string}>(
-    'SELECT field FROM sync.fields WHERE account_id = $1 AND table_name = $2 ORDER BY field',
-    [accountId, tableName],
+    `SELECT DISTINCT field FROM sync.fields
+      WHERE account_id = ANY ($1) AND table_name = $2 ORDER BY field`,
+    [accountIds, tableName],
   );
   return rows.map((row) => row.field);
 }

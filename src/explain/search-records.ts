@@ -22,6 +22,7 @@ import {
 } from '../star/fields.ts';
 import {allStreams, allTables, isPersonal} from '../streams/all.ts';
 import type {StreamName} from '../streams/stream.ts';
+import {listFieldNames} from './record-versions.ts';
 
 /** A record, as a list has it. */
 export interface RecordHit extends Omit<FoundRow, 'table' | 'accountId'> {
@@ -66,22 +67,22 @@ export async function searchRecords(
   typed: string | null,
 ): Promise<SearchStory> {
   const accountIds = accounts.map(({accountId}) => accountId);
-  const tell = (row: FoundRow | Hit) => toRecordHit(row, accounts);
+  const toHit = (row: FoundRow | Hit) => toRecordHit(row, accounts);
   const sought = typed?.trim().slice(0, longest) ?? '';
   const none = {hits: [], hasMore: false, nearest: [], latest: [], isByWords: true};
   if (accountIds.length === 0) return {...none, sought: sought === '' ? null : sought};
   if (sought === '') {
     const latest = await listLatestRows(db, tables, {accountIds, limit: latestCount});
-    return {...none, sought: null, latest: latest.map(tell)};
+    return {...none, sought: null, latest: latest.map(toHit)};
   }
   const hits = await findRows(db, tables, {accountIds, ...readSought(sought), limit: mostHits + 1});
   const nearest = hits.length === 0 ? await findNearest(db, accountIds, sought) : [];
   return {
     ...none,
     sought,
-    hits: hits.slice(0, mostHits).map(tell),
+    hits: hits.slice(0, mostHits).map(toHit),
     hasMore: hits.length > mostHits,
-    nearest: nearest.map(tell),
+    nearest: nearest.map(toHit),
   };
 }
 
@@ -216,11 +217,7 @@ async function suggest(
 ): Promise<string> {
   const {accountIds, tables, table, field} = asked;
   if (field === null || !tables.includes(table)) return nearest(table, tables);
-  const all = await listFields(db, {accountIds, table, field: null, limit: most.fields});
-  return nearest(
-    field,
-    all.map((each) => each.field),
-  );
+  return nearest(field, await listFieldNames(db, {accountIds, tableName: table}));
 }
 
 /** The story for a viewer who may not see personal data. */
