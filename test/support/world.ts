@@ -48,15 +48,18 @@ export interface TestWorld extends SweepDeps {
   close(): Promise<void>;
 }
 
-/** Starts a service on a copy of the business that all tests share. */
+/** Starts a service on a copy of the business that all tests share, or on the database named. */
 export async function openService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
-  const database = await createDatabase(inject('businessTemplate'));
+  const database =
+    options.databaseUrl === undefined
+      ? await createDatabase(inject('businessTemplate'))
+      : {url: options.databaseUrl, drop: async () => {}};
   const service = await startService({
-    databaseUrl: database.url,
     port: 0,
     timeZone,
     dialect: 'observed',
     ...options,
+    databaseUrl: database.url,
   });
   const close = async () => {
     await service.close();
