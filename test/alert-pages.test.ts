@@ -6,7 +6,7 @@ import {listCodeSections, readDocument} from '../src/core/package.ts';
 
 const sections = listCodeSections().filter(({document}) => document === 'alerts');
 
-test('each cause has one section, in the order of the codes', () => {
+test('each alert cause has one section in docs/alerts.md, in the order of the codes', () => {
   const written = sections.map(({anchor}) => anchor);
   const known = causes.map((cause) => `${causeNumbers[cause]}-${cause}`.toLowerCase());
   expect(written).toEqual(known.toSorted());
@@ -14,7 +14,7 @@ test('each cause has one section, in the order of the codes', () => {
 });
 
 describe.each(sections)('$code', ({text}) => {
-  test('says what it means, its causes, what to do, and when it is over', () => {
+  test('explains its meaning, its causes, what to do, and when the alert is over', () => {
     const parts = text.split(/^\*\*(?:Causes|What to do)\*\*$/m).map((part) => part.trim());
     expect(text.match(/^\*\*[^*.]+\*\*$/gm)).toEqual(['**Causes**', '**What to do**']);
     expect(parts.filter((part) => part.length < 80)).toEqual([]);
@@ -23,7 +23,7 @@ describe.each(sections)('$code', ({text}) => {
   });
 });
 
-test('the table leads to each section, beside the word of its cause', () => {
+test('the table links to each section, next to the name of its cause', () => {
   const row = /^\| \[(A\d\d)\]\(#(\S+)\) +\| `([\w-]+)` +\|/gm;
   const rows = readDocument('alerts').matchAll(row);
   expect([...rows].map(([, code, anchor, cause]) => `${code} ${anchor} ${cause}`)).toEqual(

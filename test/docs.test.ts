@@ -27,8 +27,8 @@ function inOneLine(heading: string): string {
   return heading.replaceAll(/\s*\n\s*(?:\*|\/\/|--)?\s*/g, ' ');
 }
 
-describe('what a comment cites is in the repository', () => {
-  test('a heading of a document', () => {
+describe('citations in comments', () => {
+  test('name headings that the cited document has', () => {
     const missing = code.flatMap((path) =>
       [...read(path).matchAll(/(docs\/[\w/-]+\.md) "([^"]+)"/g)]
         .filter(
@@ -39,7 +39,7 @@ describe('what a comment cites is in the repository', () => {
     expect(missing).toEqual([]);
   });
 
-  test('and nothing that only its author has read', () => {
+  test('name no private notes of an author', () => {
     const elsewhere = /@see (?!docs\/|https:|decision)|\b(?:wire-facts|hazards) \d/;
     expect(
       code.filter((path) => path !== 'test/docs.test.ts' && elsewhere.test(read(path))),
@@ -47,11 +47,11 @@ describe('what a comment cites is in the repository', () => {
   });
 });
 
-test('the README is read at one sitting: at most 120 lines', () => {
+test('the README has at most 120 lines', () => {
   expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(120);
 });
 
-test.each(documents)('every file of ours that %s names is there', (document) => {
+test.each(documents)('every repository file that %s names exists', (document) => {
   const paths = [
     ...read(document).matchAll(/`((?:src|jobs|test|bench|migrations|docs)\/[\w./-]+\.\w+)`/g),
   ];
@@ -67,7 +67,7 @@ test.each(documents)('every link of %s leads to a file', (document) => {
   expect(links.filter((path) => !existsSync(join(root, dirname(document), path)))).toEqual([]);
 });
 
-test('docs/write-back.md names what may be written of each table, as its definition says', () => {
+test('docs/write-back.md lists the writable fields of each table as its definition does', () => {
   const [, section = ''] =
     /\n## What may be written\n([^#]*)/.exec(read('docs/write-back.md')) ?? [];
   const shown = section.match(/^- .*(?:\n {2}.*)*/gm)?.map((item) => item.replace(/\s+/g, ' '));
@@ -82,7 +82,7 @@ function describeWrites({table, operations}: Writes): string {
   return `- \`${table.name}\` (${operations.join(', ')}): ${fields.join(', ')}`;
 }
 
-test('decision 1 names every package that package.json asks for, and its version', () => {
+test('decision 1 names every package in package.json, with its major version', () => {
   const {dependencies, devDependencies} = JSON.parse(read('package.json')) as PackageFile;
   const decision = read('docs/decisions/0001-libraries.md').toLowerCase();
   const asked = Object.entries({...dependencies, ...devDependencies});

@@ -28,13 +28,13 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const kinds = Object.entries(errorNumbers);
 const sections = listCodeSections().filter(({document}) => document === 'errors');
 
-test('each kind has one section, in the order of the codes, and each section has its kind', () => {
+test('error kinds and sections of docs/errors.md match, in the order of the codes', () => {
   const known = kinds.map(([kind, code]) => `${code}-${kind}`.toLowerCase());
   expect(sections.map(({anchor}) => anchor)).toEqual(known.toSorted());
   expect(new Set(Object.values(errorNumbers)).size).toBe(kinds.length);
 });
 
-test('each kind is that of an error somewhere', () => {
+test('each error kind is used in the code', () => {
   const files = execFileSync('git', ['ls-files', 'src', 'jobs'], {
     cwd: root,
     encoding: 'utf8',
@@ -51,14 +51,14 @@ test('each kind is that of an error somewhere', () => {
 });
 
 describe.each(sections)('$code', ({text}) => {
-  test('says what it means, its causes, and what to do', () => {
+  test('explains its meaning, its causes, and what to do', () => {
     const parts = text.split(/^\*\*(?:Causes|What to do)\*\*$/m).map((part) => part.trim());
     expect(text.match(/^\*\*[^*.]+\*\*$/gm)).toEqual(['**Causes**', '**What to do**']);
     expect(parts.filter((part) => part.length < 80)).toEqual([]);
   });
 });
 
-test('an error leads to the page of its kind, else of its cause, else to none', () => {
+test('an error refers to the page of its kind, else of its cause, else to none', () => {
   expect(seePage(new FatalError('no', {kind: 'port'}))).toBe('see: fieldmirror explain E12');
   expect(seePage(new FatalError('no', {cause: new NoRoomError('full')}))).toBe(
     'see: fieldmirror explain E13',
@@ -72,7 +72,7 @@ test('an error leads to the page of its kind, else of its cause, else to none', 
   expect(seePage('no')).toBeNull();
 });
 
-test('each page is told by its number on a machine that has nothing else', async () => {
+test('explain prints the page of each code without a warehouse', async () => {
   const printed = vi.spyOn(process.stdout, 'write').mockReturnValue(true);
   for (const number of [...Object.values(errorNumbers), ...Object.values(causeNumbers)])
     expect(explainCode(number.toLowerCase(), {json: false})).toBe(0);
@@ -98,7 +98,7 @@ test('each page is told by its number on a machine that has nothing else', async
   });
 });
 
-test('a command ends with the number of the page, in the last line', async () => {
+test('a failed command prints the code of its page in the last line', async () => {
   const wrong = await runCommand(['status'], {DATABASE_URL: 'localhost'});
   expect(wrong).toMatchObject({
     code: 2,
@@ -118,7 +118,7 @@ test('a command ends with the number of the page, in the last line', async () =>
   });
 });
 
-test('a bug and a package that is missing have their page, too', async () => {
+test('a bug and a missing package refer to a page as well', async () => {
   const said: string[] = [];
   const write = vi
     .spyOn(process.stderr, 'write')
@@ -136,7 +136,7 @@ test('a bug and a package that is missing have their page, too', async () => {
   ]);
 });
 
-test('a problem of the API bears the number of its type, a refusal its status', () => {
+test('an API problem has the code of its type, and a refusal that of its status', () => {
   expect(new HttpProblem(422, 'refused').body).toMatchObject({docs: 'E24'});
   expect(new HttpProblem(422, 'key-reused').body).toMatchObject({docs: 'E25'});
   expect(new HttpProblem(503, 'locked').body).toMatchObject({docs: 'E28'});
@@ -150,7 +150,7 @@ test('a problem of the API bears the number of its type, a refusal its status', 
   );
 });
 
-test('each event at warn or error in docs/watching.md leads to a page, no other', () => {
+test('each event at warn or error in docs/watching.md has a page, and no other has', () => {
   const rows = [...read('docs/watching.md').matchAll(/^\| `([a-z_]+\.[a-z_]+)` +\| ([^|]+) \|/gm)];
   const loud = rows.flatMap(([, event = '', level = '']) =>
     /warn|error/.test(level) ? [event] : [],
@@ -160,7 +160,7 @@ test('each event at warn or error in docs/watching.md leads to a page, no other'
   expect(Object.entries(eventPages).filter(([, page]) => !there.includes(page))).toEqual([]);
 });
 
-test('a line at warn or error bears the number of its event; one at info none', () => {
+test('a log line at warn or error has the code of its event, and one at info has none', () => {
   const lines: {docs?: string}[] = [];
   const destination = {write: (line: string) => void lines.push(JSON.parse(line))};
   const log = createLogger({level: 'debug', secrets: [], destination});
@@ -172,7 +172,7 @@ test('a line at warn or error bears the number of its event; one at info none', 
   expect(lines.map(({docs = null}) => docs)).toEqual(['E38', 'A07', 'A08', null, null]);
 });
 
-test('a change or sweep that stands still leads to the page of its alert', () => {
+test('a blocked change or sweep refers to the page of its alert', () => {
   const altered = {altered: {fax: {sent: '1', got: '2'}}};
   const numbers = [
     pageOfChange({state: 'conflict', result: null}),
@@ -189,7 +189,7 @@ test('a change or sweep that stands still leads to the page of its alert', () =>
   expect(sweeps.map(pageOfSweep)).toEqual(['A06', 'A08', 'A07', null, null, null]);
 });
 
-test('the table leads to each section', () => {
+test('the table links to each section', () => {
   const row = /^\| \[(E\d\d)\]\(#(\S+)\) +\| `([\w-]+)` +\|/gm;
   const rows = readDocument('errors').matchAll(row);
   expect([...rows].map(([, code, anchor, kind]) => `${code} ${anchor} ${kind}`)).toEqual(

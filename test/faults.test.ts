@@ -43,13 +43,13 @@ function titlesIn(source: string): Set<string> {
   );
 }
 
-test('each fault has its row, in order', () => {
+test('each fault has its row in docs/faults.md, in order', () => {
   expect(rows.map(({number}) => number)).toEqual(
     Array.from({length: faultCount}, (_, at) => at + 1),
   );
 });
 
-test('each fault has a test, or the product has nothing yet that could meet it', () => {
+test('each fault has a test, unless the product has no such part yet', () => {
   const untested = rows.filter(({tests}) => tests.length === 0);
   expect(untested.map(({number}) => number)).toEqual(withoutProduct);
   for (const {number, how} of untested) expect(how, `${number}`).toMatch(/^there is no .* yet$/);

@@ -75,7 +75,7 @@ async function hear(socket: Socket): Promise<{readonly text: string; readonly en
   return {text, end};
 }
 
-test('what is not struck passes both ways', async () => {
+test('undisturbed data passes both ways', async () => {
   const echo = await open(null);
   const socket = await dial(echo);
   socket.end('ask');
@@ -91,7 +91,7 @@ test('a lost reply: the request arrives, and the answer resets the client', asyn
   expect(echo.line.struck['lose-reply']).toBe(1);
 });
 
-test('a reset leaves so many bytes of the request behind', async () => {
+test('a reset forwards the given number of bytes of the request, or none', async () => {
   const echo = await open(only({kind: 'reset', forwarded: 3}));
   const socket = await dial(echo);
   socket.write('strike');
@@ -99,7 +99,7 @@ test('a reset leaves so many bytes of the request behind', async () => {
   expect(['', 'str']).toContain(echo.arrived());
 });
 
-test('a truncated answer ends after so many bytes', async () => {
+test('a truncated answer ends after the given number of bytes', async () => {
   const echo = await open(only({kind: 'truncate', bytes: 5}));
   const socket = await dial(echo);
   socket.write('strike');
@@ -114,7 +114,7 @@ test('half closed: the request arrives, and the stream ends in place of an answe
   await expect.poll(echo.arrived).toBe('strike');
 });
 
-test('a dripping answer is whole in the end', async () => {
+test('an answer sent in small pieces arrives complete', async () => {
   const echo = await open(only({kind: 'drip', bytes: 9, everyMs: 1}));
   const socket = await dial(echo);
   const chunks: number[] = [];
@@ -124,7 +124,7 @@ test('a dripping answer is whole in the end', async () => {
   expect(chunks.length).toBeGreaterThan(3);
 });
 
-test('what is delayed arrives in order, and at once when the line is mended', async () => {
+test('delayed data arrives in order, and at once when the line is repaired', async () => {
   const echo = await open(only({kind: 'delay', ms: 3_600_000}));
   const socket = await dial(echo);
   socket.write('strike');
@@ -135,7 +135,7 @@ test('what is delayed arrives in order, and at once when the line is mended', as
   expect(echo.arrived()).toBe('strike again');
 });
 
-test('what is dropped never arrives; a mended line resets the connection', async () => {
+test('dropped data never arrives, and a repaired line resets the connection', async () => {
   const echo = await open(only({kind: 'drop', ms: 3_600_000}));
   const socket = await dial(echo);
   socket.write('strike');
@@ -145,7 +145,7 @@ test('what is dropped never arrives; a mended line resets the connection', async
   expect(echo.arrived()).toBe('');
 });
 
-test('a line that is down refuses, and comes up on the same port', async () => {
+test('a line that is down refuses connections, and comes up on the same port', async () => {
   const echo = await open(null);
   const before = await dial(echo);
   await echo.line.goDown();
@@ -157,7 +157,7 @@ test('a line that is down refuses, and comes up on the same port', async () => {
   expect((await hear(socket)).text).toBe('answered ask');
 });
 
-test('a connection that is reset while it ends is closed, and not kept for ever', async () => {
+test('a connection that is reset while it ends is closed', async () => {
   const socket = await dial(await open(null));
   const closed = once(socket, 'close');
   socket.end();

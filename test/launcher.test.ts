@@ -9,7 +9,7 @@ import {expect, test} from 'vitest';
 
 const root = join(import.meta.dirname, '..');
 
-test('the launcher of a checkout that was never built says how to build it', () => {
+test('the launcher of a checkout that was never built prints how to build it', () => {
   const folder = mkdtempSync(join(tmpdir(), 'fieldmirror-launcher-'));
   try {
     cpSync(join(root, 'bin'), join(folder, 'bin'), {recursive: true});
@@ -26,7 +26,7 @@ test('the launcher of a checkout that was never built says how to build it', () 
   }
 });
 
-test('a Node that cannot read the source is named, with one that can', () => {
+test('a Node that is too old is rejected, with the version that is needed', () => {
   const {scripts} = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };

@@ -41,7 +41,7 @@ const written = code.flatMap((path) => {
     .map(([, event = '']) => event);
 });
 
-test('every line of the log is written with its event', () => {
+test('every log call in the code has an event', () => {
   expect(calls.length).toBeGreaterThan(20);
   const without = calls.filter(({facts}) => !/\bevent: |^\.\.\.describe/.test(facts));
   expect(without).toEqual([]);

@@ -16,7 +16,7 @@ function open({endMs}: {readonly endMs?: number} = {}) {
   return {setUp, happened, begin};
 }
 
-test('what was begun ends in the reverse order, once', async () => {
+test('steps are ended once, in reverse order', async () => {
   const {setUp, happened, begin} = open();
   for (const name of ['a', 'b', 'c']) await begin(name);
   await setUp.end();
@@ -24,7 +24,7 @@ test('what was begun ends in the reverse order, once', async () => {
   expect(happened).toEqual(['a begins', 'b begins', 'c begins', 'c ends', 'b ends', 'a ends']);
 });
 
-test('a step that fails ends all that was begun before it, and is named', async () => {
+test('a failed step ends all earlier steps, and the error names it', async () => {
   const {setUp, happened, begin} = open();
   await begin('a');
   await begin('b');
@@ -34,7 +34,7 @@ test('a step that fails ends all that was begun before it, and is named', async 
   expect(happened).toEqual(['a begins', 'b begins', 'b ends', 'a ends']);
 });
 
-test('what cannot be ended keeps nothing else running, and is told', async () => {
+test('a step that cannot be ended is reported, and all others are ended', async () => {
   const {setUp, happened, begin} = open();
   await begin('a');
   await setUp.step(
@@ -47,7 +47,7 @@ test('what cannot be ended keeps nothing else running, and is told', async () =>
   expect(happened.slice(2)).toEqual(['c ends', 'a ends']);
 });
 
-test('what never ends is named after a while, and keeps nothing else running', async () => {
+test('a step whose end hangs is reported after a timeout, and all others are ended', async () => {
   const {setUp, happened, begin} = open({endMs: 20});
   await begin('a');
   await setUp.step(
@@ -61,7 +61,7 @@ test('what never ends is named after a while, and keeps nothing else running', a
   expect(happened.slice(1)).toEqual(['a ends']);
 });
 
-test('a failed step is told before what could not be ended after it', async () => {
+test('the error reports a failed step before a step that could not be ended', async () => {
   const {setUp} = open();
   await setUp.step(
     'a',

@@ -66,7 +66,7 @@ async function expectGone({
   expect(existsSync(home)).toBe(false);
 }
 
-test('a warehouse template that cannot be made is named, and nothing stays', async () => {
+test('a warehouse template that cannot be made is named, and nothing remains', async () => {
   const failed = await fail((see) => ({
     warehouse: async (url) => {
       await see(url);
@@ -77,20 +77,20 @@ test('a warehouse template that cannot be made is named, and nothing stays', asy
   await expectGone(failed);
 });
 
-test('a business template that cannot be made is named, and nothing stays', async () => {
+test('a business template that cannot be made is named, and nothing remains', async () => {
   const failed = await fail(() => ({business: refuse}));
   expect(failed.said).toBe('making the business template: syntax error at or near "sel"');
   await expectGone(failed);
 });
 
-test('a Redis that does not start is named, and no Postgres and no folder stay', async () => {
+test('a Redis that does not start is named, and no Postgres or folder remains', async () => {
   const failed = await fail(() => ({redis: () => Promise.reject(new Error('no port is free'))}));
   expect(failed.said).toBe('starting Redis: no port is free');
   await expectGone(failed);
 });
 
 test.each(['SIGINT', 'SIGTERM'] as const)(
-  'after %s no Postgres and no folder stay',
+  'after %s no Postgres or folder remains',
   async (signal) => {
     const script = fileURLToPath(new URL('support/held-postgres.ts', import.meta.url));
     const holder = spawn(process.execPath, [script], {stdio: ['ignore', 'pipe', 'inherit']});

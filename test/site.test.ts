@@ -36,14 +36,14 @@ afterAll(async () => {
 
 const read = (address: string) => readFileSync(join(folder, address), 'utf8');
 
-test('every document of the repository is a page, and is led to', () => {
+test('every document of the repository is a page, and has a link to it', () => {
   const addresses = documents.map((path) => addressOf(path, {documents}));
   expect(addresses.filter((address) => !pages.includes(address))).toEqual([]);
   const ends = new Set(pages.flatMap((address) => listEnds(address).map(({to}) => to)));
   expect(addresses.filter((address) => !ends.has(address))).toEqual([]);
 });
 
-test('every link, picture and anchor leads somewhere in the site', () => {
+test('the target of every link, picture and anchor exists in the site', () => {
   const broken = pages.flatMap((address) =>
     listEnds(address)
       .filter(({to, anchor}) => !existsSync(join(folder, to)) || !hasAnchor(to, anchor))
@@ -102,7 +102,7 @@ describe.each([
   {theme: 'dark', width: 360},
 ] as const)('in $theme, $width px wide', (look) => {
   test.each(['index.html', 'watching.html', 'decisions/index.html'])(
-    '%s is whole, and open to everybody',
+    '%s has no overflow, no browser error and no accessibility violation',
     async (address) => {
       complaints.length = 0;
       const page = await openPage(address, look);
@@ -119,7 +119,7 @@ describe.each([
   );
 });
 
-test('the search finds a word by its beginning, from a page in a folder', async () => {
+test('the search finds a word by its first letters, from a page in a folder', async () => {
   complaints.length = 0;
   const page = await openPage('decisions/0027-alerts.html', {theme: 'light', width: 1280});
   await page.getByRole('searchbox').fill('tombst');
@@ -131,7 +131,7 @@ test('the search finds a word by its beginning, from a page in a folder', async 
   await page.context().close();
 });
 
-test('the number of a message, typed, leads to its page', async () => {
+test('typing the code of a message into the search opens its page', async () => {
   complaints.length = 0;
   const page = await openPage('index.html', {theme: 'dark', width: 360});
   await page.getByRole('searchbox').fill('A06');

@@ -24,13 +24,13 @@ const imports = listImports();
 const leastInside = 0.45;
 const mostModules = 26;
 
-test('every source file is in one of the modules, which are flat', () => {
+test('every source file is in one of the flat modules', () => {
   const modules = levels.flat();
   expect(modules.length).toBeLessThanOrEqual(mostModules);
   expect(listSources().filter((path) => !modules.includes(moduleOf(path) ?? ''))).toEqual([]);
 });
 
-test('imports are found however they are written', () => {
+test('every form of import is found', () => {
   const text = `import {a} from '../a/a.ts';
 import type {B} from "./b.ts";
 import './c.ts';
@@ -49,7 +49,7 @@ import {g} from 'node:path';`;
   expect(imports.length).toBeGreaterThan(1000);
 });
 
-test('no two folders import each other, and no folders in a circle', () => {
+test('no folders import each other, neither directly nor in a circle', () => {
   const circle = [
     {from: 'src/a/1.ts', to: 'src/b/1.ts'},
     {from: 'src/b/2.ts', to: 'src/c/1.ts'},
@@ -74,7 +74,7 @@ test('a module imports from lower levels only', () => {
   expect(listAgainstOrder(imports)).toEqual([]);
 });
 
-test(`at least ${leastInside * 100} % of imports stay in their folder, those of core aside`, () => {
+test(`at least ${leastInside * 100} % of imports stay in their folder, not counting core`, () => {
   const few = [
     {from: 'src/push/a.ts', to: 'src/push/b.ts'},
     {from: 'src/push/a.ts', to: 'src/rows/b.ts'},
@@ -92,7 +92,7 @@ test('an exported name has one meaning', () => {
   expect(countMeanings()).toEqual({});
 });
 
-test('no function of the database is defined twice', () => {
+test('no database function is defined twice', () => {
   const homes = new Map<string, string[]>();
   for (const path of listFiles().filter((name) => /^migrations\/functions\/.*\.sql$/.test(name)))
     for (const signature of listSignatures(readText(path)))
@@ -103,14 +103,14 @@ test('no function of the database is defined twice', () => {
 
 const unquotedName = /\bAS\s+([a-z]+[A-Z]\w*)/g;
 
-test('a name with capitals is quoted in SQL: Postgres folds it to small letters otherwise', () => {
+test('an alias with capitals is quoted in SQL, because Postgres folds it to lower case', () => {
   const unquoted = listSources().flatMap((path) =>
     [...readText(path).matchAll(unquotedName)].map(([, name]) => `${path}: ${name}`),
   );
   expect(unquoted).toEqual([]);
 });
 
-test('helpers of tests add hooks in functions, because files share their modules', () => {
+test('test helpers add hooks only in functions, because test files share modules', () => {
   const hook = /^(before|after)(All|Each)\(|^onTestFinished\(/m;
   const helpers = listFiles().filter(
     (path) => /^test\/.*\.ts$/.test(path) && !path.endsWith('.test.ts'),
@@ -119,14 +119,14 @@ test('helpers of tests add hooks in functions, because files share their modules
   expect(helpers.filter((path) => hook.test(readText(path)))).toEqual([]);
 });
 
-test('pools of tests bear a connection that ends while its database is dropped', () => {
+test('tests make pools of connections only in test/support/with-client.ts', () => {
   const homes = listFiles().filter(
     (path) => /^test\/.*\.ts$/.test(path) && /new (pg\.)?Pool\(/.test(readText(path)),
   );
   expect(homes).toEqual(['test/support/with-client.ts']);
 });
 
-test('what a number of a record or a change looks like is said once', () => {
+test('the pattern of a record or change number is defined once', () => {
   const homes = listSources().filter((path) => readText(path).includes('/^[1-9]\\d{0,17}$/'));
   expect(homes).toEqual(['src/core/text.ts']);
 });

@@ -25,26 +25,26 @@ test.each<[string, string]>([
   ['the Arabic one', '\u061c'],
   ['a line separator', '\u2028'],
   ['a paragraph separator', '\u2029'],
-])('%s is shown by its number', (_, character) => {
+])('%s is printed as its Unicode number', (_, character) => {
   const number = character.charCodeAt(0).toString(16).padStart(4, '0');
   expect(toPrintable(`a${character}b`)).toBe(`a\\u${number}b`);
 });
 
-test('nothing else changes', () => {
+test('other text is printed unchanged', () => {
   const text = 'Söhne & Co. 株式会社 שלום 👩‍🔧 \t\n│─┐ “x”';
   expect(toPrintable(text)).toBe(text);
   expect(toPrintable('one\r\ntwo')).toBe('one\ntwo');
   expect(toPrintable(all)).not.toMatch(commandsOfTerminal);
 });
 
-test('JSON stays what it was', () => {
+test('escaped JSON parses to the same value', () => {
   const json = JSON.stringify({[all]: all}, null, 2);
   const printed = toPrintable(json);
   expect(printed).not.toMatch(commandsOfTerminal);
   expect(JSON.parse(printed)).toEqual({[all]: all});
 });
 
-test('all that the program prints goes through one place', () => {
+test('only src/core/text.ts writes to stdout and stderr', () => {
   const files = ['src', 'jobs'].flatMap((folder) =>
     readdirSync(join(root, folder), {recursive: true, encoding: 'utf8'}).map((name) =>
       join(folder, name),
@@ -58,7 +58,7 @@ test('all that the program prints goes through one place', () => {
   expect(writers).toEqual([join('src', 'core', 'text.ts')]);
 });
 
-test.each([false, true])('the log escapes it, for a person: %s', async (isPretty) => {
+test.each([false, true])('the log escapes control characters, pretty: %s', async (isPretty) => {
   const lines: string[] = [];
   const log = createLogger({
     level: 'info',
@@ -76,7 +76,7 @@ test.each([false, true])('the log escapes it, for a person: %s', async (isPretty
   else expect(read).toMatchObject({reason: all, msg: `refused: ${all}`});
 });
 
-test('so do the bars', () => {
+test('progress bars escape control characters', () => {
   // On a stream that is no terminal no bars are drawn at all.
   const terminal = Object.assign(new PassThrough(), {isTTY: true, columns: 120});
   const progress = formatBars(terminal);

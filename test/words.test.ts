@@ -1,6 +1,6 @@
 // Texts for users are plain technical English: words of a private dialect stay out of the README,
-// docs (docs/cli.md has all help texts), log messages, errors, pages and comments of the database.
-// Lower an exception that got better.
+// docs (docs/cli.md has all help texts), log messages, errors, pages and comments of the database,
+// and of the titles of tests. Lower an exception that got better.
 
 import {expect, test} from 'vitest';
 import {parseAst} from 'vitest/node';
@@ -46,19 +46,33 @@ function readTexts(path: string): string[] {
   return texts;
 }
 
+function readTitles(path: string): string[] {
+  const text = readText(path);
+  const titles: string[] = [];
+  JSON.stringify(parseAst(text, {lang: 'ts'}), (_, node) => {
+    const isTest = /^(?:test|describe)\b/.test(text.slice(node?.callee?.start, node?.end));
+    const [title] = node?.type === 'CallExpression' && isTest ? node.arguments : [];
+    if (/Literal$/.test(title?.type)) titles.push(text.slice(title.start, title.end));
+    return typeof node === 'bigint' ? String(node) : node;
+  });
+  return titles;
+}
+
 function isSentence(text: unknown): text is string {
   return typeof text === 'string' && /\s\S+\s/.test(text) && !sql.test(text);
 }
 
 const sql = /\b(?:SELECT|UPDATE|INSERT|DELETE|FROM|WHERE|JOIN|CREATE|ORDER BY|AND|OR|AS)\b/;
 
-test('words of a private dialect are in no text for users, but for exceptions', () => {
+test('texts for users and titles of tests avoid the listed words, apart from known exceptions', () => {
   const documents = listFiles().filter((path) =>
     /^(?:README|docs\/(?!decisions\/).*)\.md$/.test(path),
   );
+  const tests = listFiles().filter((path) => /^test\/.*\.ts$/.test(path));
   const texts = [
     ...documents.map((path) => [path, readProse(path)] as const),
     ...listSources().map((path) => [path, readTexts(path).join('\n')] as const),
+    ...tests.map((path) => [path, readTitles(path).join('\n')] as const),
   ];
   const counted = texts.map(([path, text]) => [path, text.match(pattern) ?? []] as const);
   const found = counted.filter(([, {length}]) => length > 0);

@@ -22,7 +22,7 @@ import {
 useAccountsPlace();
 
 describe('accounts add', () => {
-  test('tries the token, seals it, and leaves schedules and sweeps to a worker', async () => {
+  test('checks and seals the token, and adds schedules and due sweeps for a worker', async () => {
     const ended = await add('a');
     expect(ended, ended.stderr).toMatchObject({code: 0, stderr: ''});
     expect(ended.stdout).toMatch(/account a \(127\.0\.0\.1:\d+\/a, Europe\/Berlin\) is added/);
@@ -38,7 +38,7 @@ describe('accounts add', () => {
     expect((await client.query('SELECT 1 FROM sync.schedules')).rowCount).toBeGreaterThan(5);
   });
 
-  test('takes the token from standard input, and shows it nowhere', async () => {
+  test('reads the token from standard input; never prints it or stores it unsealed', async () => {
     const args = ['accounts', 'add', 'a', '--url', server.urlOf('a'), '--time-zone', timeZone];
     const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
     const child = spawn(process.execPath, [main, ...args], {
@@ -71,7 +71,7 @@ describe('accounts add', () => {
       {FIELDMIRROR_API_URL: 'https://app.example.com/x', FIELDMIRROR_TIME_ZONE: 'UTC'},
       /expected the token on standard input/,
     ],
-  ])('%s stores nothing and asks nobody', async (_, changed, words) => {
+  ])('%s stores nothing and sends no request', async (_, changed, words) => {
     const before = server.asked.get('a') ?? 0;
     expect(await add('a', changed)).toMatchObject({code: 2, stderr: expect.stringMatching(words)});
     expect(await rowOf('a')).toBeUndefined();
@@ -91,7 +91,7 @@ describe('accounts add', () => {
     ],
     [['a', '--url', 'http://x.example.com', '--time-zone', 'UTC'], /expected https/],
     [['a', '--token', 'x'], /unknown option '--token'/],
-  ])('%j is refused with what was expected', async (args, words) => {
+  ])('rejects %j and reports what it expected', async (args, words) => {
     const ended = await runCommand(['accounts', 'add', ...args], {
       ...env,
       FIELDMIRROR_API_TOKEN: 'x',
@@ -100,7 +100,7 @@ describe('accounts add', () => {
     expect((await client.query('SELECT 1 FROM sync.accounts')).rowCount).toBe(0);
   });
 
-  test('with a token that is refused stores nothing', async () => {
+  test('with a token that the service rejects stores nothing', async () => {
     expect(await add('a', {}, 'wrong')).toMatchObject({
       code: 3,
       stderr: expect.stringMatching(/401.*token/s),
@@ -108,7 +108,7 @@ describe('accounts add', () => {
     expect(await rowOf('a')).toBeUndefined();
   });
 
-  test('again replaces the token; a stopped account goes on, at the same service', async () => {
+  test('replaces the token of a stopped account, resumes it, and rejects another URL', async () => {
     await add('a');
     const {sealed_token: before} = await rowOf('a');
     await stop('a');
@@ -162,7 +162,7 @@ describe('accounts check', () => {
     return {code, accounts: JSON.parse(stdout).accounts};
   }
 
-  test('tells a refused token, a wrong address and a missing key apart', async () => {
+  test('distinguishes a rejected token, a wrong address and a missing key', async () => {
     for (const name of ['good', 'refused', 'moved', 'away'])
       expect(await add(name)).toMatchObject({code: 0});
     server.manners.set('refused', {isRefusing: true});
@@ -197,7 +197,7 @@ describe('accounts check', () => {
     expect(await check({}, 'good')).toMatchObject({code: 0});
   });
 
-  test('lets a stopped account go on once its token is taken, not a paused one', async () => {
+  test('resumes a stopped account once its token is accepted, but not a paused one', async () => {
     for (const name of ['stopped', 'paused']) await add(name);
     await stop('stopped');
     await run('pause', 'paused', '--reason', 'a move');
@@ -212,7 +212,7 @@ describe('accounts check', () => {
     expect(await rowOf('paused')).toMatchObject({state: 'paused', state_reason: 'a move'});
   });
 
-  test('seals anew with the first key, so that the old one can be thrown away', async () => {
+  test('reseals the token with the first key, so the old key is no longer needed', async () => {
     await add('a');
     const {key_id: before} = await rowOf('a');
     const both = {FIELDMIRROR_KEY: `${otherKey},${FIELDMIRROR_KEY}`};
@@ -227,7 +227,7 @@ describe('accounts check', () => {
 });
 
 describe('accounts list, pause and resume', () => {
-  test('list says where each token comes from, and shows none of it', async () => {
+  test('list shows the source of each token, but no part of the token', async () => {
     await add('a');
     const {code, stdout} = await run('list', '--json');
     expect(code).toBe(0);
@@ -244,7 +244,7 @@ describe('accounts list, pause and resume', () => {
     expect(without.stdout).toMatch(/which is not given/);
   });
 
-  test('a paused account is resumed by name, a stopped one when it is answered', async () => {
+  test('resume accepts a paused account, but a stopped one only with a valid token', async () => {
     await add('a');
     expect(await run('pause', 'a')).toMatchObject({code: 0});
     expect(await rowOf('a')).toMatchObject({state: 'paused'});
@@ -261,7 +261,7 @@ describe('accounts list, pause and resume', () => {
     expect(await rowOf('a')).toMatchObject({state: 'active'});
   });
 
-  test('a name that is none is told, with the nearest one', async () => {
+  test('an unknown name is rejected with the nearest known name as a suggestion', async () => {
     await add('berlin');
     expect(await run('pause', 'berln')).toMatchObject({
       code: 2,

@@ -22,7 +22,7 @@ test.each([
   ['America/New_York', page('2026-07-04T09:00:00Z', '2026-01-04T09:00:00+00:00')],
   ['America/New_York', page()],
   ['America/New_York', '<html>2026-07-04T09:00:00+02:00</html>'],
-])('%s is as good as the account lets us know', (zone, body) => {
+])('%s is accepted if the timestamps of the service do not contradict it', (zone, body) => {
   expect(findZoneMismatch(body, zone.replace(/ in .*/, ''))).toBeNull();
 });
 
@@ -36,11 +36,11 @@ test.each([
   ],
   // Right in winter only.
   ['America/Panama', /whose clock has -05:00 then; the service writes 2026-07-04T09:00:00-04:00/],
-])('%s is told from the zone of the account', (zone, words) => {
+])('%s is reported as a mismatch with the timestamps of the service', (zone, words) => {
   expect(findZoneMismatch(page(winter, summer, '2026-08-04T09:00:00-04:00'), zone)).toMatch(words);
 });
 
-test('a zone is guessed by moments that fit it all; moments in UTC tell none', () => {
+test('a guessed zone fits every timestamp; timestamps in UTC lead to no guess', () => {
   expect(guessZones(page(winter, summer), 'UTC')).toEqual(['America/New_York']);
   expect(guessZones(page(winter, summer), 'America/Toronto')).toEqual(['America/Toronto']);
   expect(guessZones(page('2026-07-04T09:00:00-07:00'), 'Europe/Berlin')).toEqual([

@@ -44,7 +44,7 @@ async function openTwo(): Promise<void> {
   await client.query(`UPDATE warehouse.customers SET fax = '555-0100' WHERE account_id = 2`);
 }
 
-test('an account is renamed with its settings, not to a name that is taken', async () => {
+test('an account can be renamed and still syncs; a taken or invalid name is rejected', async () => {
   await openTwo();
   expect(await run('rename', 'north', 'south')).toMatchObject({
     code: 2,
@@ -63,7 +63,7 @@ test('an account is renamed with its settings, not to a name that is taken', asy
   expect(await runCommand(['sync', 'jobs', '--account', 'upper'], env)).toMatchObject({code: 0});
 });
 
-test('an account goes with all that it holds, and nothing of another one does', {
+test('accounts remove deletes all rows of a paused account and no row of another account', {
   timeout: 120_000,
 }, async () => {
   await openTwo();

@@ -59,7 +59,7 @@ const query = async (text: string) =>
   await withClient(env.DATABASE_URL ?? '', async (client) => (await client.query(text)).rows);
 const addressOf = async () => (await query('SELECT api_url FROM sync.accounts'))[0]?.api_url;
 
-test('an account that rests and has rows is moved, and nothing else', {
+test('accounts move rejects an active account, an account without rows, and its current address', {
   timeout: 120_000,
 }, async () => {
   const token = {FIELDMIRROR_API_TOKEN: service.token};
@@ -86,7 +86,7 @@ test('an account that rests and has rows is moved, and nothing else', {
   expect(await addressOf()).toBe(service.url);
 });
 
-test('another business is refused by its records, a refused token is not kept', async () => {
+test('move rejects another business by its records, and keeps no rejected token', async () => {
   const before = await query('SELECT * FROM sync.accounts');
   const refused = await moveTo(other.url, {FIELDMIRROR_API_TOKEN: other.token});
   expect(refused, refused.stderr).toMatchObject({
@@ -102,7 +102,7 @@ test('another business is refused by its records, a refused token is not kept', 
   expect(await query('SELECT * FROM sync.audit')).toEqual([]);
 });
 
-test('changes on their way are told and asked for, and go to the new address', {
+test('a move with pending changes needs confirmation; push then sends them to the new address', {
   timeout: 120_000,
 }, async () => {
   await query(

@@ -52,7 +52,7 @@ async function other(): Promise<Account> {
 }
 
 describe('an account', () => {
-  test('is known by its name, and takes another zone', async () => {
+  test('is read by its name, and accepts another time zone', async () => {
     const {apiUrl} = world.account;
     const zoned = {name: 'acme', apiUrl, timeZone: 'America/New_York'};
     expect(await upsertAccount(world.pool, zoned)).toMatchObject({
@@ -65,7 +65,7 @@ describe('an account', () => {
     await upsertAccount(world.pool, world.account);
   });
 
-  test('that is the same is not written', async () => {
+  test('is not written again if nothing changed', async () => {
     const before = await versions();
     await upsertAccount(world.pool, world.account);
     expect(await versions()).toEqual(before);
@@ -76,7 +76,7 @@ describe('an account', () => {
     'https://example.org/acme',
     'https://example.com:8443/acme',
   ])(
-    'never moves to another service by itself: %s is refused, and nothing is written',
+    'never moves to another service automatically: %s is rejected, and nothing is written',
     async (apiUrl) => {
       const before = await versions();
       const moving = upsertAccount(world.pool, {name: 'acme', apiUrl, timeZone: 'UTC'});
@@ -88,7 +88,7 @@ describe('an account', () => {
     },
   );
 
-  test('at the same service takes another spelling of its address', async () => {
+  test('accepts another spelling of its address, and another address with mayMove', async () => {
     const {name, timeZone, apiUrl} = world.account;
     const slashed = await upsertAccount(world.pool, {name, timeZone, apiUrl: `${apiUrl}/`});
     expect(slashed.apiUrl).toBe(`${apiUrl}/`);
@@ -105,7 +105,7 @@ describe('an account', () => {
     ['that is new', 'fresh', 'https://example.com/one', 'https://example.com/two'],
     ['that the other one moves', 'acme', 'https://example.com/moved', 'https://example.com/acme/'],
   ])(
-    '%s is refused to who comes second, though both have read before either wrote',
+    '%s keeps the address of the first of two concurrent writers and rejects the second',
     async (_, name, first, second) => {
       const zone = {name, timeZone: 'UTC'};
       const later = await inTransaction(world.pool, async (client) => {
@@ -127,7 +127,7 @@ describe('an account', () => {
     },
   );
 
-  test('that many make under different addresses has one; others are refused', async () => {
+  test('created concurrently under many addresses gets one; the others are rejected', async () => {
     const urls = Array.from({length: 8}, (_, at) => `https://example.com/place-${at}`);
     const ends = await Promise.allSettled(
       urls.map((apiUrl) => upsertAccount(world.pool, {name: 'raced', apiUrl, timeZone: 'UTC'})),
@@ -138,7 +138,7 @@ describe('an account', () => {
       if (end.status === 'rejected') expect(end.reason).toBeInstanceOf(UsageError);
   });
 
-  test('has the place that its address names, however it is written', () => {
+  test('has the same place for every spelling of its address', () => {
     expect(placeOf('https://App.example.com/acme/')).toBe('app.example.com/acme');
     expect(placeOf('http://app.example.com:80/acme')).toBe(
       placeOf('https://app.example.com:443/acme'),
@@ -146,7 +146,7 @@ describe('an account', () => {
     expect(placeOf('bench')).toBe('bench');
   });
 
-  test('keeps a sealed token as it is given, and gives it out with the account alone', async () => {
+  test('stores its sealed token unchanged, and returns it only with its access data', async () => {
     const {accountId} = world.account;
     expect(await readAccountAccess(world.pool, accountId)).toMatchObject({
       name: 'acme',
@@ -160,7 +160,7 @@ describe('an account', () => {
   });
 });
 
-test('a token sealed anew never replaces one that came meanwhile', async () => {
+test('a resealed token never replaces a token that was stored in the meantime', async () => {
   const {accountId} = world.account;
   const sealed = (byte: number) => ({keyId: `key ${byte}`, bytes: Buffer.of(byte)});
   await saveSealedToken(world.pool, accountId, sealed(1));
@@ -169,7 +169,7 @@ test('a token sealed anew never replaces one that came meanwhile', async () => {
   expect(await readAccountAccess(world.pool, accountId)).toMatchObject({sealed: sealed(2)});
 });
 
-test('accounts are known by their number or by the key of their seal, in any state', async () => {
+test('accounts are found by their number or by the key of their seal, in any state', async () => {
   const {accountId} = await other();
   await saveSealedToken(world.pool, world.account.accountId, {keyId: 'k', bytes: Buffer.of(1)});
   const names = async (accountIds: string[], keyIds: string[]) =>
@@ -180,8 +180,8 @@ test('accounts are known by their number or by the key of their seal, in any sta
   expect(await names([], ['another'])).toEqual([]);
 });
 
-describe('an account that is stopped', () => {
-  test('says why and since when, and all that waits of it has failed so', async () => {
+describe('a stopped account', () => {
+  test('keeps the reason, and only its own waiting sweeps fail with that reason', async () => {
     const {accountId} = world.account;
     const waiting = [await request('jobs'), await request('tasks')];
     const elsewhere = await request('jobs', (await other()).accountId);
@@ -196,14 +196,14 @@ describe('an account that is stopped', () => {
     expect(await readSweep(world.pool, elsewhere)).toMatchObject({state: 'due'});
   });
 
-  test('leaves a running sweep to its worker, who is refused as well', async () => {
+  test('leaves a running sweep to its worker', async () => {
     const sweepId = await request('jobs');
     await claimSweep(world.pool, sweepId, 60_000);
     await stopAccount(world.pool, world.account.accountId, 'no');
     expect(await readSweep(world.pool, sweepId)).toMatchObject({state: 'running', error: null});
   });
 
-  test('stopped again keeps its first reason, and still ends what waits', async () => {
+  test('keeps its first reason if stopped again, and still fails its waiting sweeps', async () => {
     const {accountId} = world.account;
     await stopAccount(world.pool, accountId, 'first');
     const late = await request('jobs');
@@ -212,7 +212,7 @@ describe('an account that is stopped', () => {
     expect(await readSweep(world.pool, late)).toMatchObject({state: 'failed', error: 'second'});
   });
 
-  test('is resumed once, from that moment on', async () => {
+  test('gets a new state time when it is resumed; a second resume changes nothing', async () => {
     const {accountId} = world.account;
     await stopAccount(world.pool, accountId, 'no');
     const stopped = await acme();
@@ -225,7 +225,7 @@ describe('an account that is stopped', () => {
   });
 });
 
-test('an account that is paused keeps what waits', async () => {
+test('a paused account keeps its waiting sweeps', async () => {
   const sweepId = await request('jobs');
   await pauseAccount(world.pool, world.account.accountId, 'by me');
   expect(await acme()).toMatchObject({state: 'paused', stateReason: 'by me'});

@@ -57,14 +57,14 @@ const accountsOf = async (place: string) =>
 
 describe('an author of one account', () => {
   test.each(allTables.map(({name}) => name))(
-    'sees of %s the rows of that account',
+    'sees only the rows of that account in %s',
     async (name) => {
       const rows = await as(one, `SELECT DISTINCT account_id FROM warehouse.${name}`);
       expect(rows).toEqual([{account_id: accounts[0]}]);
     },
   );
 
-  test('changes by its number the record of that account', async () => {
+  test('updates a record by its number only in that account', async () => {
     await as(one, `UPDATE warehouse.customers SET name = 'new' WHERE customer_number = 7`);
     expect(
       await world.author(`SELECT account_id FROM warehouse.customers WHERE name = 'new'`),
@@ -73,7 +73,7 @@ describe('an author of one account', () => {
   });
 
   test.each(captured.map(({name}) => name))(
-    'deletes of %s nothing that is not of it',
+    'deletes no row of another account from %s',
     async (name) => {
       await as(one, `DELETE FROM warehouse.${name}`).catch(() => {});
       const marked = await accountsOf(`warehouse.${name} WHERE _pending`);
@@ -81,7 +81,7 @@ describe('an author of one account', () => {
     },
   );
 
-  test('writes what is new into that account, without naming it, and into no other', async () => {
+  test('inserts rows into that account without naming it, and into no other account', async () => {
     expect(
       await as(one, `INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING account_id`),
     ).toEqual([{account_id: accounts[0]}]);
@@ -90,7 +90,7 @@ describe('an author of one account', () => {
     ).rejects.toThrow('row-level security');
   });
 
-  test('neither sees nor decides the changes of others', async () => {
+  test('can neither read nor act on the changes of another account', async () => {
     await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
     const [{change_id: id} = {}] = await world.changes('change_id');
     await world.author(
@@ -123,7 +123,7 @@ describe('an author of one account', () => {
     expect(await as(two, `SELECT sync.hold_change(${id})`)).toEqual([{hold_change: 'held'}]);
   });
 
-  test('is told what to check about a change that it does not see', async () => {
+  test('gets a hint on what to check for a change that it cannot see', async () => {
     await as(null, `UPDATE warehouse.customers SET name = 'new' WHERE account_id = ${accounts[1]}`);
     const [{change_id: id} = {}] = await world.changes('change_id');
     const text = `SELECT sync.changed_since_made(${id}) AS since`;
@@ -145,13 +145,13 @@ describe('the accounts of a role', () => {
     ['another author', () => two],
     ['a worker', () => 'fieldmirror_worker'],
     ['the owner', () => owner],
-  ])('are not told to an author who asks for those of %s', async (_, other) => {
+  ])('are not shown to an author who requests those of %s', async (_, other) => {
     await expect(ask(one, other())).rejects.toThrow(
       `role ${other()}: expected your role, ${one}, or one that it is a member of`,
     );
   });
 
-  test('are told to the role itself, to its members, to a worker and to the owner', async () => {
+  test('are shown to the role itself, its members, a worker and the owner', async () => {
     const own = [{own: [accounts[0]]}];
     const member = `author_member_${suffix}`;
     await makeRole(member, `IN ROLE ${one}`);
@@ -171,7 +171,7 @@ describe.each([
   ['an author of two accounts', two],
 ])('%s', (_, role) => {
   test.each(['UPDATE', 'DELETE'])(
-    'is refused an %s by a number that reaches several accounts',
+    'cannot run %s by a record number that exists in several accounts',
     async (verb) => {
       const statement =
         verb === 'UPDATE'
@@ -187,7 +187,7 @@ describe.each([
     },
   );
 
-  test('is asked which account something new is for', async () => {
+  test('must name the account of a new row if there are several', async () => {
     await expect(as(role, `INSERT INTO warehouse.tasks (name) VALUES ('x')`)).rejects.toThrow(
       'more than one account',
     );
@@ -195,26 +195,26 @@ describe.each([
 
   test.each(
     captured.filter(({capture}) => capture.operations.includes('delete')).map(({name}) => name),
-  )('is held to it for %s, too', async (name) => {
+  )('cannot run one DELETE on rows of several accounts in %s', async (name) => {
     await expect(as(role, `DELETE FROM warehouse.${name}`)).rejects.toThrow(
       'of one account, got rows of',
     );
   });
 });
 
-describe('an author of none', () => {
+describe('an author without an account', () => {
   test.each([
     'SELECT FROM warehouse.customers',
     `UPDATE warehouse.customers SET name = 'x'`,
     'DELETE FROM warehouse.tasks',
     `INSERT INTO warehouse.tasks (name) VALUES ('x')`,
-  ])('is told who binds them, by %s', async (text) => {
+  ])('must be bound to an account if there are several: %s', async (text) => {
     await expect(as(none, text)).rejects.toThrow(
       `role ${none}: expected it to be bound to an account, for there are several`,
     );
   });
 
-  test('writes the only account that there is', async () => {
+  test('writes to the only account of a warehouse', async () => {
     const alone = await openCaptureWorld();
     try {
       await alone.author(
@@ -227,7 +227,7 @@ describe('an author of none', () => {
   });
 });
 
-test('what a role was given can be taken, and only the owner gives', async () => {
+test('only the owner grants an account to a role, and the grant can be revoked', async () => {
   await expect(as(none, `SELECT sync.grant_account('${none}', 'acme')`)).rejects.toThrow(
     'permission denied',
   );
@@ -247,7 +247,7 @@ test('what a role was given can be taken, and only the owner gives', async () =>
   );
 });
 
-test('readers and workers are bound to none', async () => {
+test('readers and workers see the rows of all accounts', async () => {
   for (const role of ['fieldmirror_reader', 'fieldmirror_worker'])
     expect(await as(role, 'SELECT DISTINCT account_id FROM warehouse.tasks')).toHaveLength(4);
 });

@@ -135,7 +135,7 @@ async function dump(): Promise<string> {
   return texts.join('\n');
 }
 
-test('a name that was planted is in no dump, no log of Postgres, and no file of a table', {
+test('a forgotten name is in no dump, no Postgres log and, after VACUUM FULL, no table file', {
   timeout: 180_000,
 }, async () => {
   expect(await findFiles()).not.toEqual([]);
@@ -180,7 +180,7 @@ test('a name that was planted is in no dump, no log of Postgres, and no file of 
   expect(await findInWal()).toBeGreaterThan(0);
 });
 
-test('an author adds nothing to a customer that was forgotten nor to its jobs', async () => {
+test('an author cannot add rows to a forgotten customer or its jobs', async () => {
   for (const [table, columns, values] of [
     ['customer_notes', 'customer_number, note', `${customer}, 'x'`],
     ['customer_notes', 'parent_row_id, note', `${customerRow}, 'x'`],

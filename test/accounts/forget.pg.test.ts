@@ -199,7 +199,7 @@ async function strayJob(): Promise<unknown> {
   return held;
 }
 
-test('a customer with open changes is not forgotten, a slip forgets nothing', async () => {
+test('forget rejects a customer with open changes, a wrong name or an unknown number', async () => {
   await query(`UPDATE warehouse.customers SET fax = '555-0100' WHERE customer_number = $1`, [
     other,
   ]);
@@ -230,7 +230,7 @@ test('a customer with open changes is not forgotten, a slip forgets nothing', as
   expect(await forget('x1', 'x')).toMatchObject({code: 2});
 });
 
-test('a planted name is in no table, report or output afterwards, also after sweeps', {
+test('a forgotten name is in no table, report or output, even after later sweeps', {
   timeout: 120_000,
 }, async () => {
   await inTransaction(world.pool, async (client) => {

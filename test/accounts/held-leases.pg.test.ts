@@ -68,7 +68,7 @@ test.each([
   ['sync', ['sync', 'tasks']],
   ['sync --json', ['sync', 'tasks', '--json']],
   ['start --once', ['start', '--once', '--json']],
-])('after kill -9 %s takes the sweep up at once, whatever its lease says', async (_, args) => {
+])('after kill -9, %s resumes the sweep at once in spite of its lease', async (_, args) => {
   await killInSweep();
   const {code, stderr} = await runCommand(args, env);
   expect(code).toBe(0);
@@ -76,7 +76,7 @@ test.each([
   expect(await readSweep()).toEqual([{state: 'certified', fence: 2}]);
 });
 
-test('a sync that waits takes the sweep up as soon as its process is killed', async () => {
+test('a waiting sync resumes the sweep as soon as the process that held it is killed', async () => {
   await hold(/^GET \/tasks\.xml/);
   const first = await beginSweep();
   await stretchLease();
@@ -95,7 +95,7 @@ test('a sync that waits takes the sweep up as soon as its process is killed', as
 test.each([
   ['of another machine or boot', `translate(left(holder, 1), 'A', 'B') || 'A' || holder`],
   ['without a mark', 'NULL'],
-])('the lease of a killed process %s is waited for, with a word', async (_, holder) => {
+])('sync waits, with a message, for the lease of a killed process %s', async (_, holder) => {
   await killInSweep();
   await warehouse.query(`UPDATE sync.sweeps SET holder = ${holder}`);
   const second = startCommand(['sync', 'tasks'], env);
@@ -110,7 +110,7 @@ test.each([
   expect(await second.ended).toMatchObject({code: 0});
 });
 
-test('a sweep of a process that lives is waited for, with its name', async () => {
+test('sync waits for the sweep of a running process, and prints the pid', async () => {
   await hold(/^GET \/tasks\.xml/);
   const first = await beginSweep();
   const second = startCommand(['sync', 'tasks'], env);
@@ -126,7 +126,7 @@ test('a sweep of a process that lives is waited for, with its name', async () =>
   expect(await second.ended).toMatchObject({code: 0});
 });
 
-test('push says how many changes another process has in hand, and how long', async () => {
+test('push prints how many changes another process holds, and for how long', async () => {
   await hold(/^nothing/);
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   await warehouse.query(`INSERT INTO warehouse.tasks (name) VALUES ('Roof')`);
@@ -141,7 +141,7 @@ test('push says how many changes another process has in hand, and how long', asy
   expect(code).toBe(0);
 });
 
-test('after kill -9 push carries what the killed process had in hand at once', async () => {
+test('after kill -9, push completes the change of the killed process at once', async () => {
   await hold(/^GET \/tasks\/\d+\.xml/);
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   await warehouse.query(
@@ -162,7 +162,7 @@ test('after kill -9 push carries what the killed process had in hand at once', a
   expect(code).toBe(0);
 });
 
-test('after kill -9 prune begins at once', async () => {
+test('after kill -9, prune starts at once', async () => {
   await killInSweep();
   await warehouse.query(
     `INSERT INTO sync.prunings (lease_until, holder)
@@ -171,7 +171,7 @@ test('after kill -9 prune begins at once', async () => {
   expect(await runCommand(['prune'], env)).toMatchObject({code: 0});
 });
 
-test('prune says for how long another process can hold it up', async () => {
+test('prune prints how long another process can block it', async () => {
   await hold(/^nothing/);
   await warehouse.query(
     `INSERT INTO sync.prunings (lease_until) VALUES (now() + interval '290 seconds')`,
@@ -183,7 +183,7 @@ test('prune says for how long another process can hold it up', async () => {
   expect(code).toBe(1);
 });
 
-test('each lease ends with its process, and is told to those who wait for it', async () => {
+test('the list of leased tables holds every table that has a lease', async () => {
   await hold(/^nothing/);
   const {rows} = await warehouse.query(
     `SELECT table_name AS name FROM information_schema.columns

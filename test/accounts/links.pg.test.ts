@@ -66,7 +66,7 @@ const externalKey = async (rowId: string) =>
   (await world.row('customers', rowId, 'external_key'))?.external_key;
 
 describe('an author for a system', () => {
-  test('sets, finds and removes the key of a row, and each system has its own', async () => {
+  test('sets, finds and removes the key of a row; each system has a separate key', async () => {
     expect(await set(tryton, row, 'P-17')).toBe(true);
     expect(await set(tryton, row, 'P-17')).toBe(false);
     expect(await set(shop, row, 'S-1')).toBe(true);
@@ -97,7 +97,7 @@ describe('an author for a system', () => {
     expect(await find(tryton, 'P-20')).toBe(made?.row_id);
   });
 
-  test('keeps what a row was called before, until when', async () => {
+  test('keeps the former key of a row as history, and can use it for another row', async () => {
     await set(tryton, row, 'P-17');
     await set(tryton, row, 'P-18');
     expect(
@@ -110,7 +110,7 @@ describe('an author for a system', () => {
     expect(await set(tryton, other, 'P-17')).toBe(true);
   });
 
-  test('reads the links of its own system and accounts alone', async () => {
+  test('reads only the links of its system and its accounts', async () => {
     await set(tryton, row, 'P-17');
     await set(shop, row, 'S-1');
     await set(shop, rowOfBakery, 'S-2');
@@ -125,7 +125,7 @@ describe('an author for a system', () => {
     );
   });
 
-  test('the same key is another row in each account', async () => {
+  test('can use the same key for a different row in each account', async () => {
     await set(shop, row, 'S-1');
     await set(shop, rowOfBakery, 'S-1');
     expect(await find(shop, 'S-1', `, ${world.accountId}`)).toBe(row);
@@ -136,7 +136,7 @@ describe('an author for a system', () => {
   });
 });
 
-describe('refused, and nothing is written:', () => {
+describe('rejected, and nothing is written:', () => {
   afterEach(async () => expect(await living()).toEqual([]));
 
   test('the system of another author', async () => {
@@ -150,7 +150,7 @@ describe('refused, and nothing is written:', () => {
     ).rejects.toThrow('expected tryton');
   });
 
-  test('a row of an account that is not theirs, as if there were none', async () => {
+  test('a row of another author’s account, as if the row did not exist', async () => {
     const told = `warehouse.customers: expected the row_id of a row of your accounts, got`;
     await expect(set(tryton, rowOfBakery, 'P-1')).rejects.toThrow(`${told} ${rowOfBakery}`);
     await expect(set(tryton, '999999', 'P-1')).rejects.toThrow(`${told} 999999`);
@@ -159,7 +159,7 @@ describe('refused, and nothing is written:', () => {
     );
   });
 
-  test('a role that is no author', async () => {
+  test('a role that is not an author', async () => {
     await expect(set(analyst, row, 'P-1')).rejects.toThrow('permission denied');
   });
 
@@ -173,7 +173,7 @@ describe('refused, and nothing is written:', () => {
     await expect(world.as(tryton, text)).rejects.toThrow(told);
   });
 
-  test('external_key by an author for another system, but not what changes nothing', async () => {
+  test('external_key by an author for another system, unless the value is unchanged', async () => {
     const told = 'warehouse.customers.external_key: expected a key of the system default';
     await expect(
       world.as(tryton, `INSERT INTO warehouse.customers (name, external_key) VALUES ('x', 'P-1')`),
@@ -200,7 +200,7 @@ describe('refused, and nothing is written:', () => {
 test.each([
   ['tryton', () => tryton],
   ['default', () => plain],
-])('a key of %s that another row has is refused by the row', async (system, role) => {
+])('a key of system %s that another row has is rejected with its row_id', async (system, role) => {
   await set(role(), row, 'K-1');
   await expect(set(role(), other, 'K-1')).rejects.toThrow(
     `no other of the customers of account acme has in system ${system}, got that of row ${row}`,
@@ -208,14 +208,14 @@ test.each([
   expect(await find(role(), 'K-1')).toBe(row);
 });
 
-test('of two sessions that give one key at once, one is refused', async () => {
+test('if two sessions set the same key at once, one of them is rejected', async () => {
   await world.author(`SELECT sync.set_link('customers', ${other}, 'P-0', 'tryton')`);
   const results = await Promise.allSettled([set(tryton, row, 'P-9'), set(tryton, other, 'P-9')]);
   expect(results.map(({status}) => status).sort()).toEqual(['fulfilled', 'rejected']);
   expect((await living()).filter(({key}) => key === 'P-9')).toHaveLength(1);
 });
 
-test('a key of the system default is written as its author', async () => {
+test('setting a key of the system default is recorded as a write of its author', async () => {
   const after = await world.end();
   await world.as(
     plain,
@@ -229,7 +229,7 @@ test('a key of the system default is written as its author', async () => {
   expect(await world.changes()).toEqual([]);
 });
 
-test('the owner sets keys of any system; a grant keeps its system', async () => {
+test('the owner sets keys of any system; a repeated grant keeps its system', async () => {
   expect(await set(null, row, 'M-1', `, 'magento'`)).toBe(true);
   expect(await find(null, 'M-1', `, ${world.accountId}, 'magento'`)).toBe(row);
   await expect(set(null, row, 'M-2', `, 'no name'`)).rejects.toThrow('system: expected a name');
@@ -248,7 +248,7 @@ test('the owner sets keys of any system; a grant keeps its system', async () => 
   ).rejects.toThrow('permission denied');
 });
 
-test('a member of two roles with different systems is asked for one', async () => {
+test('a member of two roles with different systems must be granted one of them', async () => {
   const both = `links_both_${suffix}`;
   await makeRole(both, `IN ROLE ${tryton}, ${plain}`);
   try {
@@ -268,7 +268,7 @@ describe('a link', () => {
   const links = () => find(tryton, 'P-17');
   beforeEach(() => set(tryton, row, 'P-17'));
 
-  test('stays while its record is deleted, and when it returns', async () => {
+  test('stays while its record is deleted, and after the record returns', async () => {
     await world.as(tryton, `DELETE FROM warehouse.customers WHERE row_id = ${row}`);
     expect((await world.row('customers', row))?._deleted_at).not.toBeNull();
     expect(await links()).toBe(row);
@@ -280,7 +280,7 @@ describe('a link', () => {
     expect(await links()).toBe(row);
   });
 
-  test('stays when its account has another name', async () => {
+  test('stays when its account is renamed', async () => {
     await renameAccount(world.pool, {accountId: world.accountId}, 'acme-2');
     expect(await links()).toBe(row);
     await renameAccount(world.pool, {accountId: world.accountId}, 'acme');
@@ -293,7 +293,7 @@ describe('a link', () => {
       null,
       `SET LOCAL fieldmirror.writer = 'repair'; DELETE FROM warehouse.customers WHERE`,
     ],
-  ])('ends with its row: %s', async (_, role, statement) => {
+  ])('ends when its row is deleted: %s', async (_, role, statement) => {
     const [made] = await world.as(
       tryton,
       `INSERT INTO warehouse.customers (name) VALUES ('New') RETURNING row_id`,
@@ -304,13 +304,13 @@ describe('a link', () => {
     expect(await set(tryton, row, 'P-30')).toBe(true);
   });
 
-  test('ends with the rows of a table that is emptied', async () => {
+  test('ends when its table is truncated', async () => {
     await world.as(null, `SET LOCAL fieldmirror.writer = 'repair'; TRUNCATE warehouse.customers`);
     expect(await living()).toEqual([]);
   });
 });
 
-test('the links of an account go with it', async () => {
+test('removing an account deletes its links and no others', async () => {
   const given = {name: 'cafe', apiUrl: 'https://example.com/cafe', timeZone};
   const {accountId} = await upsertAccount(world.pool, given);
   const held = await world.sent('customers', {account_id: accountId, customer_number: '7'});
@@ -326,7 +326,7 @@ describe('the feed', () => {
     return await world.as(role, `SELECT external_key, after FROM sync.feed('${after}')`);
   };
 
-  test('gives each author the key of its own system', async () => {
+  test('returns to each author the key of its system', async () => {
     const after = await world.end();
     await set(plain, row, 'C-88');
     await set(shop, row, 'S-1');
@@ -349,7 +349,7 @@ describe('the feed', () => {
     ]);
   });
 
-  test('gives nobody the keys of a system by its name', async () => {
+  test('rejects a request for the keys of a named system', async () => {
     await expect(
       world.as(tryton, `SELECT * FROM sync.feed(NULL, 10, of_system => 'shopware')`),
     ).rejects.toThrow("of_system: expected nothing, got 'shopware'");

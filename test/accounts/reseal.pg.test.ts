@@ -42,7 +42,7 @@ async function sealAll(): Promise<void> {
   expect(hook, hook.stderr).toMatchObject({code: 0});
 }
 
-test('tokens, alerts and subscribers open with the new key alone', {
+test('after reseal, tokens, alert rules and subscribers open only with the new key', {
   timeout: 120_000,
 }, async () => {
   await sealAll();
@@ -73,7 +73,7 @@ test('tokens, alerts and subscribers open with the new key alone', {
   expect(await readSeals()).toEqual(after);
 });
 
-test('nothing is changed where a key is missing, or a worker has not the new one', {
+test('reseal changes nothing if a key is missing or a worker does not have the new key', {
   timeout: 120_000,
 }, async () => {
   await sealAll();

@@ -83,7 +83,7 @@ async function restore(): Promise<void> {
   }
 }
 
-test.each(systems)('as %s, a row is found by the key that it was given', async (system) => {
+test.each(systems)('system %s finds each restored row by its key', async (system) => {
   const found = new Map<number, unknown>();
   for (const number of rows.keys()) {
     const {rows: links} = await author(system).query<{row: string}>(
@@ -95,7 +95,7 @@ test.each(systems)('as %s, a row is found by the key that it was given', async (
   expect(found).toEqual(rows);
 });
 
-test('a cursor of before is refused, and from a new one each is told its own keys', async () => {
+test('an old cursor is rejected; from a new cursor, each system reads its own keys', async () => {
   for (const system of systems)
     await expect(readEntries(author(system), cursor)).rejects.toMatchObject({code: 'FM410'});
   const {rows: ends} = await owner.query<{cursor: string}>('SELECT sync.feed_end() AS cursor');

@@ -20,7 +20,7 @@ import {
 useAccountsPlace();
 
 describe('start with sealed accounts', () => {
-  test('once sweeps all active ones, and none of a warehouse without its key', async () => {
+  test('--once sweeps all active accounts, but none if the key is missing or wrong', async () => {
     for (const name of ['a', 'b', 'c']) await add(name);
     await run('pause', 'c');
     const ended = await runCommand(['start', '--once', '--json'], env);
@@ -39,7 +39,7 @@ describe('start with sealed accounts', () => {
     });
   });
 
-  test('once ends with 3 when one is or was stopped; the others are swept', async () => {
+  test('--once exits with 3 if one is or becomes stopped, and sweeps the others', async () => {
     for (const name of ['a', 'b']) await add(name);
     server.manners.set('a', {isRefusing: true});
     for (const _ of ['on the way', 'before']) {
@@ -68,7 +68,7 @@ describe('start with sealed accounts', () => {
     expect(ended.stdout + ended.stderr).not.toContain(server.tokenOf('late'));
   });
 
-  test("the environment's account goes on, if it was stopped, once checked", async () => {
+  test("resumes the environment's account if it was stopped and its token is valid", async () => {
     await add('a');
     await stop('a');
     const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
@@ -82,7 +82,7 @@ describe('start with sealed accounts', () => {
     expect(await rowOf('a')).toMatchObject({state: 'active'});
   });
 
-  test("the environment's account that is refused keeps the sealed ones from nothing", async () => {
+  test("sweeps the sealed accounts even if the environment's account is rejected", async () => {
     for (const name of ['a', 'b']) await add(name);
     const own = {FIELDMIRROR_API_URL: server.urlOf('a'), FIELDMIRROR_TIME_ZONE: timeZone};
     const ended = await runCommand(['start', '--once'], {
@@ -103,7 +103,7 @@ describe('start with sealed accounts', () => {
   });
 });
 
-test('the doctor looks at every sealed account by itself', async () => {
+test('doctor checks every sealed account separately', async () => {
   for (const name of ['good', 'bad', 'paused']) await add(name);
   server.manners.set('bad', {isRefusing: true});
   await run('pause', 'paused');

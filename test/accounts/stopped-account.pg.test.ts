@@ -43,7 +43,7 @@ function refuseAfterTheCheck(): void {
 }
 
 test.each([[['sync']], [['start', '--once']]])(
-  '%j ends with 3 when the token is refused after its check, and leaves no sweep behind',
+  '%j exits with 3 if the token is rejected after its check, and leaves no open sweep',
   async (args) => {
     refuseAfterTheCheck();
     const ended = await runCommand([...args, '--json'], env);
@@ -93,7 +93,7 @@ async function isStopped(): Promise<string | null> {
   return rows[0]?.state_reason ?? null;
 }
 
-test('a token that is refused when sync starts shows in status until one is taken', async () => {
+test('status reports a token that sync found rejected; a valid one leaves no stop', async () => {
   expect(await runCommand(['sync', 'tasks'], env)).toMatchObject({code: 0});
   const wrong = await runCommand(['sync', 'tasks'], {...env, FIELDMIRROR_API_TOKEN: 'mistyped'});
   expect(wrong).toMatchObject({code: 3, stderr: expect.stringContaining('401')});
@@ -106,7 +106,7 @@ test('a token that is refused when sync starts shows in status until one is take
   expect(await isStopped()).toBeNull();
 });
 
-test('beside a worker that serves the account a mistyped token stops nothing', async () => {
+test('a mistyped token of sync stops nothing while a worker serves the account', async () => {
   const worker = startCommand(['start'], env);
   await worker.prints(/Running\. Ctrl-C/);
   const countWorkers = async () => (await client.query('SELECT FROM sync.workers')).rowCount;

@@ -133,7 +133,7 @@ const cases: Readonly<
   ],
 };
 
-describe('a thing that is wrong is told once, and once that it is over', () => {
+describe('each cause is reported once when it opens and once when it is resolved', () => {
   test.each(Object.entries(cases))('%s', async (cause, [breaks, mends]) => {
     await place.addHook('ops');
     for (const statement of [breaks].flat()) await place.query(statement);
@@ -144,7 +144,7 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(place.told()).toEqual([`${cause} opened`, `${cause} mended`]);
   });
 
-  test('overdue: a freshness that was promised, though its sweeps come round', async () => {
+  test('overdue: a promised freshness is missed although its sweeps run on schedule', async () => {
     await place.addHook('ops');
     await place.query(
       `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms,
@@ -178,7 +178,7 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(place.alertsOf('ops')[0]).toMatchObject({account: null, subject: 'database'});
   });
 
-  test('alerts-failing: by every rule but the one that fails', async () => {
+  test('alerts-failing: reported by every rule except the failing one', async () => {
     await place.addHook('ops');
     await place.addHook('broken', {cause: ['failed', 'alerts-failing']});
     place.http.manners = ({path}) => (path === '/broken' ? 500 : undefined);
@@ -199,7 +199,7 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(new Set(place.told('broken'))).toEqual(new Set(['failed opened']));
   });
 
-  test('held-up: though the look itself is kept from a table', async () => {
+  test('held-up: reported even if a lock keeps the alert check from a table', async () => {
     await place.addHook('ops');
     await place.query(failedSweep.breaks);
     await place.rounds();
@@ -223,7 +223,7 @@ describe('a thing that is wrong is told once, and once that it is over', () => {
     expect(place.told()).toEqual(['failed opened', 'held-up opened', 'held-up mended']);
   });
 
-  test('there is a case for each cause', () => {
+  test('the cases cover every cause', () => {
     expect([...Object.keys(cases), 'growth', 'alerts-failing', 'held-up'].toSorted()).toEqual(
       [...causes].toSorted(),
     );

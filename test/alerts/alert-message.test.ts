@@ -28,7 +28,7 @@ const message = (...told: readonly News[]): AlertMessage => ({
   news: told,
 });
 
-test('says what is wrong, where, since when, and what to do', () => {
+test('a message shows the problem, its place, its start and the next step', () => {
   expect(titleOf(message(news()))).toBe('acme, jobs: the last full sweep failed');
   expect(linesOf(message(news()))).toEqual([
     'acme, jobs: the last full sweep failed',
@@ -38,19 +38,19 @@ test('says what is wrong, where, since when, and what to do', () => {
   ]);
 });
 
-test('says that it is over, and how long it was wrong', () => {
+test('a message about a resolved problem shows its start and its end', () => {
   const over = message(news({news: 'mended', mendedAt: '2026-11-02T09:00:00Z'}));
   expect(titleOf(over)).toBe('over: acme, jobs: the last full sweep failed');
   expect(linesOf(over)[1]).toBe('  from 2026-11-02 08:15 UTC to 2026-11-02 09:00 UTC');
 });
 
-test('leaves out the place of what concerns no account', () => {
+test('a message leaves out the place if the problem concerns no account', () => {
   expect(titleOf(message(news({account: null, stream: null, text: 'no worker is alive'})))).toBe(
     'no worker is alive',
   );
 });
 
-test('counts in a digest what needs a person and what is over, and tells the first twenty', () => {
+test('a digest counts the open and the resolved alerts and lists the first twenty', () => {
   const many = message(
     ...Array.from({length: 30}, (_, at) => news(at < 7 ? {news: 'mended'} : {})),
   );
@@ -59,9 +59,9 @@ test('counts in a digest what needs a person and what is over, and tells the fir
   expect(linesOf(many).at(-1)).toBe('and 10 more: fieldmirror alerts list');
 });
 
-describe('a text that another made up', () => {
+describe('untrusted text in a message', () => {
   test.each(['\r\nBcc: all@example.com', '\u2028next', '\u202eback', '\u0000\u001b[31m', '\u0085'])(
-    '%j ends no line and turns none',
+    '%j adds no control, line-break or direction character',
     (text) => {
       const told = message(news({text: `a${text}z`, account: `a${text}z`, nextStep: `a${text}z`}));
       for (const line of [titleOf(told), ...linesOf(told)])
@@ -69,7 +69,7 @@ describe('a text that another made up', () => {
     },
   );
 
-  test('is cut where it has no end, never inside a character', () => {
+  test('is truncated if it is too long, but never inside a character', () => {
     const told = message(news({text: '\u{1f4a5}'.repeat(10_000)}));
     expect(titleOf(told).length).toBeLessThanOrEqual(150);
     for (const line of linesOf(told)) expect(line.length).toBeLessThanOrEqual(500);

@@ -65,7 +65,7 @@ const kinds = {
 };
 
 describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
-  test('is told once that a thing is wrong, and once that it is over', async () => {
+  test('receives one message when a problem opens and one when it is resolved', async () => {
     await add();
     await place.query(failedSweep.breaks);
     for (const _time of [1, 2, 3]) await place.round();
@@ -80,7 +80,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     );
   });
 
-  test('that fails three times gets the same message by the same id', async () => {
+  test('receives the message with the same ID on each of three retries', async () => {
     await add();
     await place.query(failedSweep.breaks);
     box().manners = (_arrived, at) => (at <= 3 ? 503 : undefined);
@@ -96,7 +96,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     ]);
   });
 
-  test('gets it again, by the same id, if the worker is killed before it notes', async () => {
+  test('receives it again with the same ID if the worker is killed while sending it', async () => {
     await add();
     await place.query(failedSweep.breaks);
     const killed = startWorker();
@@ -117,7 +117,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     expect(new Set(box().arrived.map(idOf)).size).toBe(1);
   });
 
-  test('gets it once from several workers at once', async () => {
+  test('receives a message only once if several workers send at the same time', async () => {
     await add();
     await place.query(failedSweep.breaks);
     const answer = Promise.withResolvers<undefined>();
@@ -133,7 +133,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
 });
 
 describe('a webhook', () => {
-  test('is signed as its own library checks it, by a secret that is shown once', async () => {
+  test('carries a signature that the Standard Webhooks library verifies', async () => {
     const secret = await place.addRule('ops', {webhook: `${http.url}/hook`});
     await place.query(failedSweep.breaks);
     await place.round();
@@ -148,7 +148,7 @@ describe('a webhook', () => {
     ).toThrow();
   });
 
-  test('is not redirected: what answers so has not taken it', async () => {
+  test('does not follow a redirect: the attempt counts as failed', async () => {
     await place.addRule('ops', {webhook: `${http.url}/hook`});
     await place.query(failedSweep.breaks);
     http.manners = () => 302;
@@ -162,7 +162,7 @@ describe('a webhook', () => {
   });
 });
 
-describe('a text that another made up', () => {
+describe('untrusted text', () => {
   const hostile = '<!channel> & <https://example.com|here>\r\nBcc: all@example.com\u2028\u202e.';
 
   beforeEach(async () => {
@@ -173,13 +173,13 @@ describe('a text that another made up', () => {
     await place.round();
   });
 
-  test('calls nobody and links nowhere in Slack', () => {
+  test('creates no mention and no link in Slack', () => {
     const {text} = JSON.parse(http.arrived[0]?.body ?? '{}');
     expect(text).not.toMatch(/[<>]/);
     expect(text).toContain('&lt;!channel&gt; &amp; &lt;https://example.com|here&gt;');
   });
 
-  test('makes no header and no line of its own in a mail', () => {
+  test('adds no header and no separate line to an email', () => {
     const [{headers, path, body} = {headers: {}, path: '', body: ''}] = mail.arrived;
     expect(path).toBe('ops@example.com');
     expect(headers.bcc).toBeUndefined();
@@ -188,7 +188,7 @@ describe('a text that another made up', () => {
   });
 });
 
-test('a mail goes with the password of its rule, which is in no row, line or error', async () => {
+test('an email uses the password of its rule, which is in no row, log line or error', async () => {
   const smtp = (password: string) =>
     `${mail.url.replace('//', `//ops:${password}@`)}?from=alerts%40example.com`;
   await place.addRule('good', {email: 'ops@example.com', smtp: smtp('open%20sesame')});
@@ -208,7 +208,7 @@ test('a mail goes with the password of its rule, which is in no row, line or err
   expect(JSON.stringify([rows, place.logged])).not.toMatch(/sesame|barley/);
 });
 
-test('the address of a receiver is in no row, line or error', async () => {
+test('the address of a receiver is in no row, log line or error', async () => {
   await place.addRule('hook', {webhook: `${http.url}/hook?token=hush-hush`});
   await place.addRule('chat', {slack: `${http.url}/services/hush-hush`});
   await place.addRule('ping', {ping: `${http.url}/hush-hush`});
@@ -232,7 +232,7 @@ describe('a ping', () => {
     await place.addRule('watch', {ping: `${http.url}/watch`, everyMs: 300_000});
   });
 
-  test('comes at once, and then as often as it is to', async () => {
+  test('is sent immediately and then at its interval', async () => {
     await place.round();
     await place.round();
     expect(pings()).toBe(1);
@@ -245,7 +245,7 @@ describe('a ping', () => {
     expect(http.arrived[0]).toMatchObject({path: '/watch', body: ''});
   });
 
-  test('does not come while something is wrong: its receiver notices', async () => {
+  test('is not sent while a problem is open, and is sent again when it is resolved', async () => {
     await place.query(failedSweep.breaks);
     for (const _time of [1, 2, 3]) {
       await place.round();
@@ -258,7 +258,7 @@ describe('a ping', () => {
     expect(pings()).toBe(1);
   });
 
-  test('falls silent when its worker dies: its receiver notices, by its own clock', async () => {
+  test('stops when its worker is killed, and the receiver notices with its own timer', async () => {
     await place.query('UPDATE sync.alert_rules SET every_ms = 100');
     const alive = startWorker({STAYS: '1'});
     const missed = Promise.withResolvers<number>();
@@ -273,7 +273,7 @@ describe('a ping', () => {
     expect(alive.signalCode).toBe('SIGKILL');
   });
 
-  test('that was killed comes again', async () => {
+  test('is sent again if the worker was killed while sending it', async () => {
     const killed = startWorker();
     http.manners = (_arrived, at) => {
       if (at === 1) killed.kill('SIGKILL');
@@ -285,7 +285,7 @@ describe('a ping', () => {
     expect(pings()).toBe(2);
   });
 
-  test('is never given up', async () => {
+  test('is still retried after a hundred failed attempts', async () => {
     http.manners = () => 500;
     await place.query('UPDATE sync.alert_deliveries SET attempts = 100, fence = 100');
     await place.round();

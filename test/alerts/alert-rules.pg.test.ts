@@ -33,7 +33,7 @@ describe('within the quiet time of a rule', () => {
     await place.rounds();
   });
 
-  test('a thing that breaks again is told if it still is broken in the end', async () => {
+  test('a problem that reopens is reported if it is still open when the time ends', async () => {
     expect(place.told()).toEqual(['failed opened', 'failed mended']);
     await place.pass('50 minutes');
     await place.rounds();
@@ -43,14 +43,14 @@ describe('within the quiet time of a rule', () => {
     expect(place.told()).toEqual(['failed opened', 'failed mended', 'failed opened']);
   });
 
-  test('a thing that breaks again and is mended is not told at all', async () => {
+  test('a problem that reopens and is resolved is not reported again', async () => {
     await place.query(failedSweep.mends);
     await place.pass('2 hours');
     await place.rounds();
     expect(place.told()).toEqual(['failed opened', 'failed mended']);
   });
 
-  test('another thing is told', async () => {
+  test('a different problem is reported', async () => {
     await place.query(
       `INSERT INTO sync.quarantine (account_id, stream, reason, xml, xml_hash)
         VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
@@ -60,7 +60,7 @@ describe('within the quiet time of a rule', () => {
   });
 });
 
-describe('many things at once', () => {
+describe('many alerts at once', () => {
   const conflicts = (count: number) => [
     `INSERT INTO warehouse.customers (name) SELECT 'New ' || n
       FROM generate_series(1, ${count}) AS n`,
@@ -70,7 +70,7 @@ describe('many things at once', () => {
   test.each([
     [5, ['alert.opened', 'alert.opened', 'alert.opened', 'alert.opened', 'alert.opened']],
     [6, ['alert.digest']],
-  ])('%i of them make %j', async (count, types) => {
+  ])('%i of them are sent as %j', async (count, types) => {
     await place.addHook('ops');
     for (const statement of conflicts(count)) await place.query(statement);
     await place.rounds();
@@ -83,7 +83,7 @@ describe('many things at once', () => {
     ).toEqual(Array.from({length: count}, (_, at) => String(at + 1)));
   });
 
-  test('their mends are one message, too, after the first was taken', async () => {
+  test('are reported as resolved in one digest, after the first digest was accepted', async () => {
     await place.addHook('ops');
     for (const statement of conflicts(8)) await place.query(statement);
     place.http.manners = (_arrived, at) => (at === 1 ? 500 : undefined);
@@ -101,7 +101,7 @@ describe('many things at once', () => {
     ]);
   });
 
-  test('beyond the hundredth change of a kind they are one alert', async () => {
+  test('are merged into one alert beyond the hundredth change of a kind', async () => {
     await place.addHook('ops');
     for (const statement of conflicts(130)) await place.query(statement);
     await place.rounds();
@@ -117,7 +117,7 @@ describe('many things at once', () => {
 });
 
 describe('a rule', () => {
-  test('tells only its causes and its account', async () => {
+  test('reports only its causes and its account', async () => {
     await place.query(
       `INSERT INTO sync.accounts (name, api_url, time_zone)
         VALUES ('other', 'https://example.com/other', 'UTC')`,
@@ -138,7 +138,7 @@ describe('a rule', () => {
     expect(place.alertsOf('account').map(({account}) => account)).toEqual(['other']);
   });
 
-  test('that is made while something is wrong is told of it', async () => {
+  test('that is added while a problem is open reports it', async () => {
     await place.addHook('first');
     await place.query(failedSweep.breaks);
     await place.rounds();
@@ -150,7 +150,7 @@ describe('a rule', () => {
     ]);
   });
 
-  test('gives a message up after thirty tries, with a line in the log and a problem', async () => {
+  test('gives up a message after thirty attempts, logs it and is reported as failing', async () => {
     await place.addHook('ops');
     await place.query(failedSweep.breaks);
     place.http.manners = () => 500;
@@ -176,7 +176,7 @@ describe('a rule', () => {
     expect(place.told()).toEqual(['failed opened', 'failed opened']);
   });
 
-  test('that nobody can send by is a problem', async () => {
+  test('whose messages no worker can send is reported as failing', async () => {
     await place.addRule('mail', {email: 'ops@example.com'});
     await place.query(failedSweep.breaks);
     await place.rounds();
@@ -187,8 +187,8 @@ describe('a rule', () => {
   });
 });
 
-describe('a look', () => {
-  test('is made only where there is a rule, by one worker, and once a minute', async () => {
+describe('an alert check', () => {
+  test('runs only if there is a rule, in one worker, and once a minute', async () => {
     expect(await beginAlertCheck(place.pool)).toBeNull();
     await place.addHook('ops');
     const looks = await Promise.all([1, 2, 3, 4].map(() => beginAlertCheck(place.pool)));
@@ -199,7 +199,7 @@ describe('a look', () => {
     expect(await beginAlertCheck(place.pool)).not.toBeNull();
   });
 
-  test('and what is sent take no more rights than those of a worker', async () => {
+  test('and the sending of its messages need only the rights of the worker role', async () => {
     await place.addHook('ops');
     await place.query(failedSweep.breaks);
     await place.roundAs('fieldmirror_worker');
@@ -208,7 +208,7 @@ describe('a look', () => {
     expect(place.told()).toEqual(['failed opened', 'failed mended']);
   });
 
-  test('of a worker that slept meanwhile writes nothing', async () => {
+  test('writes nothing if its lease expired and another check ran meanwhile', async () => {
     await place.addHook('ops');
     const slept = await beginAlertCheck(place.pool);
     await place.query('UPDATE sync.alert_looks SET lease_until = now()');

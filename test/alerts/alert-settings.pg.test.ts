@@ -35,8 +35,8 @@ async function apply(rules: string) {
 const problems = () =>
   place.query(`SELECT text, next_step AS next FROM sync.alerts WHERE cause = 'alerts-failing'`);
 
-describe('a rule that a file has made', () => {
-  test('waits for its address, loses no message meanwhile, and is told about', async () => {
+describe('an alert rule from a settings file', () => {
+  test('waits for its address, loses no message meanwhile, and is reported', async () => {
     const made = await apply(
       'ops: {receiver: webhook, host: hooks.example.com, causes: [failed], quiet: 60m}',
     );
@@ -150,7 +150,7 @@ describe('a rule that a file has made', () => {
     expect((await listRules(place.pool)).map(({name}) => name)).toEqual(['watch']);
   });
 
-  test('of e-mail needs nothing but its address; with own_server it waits for that', async () => {
+  test('for email needs only its address, and with own_server also its server', async () => {
     const made = await apply('desk: {receiver: email, to: ops@example.com}');
     expect(made, made.stderr).toMatchObject({code: 0});
     expect(await listRules(place.pool)).toMatchObject([{hasAddress: true, keyId: null}]);
@@ -181,7 +181,7 @@ describe('a rule that a file has made', () => {
   });
 });
 
-describe('nothing is made of', () => {
+describe('config apply creates no rule from a file with', () => {
   const host = 'host: x.example.com';
   const refused = async (rules: readonly string[]) => {
     await place.addHook('held');
@@ -191,7 +191,7 @@ describe('nothing is made of', () => {
     return ended.stderr;
   };
 
-  test('values that cannot be, nor an address or a secret, which is not repeated', async () => {
+  test('invalid values, addresses or secrets, and repeats no secret', async () => {
     const told = await refused([
       'a: {receiver: slack, url: "https://x.example.com/s3cret"}',
       'b: {receiver: slack, host: "https://x.example.com/s3cret"}',
@@ -219,7 +219,7 @@ describe('nothing is made of', () => {
     expect(told).not.toContain('s3cret');
   });
 
-  test('values that do not go together', async () => {
+  test('missing or contradictory values', async () => {
     const told = await refused([
       'b: {receiver: slack}',
       'c: {receiver: email}',

@@ -38,8 +38,8 @@ const query = async (text: string) =>
   (await withClient(place.databaseUrl, (client) => client.query(text))).rows;
 const alerts = (...args: string[]) => runCommand(['alerts', ...args], env);
 
-describe('add', () => {
-  test('shows the secret of a webhook this once; no row and no verb repeats it', async () => {
+describe('alerts add', () => {
+  test('prints the secret of a webhook once; alerts list and its row do not hold it', async () => {
     const added = await alerts('add', 'ops', '--webhook', `${http.url}/hook?token=hush`);
     expect(added).toMatchObject({code: 0, stderr: ''});
     expect(added.stdout).toContain('fieldmirror alerts test ops');
@@ -62,7 +62,7 @@ describe('add', () => {
     ]);
   });
 
-  test('without a key says how to make one; a mail needs none', async () => {
+  test('explains how to create a key if none exists; an email rule needs no key', async () => {
     const bare = {...place.env, FIELDMIRROR_SMTP_URL: mail.url};
     const refused = await runCommand(['alerts', 'add', 'ops', '--ping', `${http.url}/p`], bare);
     expect(refused).toMatchObject({code: 2, stdout: ''});
@@ -82,7 +82,7 @@ describe('add', () => {
     expect(mail.arrived.at(-1)?.headers.subject).toBe('Fieldmirror: a test of the alert rule ops');
   });
 
-  test('asks for an address that is given as -, out of every list of processes', async () => {
+  test('reads the address from standard input if it is given as -', async () => {
     const shell = `printf '%s' '${http.url}/typed' | "$NODE" "$MAIN" alerts add ops --slack -`;
     const vars = {...env, NODE: process.execPath, MAIN: main};
     expect(await startProgram(['sh', '-c', shell], vars).ended).toMatchObject({
@@ -157,7 +157,7 @@ describe('add', () => {
     expect(await query('SELECT FROM sync.alert_rules')).toEqual([]);
   });
 
-  test('refuses a name that is taken, and one that is no name', async () => {
+  test('refuses a name that is taken, and an invalid name', async () => {
     await alerts('add', 'ops', '--email', 'ops@example.com');
     expect(await alerts('add', 'ops', '--email', 'ops@example.com')).toMatchObject({
       code: 2,
@@ -167,8 +167,8 @@ describe('add', () => {
   });
 });
 
-describe('test', () => {
-  test("tells the receiver's answer, and the answer that is no success", async () => {
+describe('alerts test', () => {
+  test("prints the receiver's answer, and fails if it is not a success", async () => {
     await alerts('add', 'ops', '--slack', `${http.url}/hush`);
     expect(await alerts('test', 'ops')).toMatchObject({
       code: 0,
@@ -187,7 +187,7 @@ describe('test', () => {
     expect(failed.stderr).not.toContain('hush');
   });
 
-  test('says which key it needs, and which rules there are', async () => {
+  test('prints which key it needs, and suggests the rule with the nearest name', async () => {
     await alerts('add', 'ops', '--slack', `${http.url}/hush`);
     const {FIELDMIRROR_KEY: _, ...bare} = env;
     expect(await runCommand(['alerts', 'test', 'ops'], bare)).toMatchObject({
@@ -205,7 +205,7 @@ describe('test', () => {
     });
   });
 
-  test('does not open what is sealed for another rule', async () => {
+  test('does not open an address that was sealed for another rule', async () => {
     await alerts('add', 'ops', '--slack', `${http.url}/hush`);
     await query(`UPDATE sync.alert_rules SET name = 'other'`);
     expect(await alerts('test', 'other')).toMatchObject({
@@ -215,7 +215,7 @@ describe('test', () => {
   });
 });
 
-test('a rule that is removed tells nobody, and with the last one the alerts go', async () => {
+test('alerts remove deletes a rule and, with the last rule, all alerts', async () => {
   await alerts('add', 'ops', '--email', 'ops@example.com');
   await query(`INSERT INTO sync.alerts (cause, since, text) VALUES ('growth', now(), 'large')`);
   expect((await alerts('list')).stdout).toMatch(/Open now:\n {2}large \(found/);
@@ -229,7 +229,7 @@ test('a rule that is removed tells nobody, and with the last one the alerts go',
   );
 });
 
-test('start sends what is wrong; status names a rule whose messages fail', async () => {
+test('start sends an alert for a problem; status names a rule whose messages fail', async () => {
   await alerts('add', 'ops', '--webhook', `${http.url}/start`);
   await query(failedSweep.breaks);
   const before = http.arrived.length;

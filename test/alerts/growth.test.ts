@@ -7,8 +7,8 @@ const text = (bounds: string | null, sizes: Readonly<Record<string, number>>) =>
     Object.entries(sizes).map(([name, bytes]) => ({name, bytes})),
   ).map((problem) => problem.text);
 
-describe('what grows past its bound', () => {
-  test('is the database or a table that takes more', () => {
+describe('a growth problem', () => {
+  test('is reported for a database or table that is larger than its bound', () => {
     const bounds = 'database=50GB,sync.sweeps=200MB';
     expect(text(bounds, {database: 50e9, 'sync.sweeps': 200e6})).toEqual([]);
     expect(text(bounds, {database: 61.5e9, 'sync.sweeps': 1.2e9})).toEqual([
@@ -17,7 +17,7 @@ describe('what grows past its bound', () => {
     ]);
   });
 
-  test('is a disk that has less left: than a gigabyte, unless told otherwise', () => {
+  test('is reported for a disk with less free space than its bound, 1 GB by default', () => {
     expect(text(null, {disk: 1e9})).toEqual([]);
     expect(text(null, {disk: 0.9e9})).toEqual([
       'the disk of the embedded Postgres has 900 MB left, less than 1 GB',
@@ -27,7 +27,7 @@ describe('what grows past its bound', () => {
     ]);
   });
 
-  test('is a bound of a table that is not there: it would not count, without a word', () => {
+  test('is reported for a bound of a missing table, which would be ignored silently', () => {
     expect(
       findGrowth(readBounds('sync.nowhere=1MB'), [{name: 'sync.nowhere', bytes: null}]),
     ).toMatchObject([
@@ -35,7 +35,7 @@ describe('what grows past its bound', () => {
     ]);
   });
 
-  test('is no disk that is not seen from here', () => {
+  test('is not reported for a disk whose free space is unknown', () => {
     expect(findGrowth(readBounds('disk=1GB'), [])).toEqual([]);
     expect(findGrowth(readBounds('disk=1GB'), [{name: 'disk', bytes: null}])).toEqual([]);
   });

@@ -7,11 +7,11 @@ test.each([
   ['holds all', null, 0],
   ['is being written', '2026-11-02T11:51:00Z', 0],
   ['is behind for longer than a refresh takes', '2026-11-02T11:40:00Z', 1],
-])('where the star %s, at %s: %i problems', (_kind, since, count) => {
+])('a star that %s, since %s, has %i problems', (_kind, since, count) => {
   expect(findStarProblems(since, now)).toHaveLength(count);
 });
 
-test('the problem says since when, and what to do', () => {
+test('the problem shows how long the star is behind, and the next step', () => {
   const [problem] = findStarProblems('2026-11-02T09:40:00Z', now);
   expect(problem).toMatchObject({
     kind: 'star-behind',

@@ -28,7 +28,7 @@ describe('an alert whose cause only a newer version knows', () => {
     for (const worker of [addWorker('now()'), addNewerWorker, newer]) await place.query(worker);
   });
 
-  test('is sent, stays open beside the newer version, and is mended without it', async () => {
+  test('is sent, stays open while the newer version runs, and is resolved without it', async () => {
     await place.rounds(3);
     expect(place.told()).toEqual(['solar-storm opened']);
     expect(place.alertsOf('ops')).toMatchObject([{docs: null, text: 'the sun is up'}]);
@@ -37,7 +37,7 @@ describe('an alert whose cause only a newer version knows', () => {
     expect(place.told()).toEqual(['solar-storm opened', 'solar-storm mended']);
   });
 
-  test('is listed, and status and a file of settings do not fail on it', async () => {
+  test('is listed, and neither status nor config export fails on it', async () => {
     await place.rounds();
     const listed = await run('alerts', 'list');
     expect(listed).toMatchObject({code: 0, stderr: ''});
@@ -50,7 +50,7 @@ describe('an alert whose cause only a newer version knows', () => {
   });
 });
 
-test('each cause of this version can be kept, and a rule that names them all', async () => {
+test('the database accepts each cause of this version, and a rule with all of them', async () => {
   await place.addHook('ops', {cause: causes});
   for (const cause of causes)
     await place.query(`INSERT INTO sync.alerts (cause, since, text) VALUES ($1, now(), 'x')`, [
@@ -68,7 +68,7 @@ test.each([
   'a--b',
   'NULL',
   `${'a'.repeat(51)}`,
-])('a cause %j is no word, and is not kept', async (cause) => {
+])('the database rejects %j as the cause of an alert or a rule', async (cause) => {
   await expect(
     place.query(`INSERT INTO sync.alerts (cause, since, text) VALUES ($1, now(), 'x')`, [cause]),
   ).rejects.toMatchObject({constraint: 'alerts_cause_check'});

@@ -35,13 +35,13 @@ afterAll(async () => {
   await place?.close();
 });
 
-test('it starts nothing before the owner has migrated, and says who can', async () => {
+test('start with the worker role fails and prints that the owner must run migrate', async () => {
   const {code, stderr} = await runCommand(['start', '--once'], env);
   expect(stderr).toMatch(/fieldmirror migrate.*owner/s);
   expect(code).toBe(3);
 });
 
-test('it mirrors and writes back, and has no more rights than that takes', async () => {
+test('a login with only the worker role mirrors the account and writes changes back', async () => {
   expect(await runCommand(['migrate'], place.env)).toMatchObject({code: 0});
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
   // Without a rule the doctor warns that nobody is told.
@@ -66,7 +66,7 @@ test('it mirrors and writes back, and has no more rights than that takes', async
   ]);
 });
 
-test('it stays at work and stops, without a word of what it may not', async () => {
+test('start with the worker role keeps running and stops without a permission error', async () => {
   const running = startCommand(['start'], env);
   await running.prints(/Running\. Ctrl-C/);
   running.process.kill('SIGINT');
@@ -76,7 +76,7 @@ test('it stays at work and stops, without a word of what it may not', async () =
 });
 
 test.each(allTables.map(({name}) => name))(
-  'it neither writes nor removes the past of %s',
+  'the worker role can neither write nor delete the history of %s',
   async (name) => {
     for (const statement of [
       `UPDATE history.past_${name} SET valid_to = now()`,
@@ -88,7 +88,7 @@ test.each(allTables.map(({name}) => name))(
   },
 );
 
-test('nor history.edits, nor what was changed and sent', async () => {
+test('the worker role cannot change edits and rules or delete changes and attempts', async () => {
   for (const statement of [
     `UPDATE history.edits SET written_by = 'x'`,
     'DELETE FROM history.edits',

@@ -91,7 +91,7 @@ async function examine() {
 }
 
 describe('a worker', () => {
-  test('is alive while it runs, and leaves nothing when it stops', async () => {
+  test('is listed as alive while it runs, and leaves no row when it stops', async () => {
     await add('a');
     const {process: worker, ended} = await work();
     const [row] = await readRows();
@@ -118,7 +118,7 @@ describe('a worker', () => {
     );
   });
 
-  test('that was killed is missed, by machine and number, until another runs', async () => {
+  test('that was killed is reported with its process ID until another one is alive', async () => {
     await add('a');
     const {process: worker, ended} = await work();
     worker.kill('SIGKILL');
@@ -145,7 +145,7 @@ describe('a worker', () => {
     expect((await check()).about).toEqual([]);
   });
 
-  test('that stopped as it should is missed when schedules come due', async () => {
+  test('is reported as missing if a schedule is due and none is running', async () => {
     await add('a');
     expect((await check()).about).toEqual([]);
     await client.query(
@@ -160,7 +160,7 @@ describe('a worker', () => {
     });
   });
 
-  test('that was gone for a day is forgotten by the next one', async () => {
+  test('that was last seen over a day ago is removed when the next one starts', async () => {
     await add('a');
     await client.query(
       `INSERT INTO sync.workers (worker_id, host, pid, version, seen_at, account_ids, key_ids)
@@ -182,7 +182,7 @@ describe('a key that opens no account', () => {
     [['sync', '--account', 'a']],
     [['push']],
     [['push', '--account', 'a']],
-  ])('ends %j with 2 and the names of the accounts, and nothing is changed', async (args) => {
+  ])('makes %j exit with 2, name the accounts and start no sweep', async (args) => {
     for (const name of ['a', 'b']) await add(name);
     await client.query('DELETE FROM sync.sweeps');
     const ended = await runCommand(args, {...env, FIELDMIRROR_KEY: otherKey});
@@ -195,7 +195,7 @@ describe('a key that opens no account', () => {
     expect((await client.query('SELECT FROM sync.sweeps')).rowCount).toBe(0);
   });
 
-  test('is shown by status with the same key, while no worker is alive', async () => {
+  test('is reported by status with the same key, while no worker is alive', async () => {
     await add('a');
     const {code, about} = await check({...env, FIELDMIRROR_KEY: otherKey});
     expect(code).toBe(1);
@@ -210,7 +210,7 @@ describe('a key that opens no account', () => {
 });
 
 describe('accounts that some worker cannot open', () => {
-  test('are named when it starts, and by status until a worker serves them', async () => {
+  test('are named by start, and by status while no worker serves them', async () => {
     for (const name of ['a', 'b']) await add(name);
     const {process: worker, ended} = await work(ownOf('a'));
     const {code, about} = await check({DATABASE_URL: database.url});
@@ -226,7 +226,7 @@ describe('accounts that some worker cannot open', () => {
     expect((await ended).stdout).toMatch(/not served: account b: .*no key is given/);
   });
 
-  test('make start --once end with 3, the others are swept', async () => {
+  test('make start --once exit with 3, but the other accounts are swept', async () => {
     for (const name of ['a', 'b']) await add(name);
     const ended = await runCommand(['start', '--once', '--json'], ownOf('a'));
     expect(ended).toMatchObject({code: 3});
@@ -236,7 +236,7 @@ describe('accounts that some worker cannot open', () => {
       expect(stream).toMatchObject({account: 'a', state: expect.stringMatching(/certified/)});
   });
 
-  test('whose token only an environment had are no neighbours of made-up data', async () => {
+  test('whose token was only in the environment keep start from using made-up data', async () => {
     expect(await runCommand(['start', '--once'], ownOf('a'))).toMatchObject({code: 0});
     expect(await runCommand(['start', '--once'], {DATABASE_URL: database.url})).toMatchObject({
       code: 2,
@@ -247,7 +247,7 @@ describe('accounts that some worker cannot open', () => {
   });
 });
 
-describe('a clock that is far from that of Postgres', () => {
+describe('a clock that differs from the clock of Postgres', () => {
   const shifted = (ms: number) => {
     const clock = `const now = Date.now; Date.now = () => now() + ${ms};`;
     return {
@@ -257,7 +257,7 @@ describe('a clock that is far from that of Postgres', () => {
   };
 
   test.each([120_000, -120_000, 86_400_000, -86_400_000])(
-    'by %i ms: start begins nothing',
+    'by %i ms makes start fail before it creates an account',
     async (ms) => {
       const ended = await runCommand(['start', '--once'], shifted(ms));
       const words = /Postgres' clock: expected at most 60 s apart from ours, got .* NTP/;
@@ -266,7 +266,7 @@ describe('a clock that is far from that of Postgres', () => {
     },
   );
 
-  test('by 10 s is let pass: the doctor tells of it', async () => {
+  test('by 10 s does not stop start', async () => {
     expect(await runCommand(['start', '--once'], shifted(10_000))).toMatchObject({code: 0});
   });
 });

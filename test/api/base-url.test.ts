@@ -30,13 +30,13 @@ describe('a base address', () => {
     ['https://tok@app.example.com', /no user name or password/],
     ['https://app.example.com/#here', /no fragment/],
     ['https://app.example.com/?token=x', /no query/],
-  ])('is not %s', (text, words) => {
+  ])('cannot be %s', (text, words) => {
     expect(() => parseBaseUrl(text)).toThrow(UsageError);
     expect(() => parseBaseUrl(text)).toThrow(words);
     expect(() => parseBaseUrl(text)).toThrow(/^(?!.*tok:tok)(?!.*token=x)/);
   });
 
-  test('may speak http when told so', () => {
+  test('may use plain http if allowHttp is set', () => {
     expect(parseBaseUrl('http://app.example.com', {allowHttp: true}).protocol).toBe('http:');
     expect(() => parseBaseUrl('file:///x', {allowHttp: true})).toThrow(UsageError);
   });
@@ -46,13 +46,13 @@ describe('a base address', () => {
     ['https://h.example/', '/jobs.xml'],
     ['https://h.example/slug', '/slug/jobs.xml'],
     ['https://h.example/a/b//', '/a/b/jobs.xml'],
-  ])("%s keeps its own path before the resource's", (base, path) => {
+  ])('%s keeps its path in front of the resource path', (base, path) => {
     expect(joinPath(new URL(base), '/jobs.xml')).toBe(path);
   });
 });
 
 test.each(['', 'a b', 'a:b', 'a\nb', 'ä', 'a\u0000'])(
-  '%j is no token, and the error does not repeat it',
+  'an invalid token (%j) is rejected, and the error does not repeat it',
   (text) => {
     const open = () =>
       createTransport({baseUrl: 'https://h.example', token: new Secret(`canary${text}`)});

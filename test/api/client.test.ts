@@ -20,7 +20,7 @@ async function clientOf(
 
 const INVALID = '<errors><error>Invalid job.</error></errors>';
 
-describe('every operation of the specification asks what its table says', () => {
+describe('the operations of the client', () => {
   const rows: [string, string, (client: WritingClient) => Promise<unknown>][] = [
     ['GET', '/customers.xml', (c) => c.customers.list()],
     [
@@ -111,17 +111,20 @@ describe('every operation of the specification asks what its table says', () => 
     ),
   ];
 
-  test.each(rows)('%s %s', async (method, url, call) => {
-    const {client, seen} = await clientOf('');
-    // The empty body is no list; only the request counts here.
-    await call(client).catch((error: unknown) => expect(error).toBeInstanceOf(RetryableError));
-    expect(seen[0]).toMatchObject({method, url});
-    if (method === 'POST' || method === 'PUT')
-      expect(seen[0]?.headers['content-type']).toMatch(/^application\/xml/);
-    else expect(seen[0]?.body).toBe('');
-  });
+  test.each(rows)(
+    'send the request that the specification lists: %s %s',
+    async (method, url, call) => {
+      const {client, seen} = await clientOf('');
+      // The empty body is no list; only the request counts here.
+      await call(client).catch((error: unknown) => expect(error).toBeInstanceOf(RetryableError));
+      expect(seen[0]).toMatchObject({method, url});
+      if (method === 'POST' || method === 'PUT')
+        expect(seen[0]?.headers['content-type']).toMatch(/^application\/xml/);
+      else expect(seen[0]?.body).toBe('');
+    },
+  );
 
-  test('and none that it does not have', async () => {
+  test('cannot delete employees, and can only create job charges', async () => {
     const {client} = await clientOf('');
     expect(Object.keys(client.employees)).not.toContain('remove');
     expect(Object.keys(client.jobCharges)).toEqual(['create']);
@@ -129,7 +132,7 @@ describe('every operation of the specification asks what its table says', () => 
 });
 
 describe('reads', () => {
-  test('a list brings its records and what could not be taken', async () => {
+  test('a list returns its good records, and its bad ones separately', async () => {
     const {client} = await clientOf(
       '<jobs type="array"><job><id type="integer">1</id></job>' +
         '<job><id type="integer">x</id></job></jobs>',
@@ -139,7 +142,7 @@ describe('reads', () => {
     expect(bad).toHaveLength(1);
   });
 
-  test('a show brings one record, under either root', async () => {
+  test('a show returns one record, under the singular or the plural root', async () => {
     for (const root of ['customer', 'customers']) {
       const {client} = await clientOf(`<${root}><id type="integer">1</id></${root}>`);
       expect(await client.customers.show('1')).toEqual({
@@ -150,7 +153,7 @@ describe('reads', () => {
     }
   });
 
-  test('an unknown record is gone, and so is the list that hangs on it', async () => {
+  test('an unknown record is reported as missing, and so is a list below it', async () => {
     const {client} = await clientOf(INVALID, {status: 400});
     for (const result of [
       await client.jobs.show('1'),
@@ -162,7 +165,7 @@ describe('reads', () => {
     }
   });
 
-  test('a list that always exists and is not there means a wrong address', async () => {
+  test('a 404 for a top-level list is a fatal error about the base address', async () => {
     const {client} = await clientOf('', {status: 404});
     await expect(client.jobs.list()).rejects.toThrow(FatalError);
     await expect(client.fetchPage('/jobs.xml', {page: '1'})).rejects.toThrow(
@@ -170,7 +173,7 @@ describe('reads', () => {
     );
   });
 
-  test('a page comes as it is, for the sweep to look at its bytes', async () => {
+  test('fetchPage returns the unchanged bytes of a page', async () => {
     const page = makeJobPage({jobs: 2});
     const {client, seen} = await clientOf(page);
     const raw = await client.fetchPage('/jobs.xml', {page: '4', include: 'notes'});
@@ -181,7 +184,7 @@ describe('reads', () => {
   });
 });
 
-describe('numbers are checked before they enter a path', () => {
+describe('an invalid number is rejected before any request', () => {
   test.each([
     '0',
     '-1',
@@ -248,12 +251,15 @@ describe('a write', () => {
     ['with another document', '<job><id>1</id></job>', {}, {outcome: 'in-doubt'}],
     ['with half a document', '<customer><id>1</id>', {}, {outcome: 'in-doubt'}],
     ['with plain text', 'OK', {}, {outcome: 'in-doubt'}],
-  ])('answered %s', async (_, body, headers, expected) => {
-    const {client, seen} = await clientOf(body, {headers});
-    expect(await client.customers.create({name: 'A'})).toMatchObject(expected);
-    expect(seen).toHaveLength(1);
-    expect(seen[0]?.body).toContain('<customer><name>A</name></customer>');
-  });
+  ])(
+    'is sent once, and has the expected outcome when answered %s',
+    async (_, body, headers, expected) => {
+      const {client, seen} = await clientOf(body, {headers});
+      expect(await client.customers.create({name: 'A'})).toMatchObject(expected);
+      expect(seen).toHaveLength(1);
+      expect(seen[0]?.body).toContain('<customer><name>A</name></customer>');
+    },
+  );
 
   test.each([
     '',
@@ -265,12 +271,12 @@ describe('a write', () => {
     expect(await client.tasks.remove('1')).toMatchObject({outcome: 'done', record: null});
   });
 
-  test('a delete answered with errors is in doubt, whatever the status', async () => {
+  test('a delete answered 200 with errors is in doubt', async () => {
     const {client} = await clientOf(INVALID);
     expect(await client.tasks.remove('1')).toMatchObject({outcome: 'in-doubt'});
   });
 
-  test('of an unknown record is refused, and says that it is gone', async () => {
+  test('of an unknown record is refused, and its outcome has isGone set', async () => {
     const {client} = await clientOf(INVALID, {status: 400});
     expect(await client.jobs.update('1', {name: 'A'})).toMatchObject({
       outcome: 'refused',
@@ -279,7 +285,7 @@ describe('a write', () => {
     });
   });
 
-  test('of a field that cannot be written sends nothing', async () => {
+  test('of a field that cannot be written fails and sends nothing', async () => {
     const {client, seen} = await clientOf('');
     await expect(client.customers.create({customer_number: '5'})).rejects.toThrow(RecordError);
     expect(seen).toEqual([]);

@@ -23,7 +23,7 @@ test.each([
       `${chunk(body.slice(0, half))}${chunk(body.slice(half))}${chunk('')}`,
   ],
   ['the end of the connection', `${head}connection: close\r\n\r\n${body}`],
-])('a list whose length is given by %s, cut at every byte', async (_, whole) => {
+])('a list delimited by %s and cut at any byte is an error, or read in full', async (_, whole) => {
   let cutAt = 0;
   const server = await startRawServer((socket) => socket.end(whole.slice(0, cutAt)));
   const transport = openTransport(server.url, {retry: {attempts: 1}});

@@ -13,7 +13,7 @@ function cut(xml: string, names = JOBS): string[] | null {
 
 describe('a page of the service', () => {
   test.each(['observed', 'documented'] as const)(
-    'is cut into the very records that the reader finds (%s)',
+    'is cut into exactly the records that the strict reader finds (%s)',
     (dialect) => {
       const page = makeJobPage({jobs: 30, dialect});
       const {records, bad} = readList(page, JOBS);
@@ -31,12 +31,12 @@ describe('a page of the service', () => {
     },
   );
 
-  test('is cut without a copy', () => {
+  test('is cut without copying its bytes', () => {
     const page = makeJobPage({jobs: 2});
     for (const slice of cutList(page, JOBS) ?? []) expect(slice.buffer).toBe(page.buffer);
   });
 
-  test('of customers with children, and of a name with a dash, is cut, too', () => {
+  test('is cut even with nested children, or dashes or underscores in tag names', () => {
     const child = '<children type="array"><child type="Customer"><id>2</id></child></children>';
     const customers =
       `${DECLARATION}<customers type="array"><customer><customer-number>1</customer-number>` +
@@ -52,18 +52,18 @@ describe('a page of the service', () => {
     }
   });
 
-  test('keeps its words: job-type, job-charges, a text that says job', () => {
+  test('is not cut at tags or text that only contain "job", such as job-type', () => {
     const record =
       '<job><job-type>a job> b</job-type><job_charges/><x-job>job</x-job><jobs>1</jobs></job>';
     expect(cut(`${DECLARATION}<jobs>${record}</jobs>`)).toEqual([record]);
   });
 
-  test('without records is an empty cut', () => {
+  test('without records is cut into an empty list', () => {
     expect(cut(`${DECLARATION}<jobs type="array"></jobs>\n`)).toEqual([]);
   });
 });
 
-describe('the cutter steps aside for', () => {
+describe('the cutter returns null for', () => {
   const body = '<jobs type="array"><job><id>1</id></job></jobs>';
   test.each<[string, string]>([
     ['no declaration', body],
@@ -111,7 +111,7 @@ describe('the cutter steps aside for', () => {
   });
 });
 
-test('a page of shuffled pieces is never cut otherwise than the reader finds it', () => {
+test('cutter and reader count the same records in any shuffled page that both accept', () => {
   const pieces = [
     '<job>',
     '</job>',

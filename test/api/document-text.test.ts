@@ -4,7 +4,7 @@ import {readList} from '../../src/api/xml-strict.ts';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {failureOf, JOBS} from './read-jobs.ts';
 
-describe('bytes become text by', () => {
+describe('the bytes of a document', () => {
   const xml = (encoding: string) =>
     `<?xml version="1.0" encoding="${encoding}"?><jobs><job><name>caf\u00e9</name></job></jobs>`;
 
@@ -42,7 +42,7 @@ describe('bytes become text by', () => {
       null,
     ],
     ['nothing said', Buffer.from('<jobs><job><name>caf\u00e9</name></job></jobs>'), null],
-  ])('%s', (_, body, contentType) => {
+  ])('are decoded correctly: %s', (_, body, contentType) => {
     expect(readList(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
     expect(readListApart(body, JOBS, {contentType}).records[0]?.values).toEqual(['caf\u00e9']);
     const single = Buffer.from(
@@ -83,7 +83,7 @@ describe('bytes become text by', () => {
       Buffer.from('\ufeff<jobs><job><a>\ud800</a></job></jobs>', 'utf16le'),
       /not UTF-16LE/,
     ],
-  ])('%s is refused', (_, body, words) => {
+  ])('are rejected: %s', (_, body, words) => {
     const kind = /ebcdic/.test(words.source) ? FatalError : RetryableError;
     expect(failureOf(body, null, kind).message).toMatch(words);
   });

@@ -50,11 +50,11 @@ describe('a document', () => {
       '<customer><name> &lt;a&gt;&amp;&quot;&apos;]]&gt; </name></customer>',
     ],
     ['customer', {name: 'a\r\nb\rc'}, '<customer><name>a\nb\nc</name></customer>'],
-  ])('of a %s with %j', (root, fields, xml) => {
+  ])('has the expected XML for %s %j', (root, fields, xml) => {
     expect(body(root, fields)).toBe(xml);
   });
 
-  test('of any texts is read back by our reader and by another as it was', () => {
+  test('keeps any text: our reader and another parser read back the same', () => {
     const parser = new XMLParser({parseTagValue: false, trimValues: false});
     const text = fc.string({unit: 'binary'}).filter(isSafe);
     fc.assert(
@@ -74,7 +74,7 @@ function isSafe(text: string): boolean {
   return /^[\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]*$/u.test(text);
 }
 
-describe('nothing gets into a document but what was meant', () => {
+describe('the encoder', () => {
   test.each([
     'a><evil/>',
     'name><x',
@@ -88,7 +88,7 @@ describe('nothing gets into a document but what was meant', () => {
     'Name',
     '',
     'name ',
-  ])('a field named %j is refused', (name) => {
+  ])('rejects a field named %j', (name) => {
     const fields: Record<string, string> = Object.create(null);
     fields[name] = 'x';
     expect(() => encode('customer', fields)).toThrow(RecordError);
@@ -103,7 +103,7 @@ describe('nothing gets into a document but what was meant', () => {
     ['x\ud83d', /U\+D83D at 1/],
     ['\uffff', /U\+FFFF/],
     ['\ufffe', /U\+FFFE/],
-  ])('a character that XML does not have is refused by name: %j', (text, words) => {
+  ])('rejects a character that XML forbids, and names its code point: %j', (text, words) => {
     expect(() => encode('customer', {name: text})).toThrow(words);
   });
 
@@ -118,11 +118,11 @@ describe('nothing gets into a document but what was meant', () => {
     ['job', {employee_ids: '1'}],
     ['job', {name: ['1']}],
     ['employee', {can_login: 'yes'}],
-  ])('%s %j is refused', (root, fields) => {
+  ])('rejects %s %j', (root, fields) => {
     expect(() => encode(root, fields)).toThrow(RecordError);
   });
 
-  test('the refused text stays out of the message', () => {
+  test('does not repeat the rejected text in its error', () => {
     expect(() => encode('employee', {password: 'hunter2\u0000'})).toThrow(/^(?!.*hunter2)/);
     expect(() => encode('job_charge', {quantity: 'hunter2'})).toThrow(/^(?!.*hunter2)/);
   });

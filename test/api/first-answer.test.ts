@@ -69,7 +69,7 @@ const wrong: Readonly<Record<string, Wrong>> = {
 };
 
 describe.each(Object.entries(wrong))('%s', (name, {open, says}) => {
-  test('is final before the first good answer, and says what to check', async () => {
+  test('is a fatal error before the first good answer, with a hint what to check', async () => {
     const transport = openTransport(await open(), {isProven: false, retry: {attempts: 5}});
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error.message).toMatch(says);
@@ -80,7 +80,7 @@ describe.each(Object.entries(wrong))('%s', (name, {open, says}) => {
     expect(transport.pauses).toEqual([]);
   });
 
-  test('may pass where the account was mirrored before, and says the same', async () => {
+  test('is retried, with the same hint, if the account was mirrored before', async () => {
     const transport = openTransport(await open(), {retry: {attempts: 2}});
     // One that calls itself something else is an answer, which the reader of the list refuses in
     // its turn: hostile.pg.test.ts.
@@ -96,7 +96,7 @@ describe.each(Object.entries(wrong))('%s', (name, {open, says}) => {
   });
 });
 
-test('a page of a gateway passes by itself, also before the first good answer', async () => {
+test('an HTML page with 429 or 5xx is retryable, even before the first good answer', async () => {
   for (const status of [429, 500, 502, 503, 504]) {
     const transport = openTransport(await answering(status, html)(), {
       isProven: false,
@@ -108,7 +108,7 @@ test('a page of a gateway passes by itself, also before the first good answer', 
   }
 });
 
-test('after one good answer a page is a gateway of whoever runs the service', async () => {
+test('after one good answer, an HTML page with 200 is retryable', async () => {
   let count = 0;
   const server = await startServer((response) => {
     response.writeHead(200, {'content-type': count++ === 0 ? 'application/xml' : html});

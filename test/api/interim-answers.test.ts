@@ -10,7 +10,7 @@ const once = {retry: {attempts: 1}};
 const whole = `HTTP/1.1 200 OK\r\ncontent-length: ${EMPTY_LIST.length}\r\n\r\n${EMPTY_LIST}`;
 const goOn = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-describe('an interim answer ends no request', () => {
+describe('an interim response does not end the request', () => {
   test.each<[string, string]>([
     ['100 Continue', goOn],
     ['100 Continue with a header', 'HTTP/1.1 100 Continue\r\nserver: a\r\nx: b\r\n\r\n'],
@@ -26,7 +26,7 @@ describe('an interim answer ends no request', () => {
       expect(String((await answerOf(transport.read({path: '/jobs.xml'}))).body)).toBe(EMPTY_LIST);
   });
 
-  test('in pieces, cut at every byte', async () => {
+  test('if it arrives in pieces, split at any byte', async () => {
     const bytes = goOn + whole;
     const server = await startRawServer(async (socket, count) => {
       socket.setNoDelay(true);
@@ -53,7 +53,7 @@ describe('an interim answer ends no request', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('through TLS', async () => {
+  test('over TLS', async () => {
     const server = await startTlsServer((response) => {
       response.writeContinue();
       response.end('<jobs type="array"/>');
@@ -66,8 +66,8 @@ describe('an interim answer ends no request', () => {
   });
 });
 
-describe('what only looks like one', () => {
-  test('inside a body is kept, wherever a piece of it begins', async () => {
+describe('a false or endless interim response', () => {
+  test('is kept as text in a body, even if a piece of the body starts with it', async () => {
     const body = `<jobs type="array">${goOn}</jobs>`;
     const server = await startRawServer(async (socket) => {
       const head = `HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`;
@@ -79,7 +79,7 @@ describe('what only looks like one', () => {
     expect(String(answer.body)).toBe(body);
   });
 
-  test('a 101 that nobody asked for is no answer', async () => {
+  test('fails the request if it is a 101 that was not requested', async () => {
     const server = await startRawServer((socket) =>
       socket.write(
         `HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n${whole}`,
@@ -90,7 +90,7 @@ describe('what only looks like one', () => {
     );
   });
 
-  test('an interim answer without end is cut off', async () => {
+  test('fails the request if its header has no end', async () => {
     const server = await startRawServer((socket) =>
       socket.write(`HTTP/1.1 100 Continue\r\nx: ${'y'.repeat(100_000)}`),
     );
@@ -98,7 +98,7 @@ describe('what only looks like one', () => {
     await expect(read).rejects.toThrow(/headers than the limit|before the answer was whole/);
   });
 
-  test('a hundred thousand of them are cut off at the deadline', async () => {
+  test('fails the request at the deadline if it is repeated endlessly', async () => {
     const server = await startRawServer((socket) => {
       const pour = () => {
         while (!socket.destroyed && socket.write(goOn.repeat(100)));

@@ -47,15 +47,21 @@ const behindLongHead = (response: ServerResponse) => {
 
 const answers = {whole, 'in pieces': inPieces, zipped, 'behind a long head': behindLongHead};
 
-test.each(Object.entries(answers))('over HTTP, %s: byte for byte', async (_name, answer) => {
-  const server = await startServer(answer);
-  await expectSame(openTransport(server.url));
-});
+test.each(Object.entries(answers))(
+  'twelve large answers at once over HTTP arrive byte for byte (%s)',
+  async (_name, answer) => {
+    const server = await startServer(answer);
+    await expectSame(openTransport(server.url));
+  },
+);
 
-test.each(Object.entries(answers))('over TLS, %s: byte for byte', async (_name, answer) => {
-  const server = await startTlsServer(answer);
-  await expectSame(openTransport(server.url, {ca: TEST_CERTIFICATE}));
-});
+test.each(Object.entries(answers))(
+  'twelve large answers at once over TLS arrive byte for byte (%s)',
+  async (_name, answer) => {
+    const server = await startTlsServer(answer);
+    await expectSame(openTransport(server.url, {ca: TEST_CERTIFICATE}));
+  },
+);
 
 async function expectSame(transport: ReturnType<typeof openTransport>): Promise<void> {
   const read = async () => (await answerOf(transport.read({path: '/jobs.xml'}))).body;

@@ -14,21 +14,21 @@ function takeIn(
 const eight = (ms: number) => Array.from({length: 8}, () => ms);
 
 describe('latency', () => {
-  test('is slow beyond twice the best, when more requests run than at the best', () => {
+  test('is slow above twice the best, if more requests run than at the best', () => {
     const latency = new Latency();
     takeIn(latency, 4, eight(1_000));
     expect(takeIn(latency, 8, eight(1_900))).toBe(false);
     expect(takeIn(latency, 8, eight(2_100))).toBe(true);
   });
 
-  test('is never slow by less than half a second', () => {
+  test('is never slow if it is less than half a second above the best', () => {
     const latency = new Latency();
     takeIn(latency, 4, eight(1));
     expect(takeIn(latency, 8, eight(500))).toBe(false);
     expect(takeIn(latency, 8, eight(502))).toBe(true);
   });
 
-  test('that rises without more requests is how the service is now', () => {
+  test('that rises without more requests becomes the new reference', () => {
     const latency = new Latency();
     takeIn(latency, 8, eight(300));
     expect(takeIn(latency, 8, eight(3_000))).toBe(false);
@@ -36,14 +36,14 @@ describe('latency', () => {
     expect(takeIn(latency, 16, eight(7_000))).toBe(true);
   });
 
-  test('about as good with fewer requests makes more of them the suspect', () => {
+  test('that rises is slow if fewer requests were about as fast as the best', () => {
     const latency = new Latency();
     takeIn(latency, 8, eight(300));
     takeIn(latency, 4, eight(320));
     expect(takeIn(latency, 8, eight(3_000))).toBe(true);
   });
 
-  test('is judged by the middle of eight answers, not by one', () => {
+  test('is judged by the median of eight answers, not by one', () => {
     const latency = new Latency();
     takeIn(latency, 4, eight(300));
     expect(takeIn(latency, 8, [9_000, 300, 300, 9_000, 300, 9_000, 300, 300])).toBe(false);
@@ -52,7 +52,7 @@ describe('latency', () => {
     expect(takeIn(latency, 8, [9_000])).toBe(true);
   });
 
-  test('of one kind says nothing about another', () => {
+  test('of one kind of request does not affect another kind', () => {
     const latency = new Latency();
     takeIn(latency, 1, eight(10), 'record');
     expect(takeIn(latency, 8, eight(3_000), 'list')).toBe(false);
@@ -63,7 +63,7 @@ describe('latency', () => {
     ['GET', '/jobs.xml', {page: '9', include: 'notes'}, 'GET /jobs.xml?include&page'],
     ['PUT', '/jobs/17/notes/4.xml', {}, 'PUT /jobs/N/notes/N.xml?'],
   ])(
-    '%s %s %j is of the kind that its numbers and values do not change',
+    'the kind of %s %s %j leaves out record numbers and query values',
     (method, path, query, kind) => {
       expect(kindOfCall(method, path, query)).toBe(kind);
     },

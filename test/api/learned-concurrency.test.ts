@@ -41,19 +41,19 @@ function grownTo(concurrency: number) {
 }
 
 describe('the learned concurrency of an account', () => {
-  test('begins modestly', () => {
+  test('begins at four, or at a lower maximum', () => {
     expect(new LearnedConcurrency(DEFAULT_CONCURRENCY).concurrency).toBe(4);
     expect(new LearnedConcurrency({...DEFAULT_CONCURRENCY, max: 2}).concurrency).toBe(2);
   });
 
-  test('grows by one with every second answer in time until there was too much', () => {
+  test('grows by one with every second answer in time until the first overload', () => {
     const {end} = fullLine();
     expect(end(1)).toBe(4);
     expect(end(1)).toBe(5);
     expect(end(22)).toBe(16);
   });
 
-  test('grows by one after as many answers in time as are allowed after too much', () => {
+  test('after an overload, grows by one after as many timely answers as it allows', () => {
     const {end} = grownTo(8);
     end(8, 'too-much');
     expect(end(3)).toBe(4);
@@ -62,19 +62,19 @@ describe('the learned concurrency of an account', () => {
     expect(end(1)).toBe(6);
   });
 
-  test('grows up to its most and no further', () => {
+  test('grows to its maximum and no further', () => {
     const {end} = fullLine({max: 6});
     expect(end(100)).toBe(6);
   });
 
-  test('does not grow on answers that came while there was room for more', () => {
+  test('does not grow while fewer requests run than it allows', () => {
     const learned = new LearnedConcurrency(DEFAULT_CONCURRENCY);
     for (let n = 0; n < 100; n++)
       learned.end(learned.begin(n), {load: 'in-time', kind: KIND}, n + 1);
     expect(learned.concurrency).toBe(4);
   });
 
-  test('halves when there was too much, down to one', () => {
+  test('halves on each overload, down to one', () => {
     const {learned, running, end} = grownTo(9);
     const levels: number[] = [];
     while (levels.length < 5) {
@@ -86,24 +86,24 @@ describe('the learned concurrency of an account', () => {
     expect(learned.concurrency).toBe(1);
   });
 
-  test('halves once for a burst of refusals: what began before does not count again', () => {
+  test('halves once for a burst of refusals: earlier requests do not count again', () => {
     const {end} = grownTo(16);
     expect(end(16, 'too-much')).toBe(8);
     expect(end(1, 'too-much')).toBe(4);
   });
 
-  test('does not grow on answers to what began before the halving', () => {
+  test('does not grow on answers to requests that began before it halved', () => {
     const {end} = grownTo(8);
     expect(end(1, 'too-much')).toBe(4);
     expect(end(7)).toBe(4);
     expect(end(4)).toBe(5);
   });
 
-  test('neither grows nor halves on what says nothing about the load', () => {
+  test('does not change on answers with an unknown load', () => {
     expect(fullLine().end(100, 'unknown')).toBe(4);
   });
 
-  test('halves when answers become slow as it grows, and finds what the service bears', () => {
+  test('halves when answers become slow as it grows, and settles near the capacity', () => {
     // A service that works on five at once, in 400 ms each: further ones only wait for one another.
     const {running, end} = fullLine();
     const levels: number[] = [];
@@ -115,13 +115,13 @@ describe('the learned concurrency of an account', () => {
     expect(Math.min(...levels.slice(500))).toBeGreaterThanOrEqual(4);
   });
 
-  test('does not mind milliseconds, however many times the best they are', () => {
+  test('does not halve when answers slow down from 1 ms to 200 ms', () => {
     const {end} = fullLine();
     end(20, 'in-time', 1);
     expect(end(1_000, 'in-time', 200)).toBe(16);
   });
 
-  test('stays within its bounds, grows by one and halves once a round, whatever happens', () => {
+  test('stays in bounds, grows by one and halves once a round for any sequence of answers', () => {
     const step = fc.record({
       isBegin: fc.boolean(),
       which: fc.nat(),

@@ -25,8 +25,8 @@ function openLimiter(concurrency: number) {
   return {limiter, clock, slept, wake, started, running, run, endOne};
 }
 
-describe('requests that wait', () => {
-  test('start by urgency, and first come first served within one', async () => {
+describe('waiting requests', () => {
+  test('start by urgency, and in order of arrival within one urgency', async () => {
     const {started, run, endOne} = openLimiter(1);
     const all = [
       run('first', 'full'),
@@ -50,7 +50,7 @@ describe('requests that wait', () => {
     ]);
   });
 
-  test('are not so many that a late write has to wait for them', async () => {
+  test('of a full sweep do not delay a write that arrives later', async () => {
     const {started, run, endOne, running} = openLimiter(2);
     const sweep = Array.from({length: 100}, (_, n) => run(`full ${n}`, 'full'));
     await endOne();
@@ -61,7 +61,7 @@ describe('requests that wait', () => {
     await Promise.all([write, ...sweep]);
   });
 
-  test('leave at once when they are aborted, with the reason, and never start', async () => {
+  test('fail at once with the reason when they are aborted, and never start', async () => {
     const {started, run, endOne} = openLimiter(1);
     const stop = new AbortController();
     const first = run('first');
@@ -76,7 +76,7 @@ describe('requests that wait', () => {
     expect(started).toEqual(['first', 'third']);
   });
 
-  test('never start where they were aborted before they came', async () => {
+  test('fail and never start if their signal was already aborted', async () => {
     const {started, run} = openLimiter(1);
     await expect(run('late', 'fresh', AbortSignal.abort(new Error('enough')))).rejects.toThrow(
       'enough',
@@ -85,7 +85,7 @@ describe('requests that wait', () => {
     expect(started).toEqual([]);
   });
 
-  test('that were aborted are forgotten: a hold takes no pause for them', async () => {
+  test('are removed when they are aborted: a hold does not pause for them', async () => {
     const {limiter, run, endOne, slept} = openLimiter(1);
     const stop = new AbortController();
     const first = run('first');
@@ -98,7 +98,7 @@ describe('requests that wait', () => {
     expect(slept).toEqual([]);
   });
 
-  test('that run are not given up by their signal: that is theirs to heed', async () => {
+  test('that already run are not ended by the limiter when their signal aborts', async () => {
     const {run, endOne, started} = openLimiter(1);
     const stop = new AbortController();
     const first = run('first', 'fresh', stop.signal);
@@ -112,7 +112,7 @@ describe('requests that wait', () => {
     await second;
   });
 
-  test('start when more are allowed, and none until there are fewer than allowed', async () => {
+  test('start when the limit rises, and only once fewer run than it allows', async () => {
     const {limiter, started, run, endOne} = openLimiter(2);
     const all = Array.from({length: 6}, (_, n) => run(String(n)));
     expect(started).toHaveLength(2);
@@ -130,7 +130,7 @@ describe('requests that wait', () => {
 });
 
 describe('a hold', () => {
-  test('holds all, the urgent ones too, and then they start by urgency', async () => {
+  test('delays all requests, even urgent ones, which then start by urgency', async () => {
     const {limiter, started, run, endOne, wake, slept} = openLimiter(1);
     limiter.hold(5_000);
     const all = [run('full', 'full'), run('write', 'write-back')];
@@ -145,7 +145,7 @@ describe('a hold', () => {
     expect(started).toEqual(['write', 'full']);
   });
 
-  test('is met by those that waited before it, and ends for them', async () => {
+  test('also delays requests that waited before it, and then releases them', async () => {
     const {limiter, started, run, endOne, wake, slept} = openLimiter(1);
     const all = [run('runs'), run('waits')];
     limiter.hold(5_000);
@@ -159,7 +159,7 @@ describe('a hold', () => {
     expect(started).toEqual(['runs', 'waits']);
   });
 
-  test('lasts as long as the longest that was asked', async () => {
+  test('lasts until the latest end that was requested', async () => {
     const {limiter, clock, started, run, endOne, wake, slept} = openLimiter(1);
     limiter.hold(5_000);
     const one = run('one');
@@ -178,7 +178,7 @@ describe('a hold', () => {
   });
 
   test.each([[[9_000, 5_000, 3_000]], [[5_000, 9_000, 3_000]], [[3_000, 5_000, 9_000]]])(
-    'of %j lasts 9 s, whatever their order',
+    'of %j ms lasts 9 s, in any order of requests',
     async (holds) => {
       const {limiter, started, run, endOne, wake, slept} = openLimiter(1);
       for (const ms of holds) limiter.hold(ms);
@@ -193,7 +193,7 @@ describe('a hold', () => {
     },
   );
 
-  test('that nobody met is over without a pause', async () => {
+  test('that delayed no request ends without a pause', async () => {
     const {limiter, clock, started, run, endOne, slept} = openLimiter(1);
     limiter.hold(5_000);
     clock.ms = 5_000;
@@ -205,7 +205,7 @@ describe('a hold', () => {
     expect(slept).toEqual([]);
   });
 
-  test('that comes after another is over holds again', async () => {
+  test('that follows an ended one delays requests again', async () => {
     const {limiter, clock, started, run, endOne, wake, slept} = openLimiter(1);
     for (const at of [0, 60_000]) {
       clock.ms = at;
@@ -222,7 +222,7 @@ describe('a hold', () => {
     expect(slept).toEqual([5_000, 5_000]);
   });
 
-  test('does not keep an aborted request', async () => {
+  test('does not delay the failure of an aborted request', async () => {
     const {limiter, run} = openLimiter(1);
     limiter.hold(5_000);
     const stop = new AbortController();
@@ -233,7 +233,7 @@ describe('a hold', () => {
 });
 
 describe('a stop', () => {
-  test('fails what waits and what comes later with one error, and lets what runs end', async () => {
+  test('fails waiting and later requests with one error, and lets running ones end', async () => {
     const {limiter, started, run, endOne} = openLimiter(2);
     const runs = [run('a'), run('b')];
     const waits = Array.from({length: 50}, (_, n) => run(`waits ${n}`));
@@ -248,7 +248,7 @@ describe('a stop', () => {
     expect(started).toEqual(['a', 'b']);
   });
 
-  test('fails what a hold holds, too, and nothing of it starts', async () => {
+  test('also fails requests that a hold delays, and none of them starts', async () => {
     const {limiter, started, run, wake} = openLimiter(4);
     limiter.hold(1_000);
     const waits = Array.from({length: 8}, (_, n) => run(`waits ${n}`));

@@ -31,7 +31,7 @@ const hang: Ask = (_page, signal) =>
 const OPTIONS = {path: '/jobs.xml', query: {include: 'notes'}, fromPage: 1};
 
 describe('pages', () => {
-  test('come in order of number whatever order they arrive in', async () => {
+  test('are returned in order of number, in whatever order they arrive', async () => {
     const gates = new Map<number, () => void>();
     const {client} = clientOf(
       (page) =>
@@ -50,7 +50,7 @@ describe('pages', () => {
     expect(got).toEqual([1, 2, 3, 4, 5, 6].map((page) => `${page}: page ${page}`));
   });
 
-  test('begin where they are told, with the query as given', async () => {
+  test('begin at the given page, with the given query', async () => {
     const queries: object[] = [];
     const client = {
       fetchPage: async (path: string, query: object): Promise<RawPage> => {
@@ -73,7 +73,7 @@ describe('pages', () => {
     ]);
   });
 
-  describe('are asked for as far ahead as it takes for each to be there when it is wanted', () => {
+  describe('are requested so far ahead that each is there when it is needed', () => {
     /** How many pages beyond its own were asked for by the time each page came. */
     async function aheadOf(given: {
       readonly answerMs: (page: number) => number;
@@ -111,35 +111,35 @@ describe('pages', () => {
       return ahead;
     }
 
-    test('as many as are asked for at once while answer times are unknown', async () => {
+    test('up to the concurrency limit while answer times are unknown', async () => {
       const ahead = await aheadOf({answerMs: () => 10, consumerMs: 10, pages: 3, knownPages: 99});
       expect(ahead).toEqual([15, 14, 13]);
     });
 
-    test('three where the service is as fast as the consumer', async () => {
+    test('three if the service is as fast as the consumer', async () => {
       const ahead = await aheadOf({answerMs: () => 10, consumerMs: 10, pages: 20, knownPages: 99});
       expect(ahead.slice(12)).toEqual(Array(8).fill(3));
       const atOnce = await aheadOf({answerMs: () => 0, consumerMs: 0, pages: 20, knownPages: 99});
       expect(atOnce.slice(12)).toEqual(Array(8).fill(3));
     });
 
-    test('as many as the consumer reads during one answer, and the one awaited', async () => {
+    test('as many as the consumer reads during one answer, plus the awaited one', async () => {
       const ahead = await aheadOf({answerMs: () => 70, consumerMs: 10, pages: 20, knownPages: 99});
       expect(ahead.slice(8)).toEqual(Array(12).fill(7));
     });
 
-    test('never more than an account is asked for at once', async () => {
+    test('never more than the concurrency limit of an account', async () => {
       const ahead = await aheadOf({answerMs: () => 900, consumerMs: 10, pages: 20, knownPages: 99});
       expect(ahead).toEqual(Array(20).fill(15));
     });
 
-    test('no further where answers are slow because the service is busy', async () => {
+    test('no further if answers become slow because the service is busy', async () => {
       const answerMs = (page: number) => (page === 1 ? 10 : 400);
       const ahead = await aheadOf({answerMs, consumerMs: 10, pages: 20, knownPages: 99});
       expect(ahead.slice(12)).toEqual(Array(8).fill(3));
     });
 
-    test('while the end is unknown at most half of what was read', async () => {
+    test('half of the pages read at most, three at least, while the end is unknown', async () => {
       const ahead = await aheadOf({answerMs: () => 900, consumerMs: 10, pages: 100});
       expect(ahead.slice(0, 10)).toEqual(Array(10).fill(3));
       expect(ahead[20]).toBe(9);
@@ -147,7 +147,7 @@ describe('pages', () => {
     });
   });
 
-  describe('of a list whose length is known', () => {
+  describe('of a list whose length may be known', () => {
     const known = {...OPTIONS, knownPages: 6};
 
     /** The number of pages requested by the time each page comes. */
@@ -162,25 +162,25 @@ describe('pages', () => {
       return most;
     }
 
-    test('are asked for ahead up to the last that is known, and not one beyond', async () => {
+    test('are requested ahead up to the last known page, and not beyond', async () => {
       expect(await askedBy(known, 6)).toEqual([6, 6, 6, 6, 6, 6]);
     });
 
-    test('are asked for one by one beyond it', async () => {
+    test('are requested one by one beyond the last known page', async () => {
       expect(await askedBy(known, 9)).toEqual([6, 6, 6, 6, 6, 6, 7, 8, 9]);
     });
 
-    test('are asked for one by one past it, or when none is known', async () => {
+    test('are requested one by one if none of them is known', async () => {
       expect(await askedBy({...known, fromPage: 8}, 10)).toEqual([8, 9, 10]);
       expect(await askedBy({...known, knownPages: 0}, 3)).toEqual([1, 2, 3]);
     });
 
-    test('are asked for as ever when the length is unknown', async () => {
+    test('are requested ahead as usual if the length is unknown', async () => {
       expect(await askedBy({...known, knownPages: null}, 3)).toEqual([4, 5, 6]);
     });
   });
 
-  test('are asked for with the urgency of the sweep, which hears of attempts', async () => {
+  test('are requested with the urgency and the attempt callback of the sweep', async () => {
     const calls: Call[] = [];
     const client = {
       fetchPage: async (_path: string, _query: object, call: Call = {}): Promise<RawPage> => {
@@ -202,7 +202,7 @@ describe('pages', () => {
     for (const call of calls) expect(call).toMatchObject({urgency: 'full', onAttempt});
   });
 
-  test('that the consumer no longer wants are cut and waited for', async () => {
+  test('that the consumer no longer needs are aborted', async () => {
     const {client, asked, cut} = clientOf(async (page, signal) =>
       page === 1 ? 'one' : await hang(page, signal),
     );
@@ -211,7 +211,7 @@ describe('pages', () => {
     expect(cut).toContain(4);
   });
 
-  test('are cut when the consumer throws', async () => {
+  test('are aborted when the consumer throws', async () => {
     const {client, cut} = clientOf(async (page, signal) =>
       page === 1 ? 'one' : await hang(page, signal),
     );
@@ -222,7 +222,7 @@ describe('pages', () => {
     expect(cut).toEqual(expect.arrayContaining([2, 3, 4]));
   });
 
-  test('end with the signal, and its reason', async () => {
+  test('are aborted by the signal, and fail with its reason', async () => {
     const stop = new AbortController();
     const {client, cut} = clientOf(async (page, signal) => {
       if (page === 4) queueMicrotask(() => stop.abort(new Error('enough')));
@@ -232,7 +232,7 @@ describe('pages', () => {
     expect(cut).toEqual(expect.arrayContaining([1, 2, 3, 4]));
   });
 
-  test('that fail are told when their turn comes, and the ones before are not lost', async () => {
+  test('that fail throw when their turn comes, and earlier pages are not lost', async () => {
     const {client} = clientOf(async (page) => {
       if (page >= 3) throw new RetryableError(`page ${page} failed`);
       return String(page);
@@ -245,7 +245,7 @@ describe('pages', () => {
     expect(got).toEqual([1, 2]);
   });
 
-  test('that fail beyond the end disturb nobody', async () => {
+  test('that fail beyond the end cause no unhandled rejection', async () => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => unhandled.push(reason);
     process.on('unhandledRejection', note);

@@ -10,7 +10,7 @@ const terms = {limits: DEFAULT_LIMITS, seen: undefined};
 const documentOf = (inside: string) =>
   Buffer.from(`<?xml version="1.0" encoding="UTF-8"?>\n${inside}\n`);
 
-test('of 10,000 mutated records the quick reader reads none otherwise than the strict one', () => {
+test('the quick reader never contradicts the strict one in 10,000 mutated records', () => {
   const {taken, leftSound} = compareReaders(
     'record',
     Array.from({length: 5_000}, (_, seed) => seed),
@@ -20,14 +20,14 @@ test('of 10,000 mutated records the quick reader reads none otherwise than the s
 });
 
 test.each(['observed', 'documented'] as const)(
-  'a sound record of the %s dialect is read quickly, and as the strict reader does',
+  'the quick reader reads a sound record of the %s dialect like the strict one',
   (dialect) => {
     const body = Buffer.from(onlyRecord(makeJobPage({jobs: 2, dialect}).toString()));
     expect(readRecordQuickly(body, names, terms)).toEqual(readOne(body, names));
   },
 );
 
-test('a record under the name of its list is read quickly', () => {
+test('the quick reader reads a record under the name of its list like the strict one', () => {
   const body = documentOf('<jobs><id type="integer">5</id></jobs>');
   expect(readRecordQuickly(body, names, terms)).toEqual(readOne(body, names));
 });
@@ -48,11 +48,11 @@ test.each([
   expect(readRecordQuickly(documentOf(inside), names, terms)).toBeNull();
 });
 
-test('a document that does not say its encoding is left to the strict reader', () => {
+test('a document that does not declare its encoding is left to the strict reader', () => {
   expect(readRecordQuickly(Buffer.from('<job><id>1</id></job>'), names, terms)).toBeNull();
 });
 
-test('a record that the quick reader leaves is read, or refused, by the strict one', () => {
+test('a record left by the quick reader is read or rejected by the strict one', () => {
   const commented = documentOf('<job><!-- a --><id>1</id></job>');
   expect(readRecord(commented, names)).toEqual(readOne(commented, names));
   expect(() => readRecord(documentOf('<jobs><job><id>1</id></job></jobs>'), names)).toThrow(

@@ -76,7 +76,7 @@ function read(xml: string): {records: readonly FieldRecord[]; bad: number} | nul
 }
 
 test.each(['observed', 'documented'] as const)(
-  'the two parsers read the same from the %s fixture',
+  'our reader and fast-xml-parser read the same from the %s fixture',
   (dialect) => {
     const xml = makeFixture(dialect);
     expect(read(xml)?.bad).toBe(0);

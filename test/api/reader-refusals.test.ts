@@ -6,7 +6,7 @@ import {cpuMsOf} from '../support/cpu.ts';
 import {makeJobPage} from './job-page.ts';
 import {failureOf, fieldsOf, JOBS, readJobs} from './read-jobs.ts';
 
-describe('a document that is not whole and right is an error, never a shorter list', () => {
+describe('an incomplete or invalid document is an error, never a shorter list', () => {
   test.each<[string, string, RegExp]>([
     ['nothing', '', /an empty body/],
     ['blanks', ' \n', /no element at all/],
@@ -124,7 +124,7 @@ describe('a document that is not whole and right is an error, never a shorter li
       );
   });
 
-  test('more records than the limit need a person', () => {
+  test('more records than the limit are a fatal error', () => {
     const xml = Buffer.from(`<jobs>${'<job><id>1</id></job>'.repeat(4)}</jobs>`);
     expect(() => readList(xml, JOBS, {limits: {records: 3}})).toThrow(FatalError);
     expect(readList(xml, JOBS, {limits: {records: 4}}).records).toHaveLength(4);
@@ -153,7 +153,7 @@ describe('a document that is not whole and right is an error, never a shorter li
       /more than 2000000 references/,
     ],
     ['33 MB', () => `<jobs>${' '.repeat(33_000_000)}</jobs>`, /more than 32000000 bytes/],
-  ])('%s are refused by name, and need a person', (_, make, words) => {
+  ])('%s are a fatal error that names the limit', (_, make, words) => {
     const xml = Buffer.from(make());
     expect(() => readList(xml, JOBS)).toThrow(FatalError);
     expect(() => readList(xml, JOBS)).toThrow(words);
@@ -170,11 +170,11 @@ describe('a document that is not whole and right is an error, never a shorter li
       () => `<jobs><job><a>${'\u0001'.repeat(1_000_000)}</a></job></jobs>`,
       /more than 10000 flaws/,
     ],
-  ])('%s is refused early', (_, make, words) => {
+  ])('%s is a fatal error that names the limit', (_, make, words) => {
     expect(failureOf(make(), null, FatalError).message).toMatch(words);
   });
 
-  test('no message holds what the document held', () => {
+  test('no error message repeats the content of a document', () => {
     for (const xml of [
       'canary-4711',
       '<jobs><job><a>canary-4711</b></job></jobs>',
@@ -185,7 +185,7 @@ describe('a document that is not whole and right is an error, never a shorter li
   });
 });
 
-describe('a flaw inside one record spoils that record alone', () => {
+describe('a flaw in one record makes only that record bad', () => {
   const good = '<job><id type="integer">1</id></job>';
 
   test.each<[string, string, RegExp]>([
@@ -225,7 +225,7 @@ describe('a flaw inside one record spoils that record alone', () => {
     expect(bad[0]?.xml).toBe(`<job  >${replaceForbidden(fields)}</job>`);
   });
 
-  test('a control character, whatever version of XML is declared', () => {
+  test('a control character, even if XML 1.1 is declared', () => {
     const {records, bad} = readJobs(
       `<?xml version="1.1"?><jobs>${good}<job><a>&#1;</a></job></jobs>`,
     );
@@ -240,7 +240,7 @@ describe('a flaw inside one record spoils that record alone', () => {
     expect(bad.map(({index}) => index)).toEqual([1, 2]);
   });
 
-  test('a value too long', () => {
+  test('a value longer than the limit', () => {
     const xml = `<jobs>${good}<job><a>${'x'.repeat(1_048_577)}</a></job>${good}</jobs>`;
     const {records, bad} = readJobs(xml);
     expect(records).toHaveLength(2);
@@ -250,7 +250,7 @@ describe('a flaw inside one record spoils that record alone', () => {
     ).toHaveLength(1);
   });
 
-  test('a value too long, piece by piece', () => {
+  test('a value longer than the limit, split by comments', () => {
     const {bad} = readList(
       Buffer.from(`<jobs><job><a>${'xy<!---->'.repeat(30)}</a></job></jobs>`),
       JOBS,
@@ -261,7 +261,7 @@ describe('a flaw inside one record spoils that record alone', () => {
     expect(bad[0]?.reason).toMatch(/longer than 50/);
   });
 
-  test('two million references stay within bounds', () => {
+  test('two million references, within five seconds of CPU time', () => {
     const read = () => {
       const {bad} = readJobs(`<jobs><job><a>${'&amp;'.repeat(2_000_000)}</a></job></jobs>`);
       expect(bad).toHaveLength(1);

@@ -22,8 +22,8 @@ function describeSeen(seen: SeenElements): Record<string, Record<string, string[
   return found;
 }
 
-describe('what the reader saw', () => {
-  test('is each field with its type, as text where it names none', () => {
+describe('the fields seen by the reader', () => {
+  test('have their declared type, or text without a known one', () => {
     const fields =
       '<a type="integer">1</a><b type="decimal">1.5</b><c type="float">2.5</c>' +
       '<d type="boolean">true</d><e type="dateTime">2031-01-04T09:00:00-05:00</e>' +
@@ -45,7 +45,7 @@ describe('what the reader saw', () => {
     });
   });
 
-  test('of a nil field is the type it names, and nothing where it names none', () => {
+  test('have their declared type if nil, and no type if nil and undeclared', () => {
     expect(
       seenIn(
         '<jobs><job><a type="integer" nil="true"/><b nil="true"/><c nil="false">x</c></job></jobs>',
@@ -53,14 +53,14 @@ describe('what the reader saw', () => {
     ).toEqual({'': {a: ['integer'], b: [], c: ['text']}});
   });
 
-  test('is nested for elements, for lists, and for lists without items', () => {
+  test('are nested if they hold elements or are lists, even without items', () => {
     const xml =
       '<jobs><job><a><x>1</x></a><b type="array"><x>1</x></b><c type="array"/>' +
       '<d type="array" nil="true"/></job></jobs>';
     expect(seenIn(xml)['']).toEqual({a: ['nested'], b: ['nested'], c: ['nested'], d: ['nested']});
   });
 
-  test('is every type that a field came with, in whichever record', () => {
+  test('have every type that they came with in any record', () => {
     const job = (type: string, value: string) => `<job><id>1</id><f${type}>${value}</f></job>`;
     const xml =
       `<jobs>${job(' nil="true"', '')}${job('', 'x')}` +
@@ -68,7 +68,7 @@ describe('what the reader saw', () => {
     expect(seenIn(xml)).toEqual({'': {id: ['text'], f: ['text', 'integer', 'float']}});
   });
 
-  test('keeps elements of different kinds apart, though they have the same fields', () => {
+  test('are kept apart for different kinds of elements with the same field names', () => {
     const pair = (one: string, two: string) =>
       `<id type="${one}">1</id><name type="${two}">1</name>`;
     const xml =
@@ -87,7 +87,7 @@ describe('what the reader saw', () => {
     expect(seen['charges/note']).toEqual({id: ['integer'], name: ['decimal']});
   });
 
-  test('goes as deep as the items of the lists of a record, and no deeper', () => {
+  test('are collected down to the list items of a record, and no deeper', () => {
     const paths = Object.keys(seenIn(makeJobPage({jobs: 2}))).toSorted();
     expect(paths).toEqual([
       '',
@@ -100,14 +100,14 @@ describe('what the reader saw', () => {
     ]);
   });
 
-  test('is of one document: nothing is left of the one before', () => {
+  test('belong to one document: nothing is left of the previous one', () => {
     seenIn('<jobs><job><a type="integer">1</a></job></jobs>');
     expect(seenIn('<jobs><job><a type="decimal">1</a></job></jobs>')).toEqual({
       '': {a: ['decimal']},
     });
   });
 
-  test('counts bad records too', () => {
+  test('include those of bad records', () => {
     expect(
       seenIn(
         '<jobs><job><a type="integer">x</a></job><job><b type="boolean">true</b>&#1;</job></jobs>',
@@ -115,7 +115,7 @@ describe('what the reader saw', () => {
     ).toEqual({'': {a: ['integer'], b: ['boolean']}});
   });
 
-  test('is the same for a single record', () => {
+  test('are also collected from a single record', () => {
     const seen = new SeenElements();
     const xml =
       '<job><id type="integer">1</id><notes><note><id type="integer">2</id></note></notes></job>';
@@ -127,7 +127,7 @@ describe('what the reader saw', () => {
   });
 });
 
-test('only what an attribute can say shows that a document names types', () => {
+test('only a type that needs an attribute shows that a document declares types', () => {
   const seen = new SeenElements();
   readList(makeJobPage({jobs: 3, dialect: 'documented'}), JOBS, {seen});
   for (const {types} of seen) for (const type of types) expect(namesTypes(type)).toBe(false);

@@ -10,7 +10,7 @@ import {fieldsOf, JOBS, readJobs} from './read-jobs.ts';
 const CUSTOMERS = {list: 'customers', item: 'customer'};
 
 describe('a list', () => {
-  test('has its records in the order sent, values as text under underscored names', () => {
+  test('keeps the order of its records, with text values and underscores in names', () => {
     const {records, bad} = readJobs(
       [
         '<?xml version="1.0" encoding="UTF-8"?>',
@@ -43,7 +43,7 @@ describe('a list', () => {
     ]);
   });
 
-  test('is read alike in both dialects, but for what only attributes can say', () => {
+  test('is read the same in both dialects, except for information in attributes', () => {
     const observed = readList(makeJobPage({jobs: 5}), JOBS).records;
     const documented = readList(makeJobPage({jobs: 5, dialect: 'documented'}), JOBS).records;
     expect(documented).toEqual(observed.map(withoutTypes));
@@ -63,7 +63,7 @@ describe('a list', () => {
     expect(readJobs('<jobs type="array"><job><id>1</id></job></jobs>').records).toHaveLength(1);
   });
 
-  test('with dashes or underscores in its own name is the same list', () => {
+  test('may have dashes or underscores in its name', () => {
     const names = {list: 'time_entries', item: 'time_entry'};
     for (const dash of ['-', '_']) {
       const [list, tag] = [`time${dash}entries`, `time${dash}entry`];
@@ -72,7 +72,7 @@ describe('a list', () => {
     }
   });
 
-  test('gives records of one shape one and the same list of names', () => {
+  test('shares one list of names between records of the same shape', () => {
     const {records} = readList(makeJobPage({jobs: 3}), JOBS);
     expect(records[1]?.names).toBe(records[0]?.names);
     expect(records[2]?.names).toBe(records[0]?.names);
@@ -92,7 +92,7 @@ describe('a list', () => {
     expect(inner.values[2999]).toBe('2999');
   });
 
-  test('reads right after ten thousand shapes that never come again, and forgets them', () => {
+  test('is read correctly after ten thousand one-time shapes, and old shapes are forgotten', () => {
     const xml = '<jobs><job><a-b>1</a-b><c>2</c></job></jobs>';
     const before = readJobs(xml).records[0];
     for (let n = 0; n < 10_000; n++) readJobs(`<jobs><job><f${n}>x</f${n}></job></jobs>`);
@@ -101,7 +101,7 @@ describe('a list', () => {
     expect(after?.names).not.toBe(before?.names);
   });
 
-  test('keeps no shape of thousands of children', () => {
+  test('does not cache the shape of an element with 600 children', () => {
     const xml = `<jobs><job><l>${'<x/>'.repeat(600)}</l></job></jobs>`;
     const [once, again] = [xml, xml].map((text) => readJobs(text).records[0]?.values[0]);
     if (typeof once !== 'object' || typeof again !== 'object') throw new Error('expected elements');
@@ -109,7 +109,7 @@ describe('a list', () => {
     expect(once?.names).not.toBe(again?.names);
   });
 
-  test('keeps arrays, empty arrays and class names of embedded records', () => {
+  test('keeps arrays, empty arrays and embedded records with a class name', () => {
     const {records, bad} = readJobs(
       '<jobs type="array"><job><notes type="array"/><days type="array">\n</days>' +
         '<tax-entity type="Tax"><id type="integer">4</id></tax-entity>' +
@@ -125,7 +125,7 @@ describe('a list', () => {
   });
 });
 
-describe('values come exactly', () => {
+describe('values are read exactly', () => {
   test.each([
     ['&#39;&#233;&#x41;&lt;&gt;&amp;&quot;&apos;', `'éA<>&"'`],
     ['  padded  ', '  padded  '],
@@ -153,7 +153,7 @@ describe('values come exactly', () => {
     expect(records[0]?.values).toEqual([expected]);
   });
 
-  test('names of JavaScript are names like any other', () => {
+  test('names with a meaning in JavaScript are ordinary names', () => {
     const {records} = readJobs(
       '<jobs><job><__proto__>1</__proto__><constructor>2</constructor>' +
         '<hasOwnProperty __proto__="x" type="integer">3</hasOwnProperty></job></jobs>',
@@ -177,7 +177,7 @@ describe('values come exactly', () => {
     ['date', '2031-01-04'],
     ['string', 'whatever'],
     ['Tax', 'whatever'],
-  ])('type %s takes %s', (type, text) => {
+  ])('type %s accepts %s', (type, text) => {
     expect(
       readJobs(`<jobs><job><f type="${type}">${text}</f></job></jobs>`).records[0]?.values,
     ).toEqual([text]);
@@ -195,7 +195,7 @@ describe('a single record', () => {
     expect(fieldsOf(readOne(Buffer.from(xml), CUSTOMERS))).toEqual({id: '5', customer_number: '2'});
   });
 
-  test('may be a note with a note inside', () => {
+  test('may be a note with a field named note', () => {
     const names = {list: 'notes', item: 'note'};
     expect(fieldsOf(readOne(Buffer.from('<note><note>x</note></note>'), names))).toEqual({
       note: 'x',
@@ -213,7 +213,7 @@ describe('a single record', () => {
     '<customer><id>5</id>',
     'gone',
     '',
-  ])('is not %s', (xml) => {
+  ])('is not read from %s', (xml) => {
     expect(() => readOne(Buffer.from(xml), CUSTOMERS)).toThrow(RetryableError);
   });
 
@@ -224,7 +224,7 @@ describe('a single record', () => {
   });
 });
 
-test('any texts in any tree come back as they were written', () => {
+test('any text in any tree of elements is read back as it was written', () => {
   const name = fc.stringMatching(/^[a-z][a-z0-9-]{0,8}$/);
   const text = fc
     .string({unit: 'grapheme'})

@@ -28,13 +28,13 @@ async function open(lookup: LookupFunction) {
   return {transport, asked: () => asked};
 }
 
-test('plain http goes to a localhost that is this machine', async () => {
+test('plain http is sent if localhost resolves to this machine', async () => {
   const {transport} = await open(saying('127.0.0.1'));
   expect((await answerOf(transport.read({path: '/jobs.xml'}))).body.toString()).toBe(EMPTY_LIST);
 });
 
 // This address, too, leads to a server of this machine, and so shows whether a request was sent.
-test('nothing is sent in plain http to a localhost that is another address', async () => {
+test('nothing is sent in plain http if localhost resolves to another address', async () => {
   const {transport, asked} = await open(saying('0.0.0.0'));
   const error = await failureOf(transport.read({path: '/jobs.xml'}));
   expect(error).toBeInstanceOf(FatalError);

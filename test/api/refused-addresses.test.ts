@@ -71,7 +71,9 @@ const allowed = [
 ];
 
 test.each(refused)('%s is refused', (address) => expect(isRefusedAddress(address)).toBe(true));
-test.each(allowed)('"%s" is not', (address) => expect(isRefusedAddress(address)).toBe(false));
+test.each(allowed)('"%s" is not refused', (address) =>
+  expect(isRefusedAddress(address)).toBe(false),
+);
 
 /** Spellings of 169.254.169.254 as a URL may have them, and of others. */
 const spelled = [
@@ -161,7 +163,7 @@ async function listen(): Promise<{port: number; count: () => number}> {
 }
 
 describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
-  test.each(spelled)('is not sought at https://%s', async (host) => {
+  test.each(spelled)('does not connect to the host %s', async (host) => {
     // Only a URL of the web reads percent-encoding and wide letters in a host; elsewhere such a
     // text is no host at all.
     expect((await failureOf(sendTo(host))).message).toMatch(
@@ -170,7 +172,7 @@ describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
   });
 
   test.each(['169.254.169.254', '::ffff:a9fe:a9fe', 'fd00:ec2::254', '64:ff9b::a9fe:a9fe'])(
-    'is not sought where a name leads to %s, alone or beside another address',
+    'does not connect if a name resolves to %s, alone or beside another address',
     async (address) => {
       const {port, count} = await listen();
       for (const lookup of [
@@ -185,7 +187,7 @@ describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
     },
   );
 
-  test('is sought where its name leads here, or where the setting allows it', async () => {
+  test('connects if its name resolves to this machine, or if the setting allows it', async () => {
     const {port, count} = await listen();
     for (const way of [
       {lookup: saying('127.0.0.1')},
@@ -200,7 +202,7 @@ describe.each(Object.entries(senders))('%s', (_who, sendTo) => {
   });
 });
 
-test('an account says what to check, and nothing more is tried', async () => {
+test('an account at a metadata address fails with what to check, and sends no write', async () => {
   const transport = openTransport('https://169.254.169.254/acme');
   const error = await failureOf(transport.read({path: '/jobs.xml'}));
   expect(error).toBeInstanceOf(FatalError);
@@ -214,7 +216,7 @@ test('an account says what to check, and nothing more is tried', async () => {
   });
 });
 
-test('a redirect to such an address is not followed', async () => {
+test('a redirect to a metadata address is not followed', async () => {
   const {createServer: createHttpServer} = await import('node:http');
   const server = createHttpServer((_request, response) => {
     response.writeHead(302, {location: 'http://169.254.169.254/latest/meta-data/'}).end();
@@ -229,7 +231,7 @@ test('a redirect to such an address is not followed', async () => {
   );
 });
 
-test('a server of e-mail must show a trusted certificate of its own name', async () => {
+test('nothing is sent to an e-mail server whose certificate is not trusted', async () => {
   let said = '';
   const server = createTlsServer({cert: TEST_CERTIFICATE, key: TEST_KEY}, (socket) => {
     socket

@@ -36,7 +36,7 @@ async function answerWith(
 
 const refusal = `<errors><error>${words}</error></errors>`;
 
-test('a list', async () => {
+test('a read of a list reports any failure status, its words and the next step', async () => {
   const {url, at} = await answerWith(refusal);
   const client = createClient(openTransport(url, once));
   for (const status of statuses.filter((each) => each !== 200 && each !== 401)) {
@@ -46,7 +46,7 @@ test('a list', async () => {
   }
 });
 
-test('a record', async () => {
+test('a read of a record reports any failure status; 404 and 410 mean it is missing', async () => {
   const {url, at} = await answerWith(refusal);
   const transport = openTransport(url, once);
   for (const status of statuses.filter((each) => each !== 200 && each !== 401)) {
@@ -60,7 +60,7 @@ test('a record', async () => {
   }
 });
 
-test('a write', async () => {
+test('a write is done on 2xx, refused on 4xx or 503, and in doubt on other statuses', async () => {
   const {url, at} = await answerWith(refusal);
   const transport = openTransport(url, once);
   for (const status of statuses.filter((each) => each !== 401)) {
@@ -82,7 +82,7 @@ test('a write', async () => {
 test.each([
   ['a list', '/jobs.xml'],
   ['a record', '/jobs/7.xml'],
-])('401 on %s ends with exit code 3, and the next request is not sent', async (_, path) => {
+])('401 on %s ends with exit code 3, and the next write is refused with 401', async (_, path) => {
   const {url, at} = await answerWith(refusal);
   const transport = openTransport(url, once);
   at(401);
@@ -91,7 +91,7 @@ test.each([
   expect(written).toMatchObject({outcome: 'refused', status: 401});
 });
 
-test('200 is read', async () => {
+test('an answer with 200 is read', async () => {
   const {url, at} = await answerWith(EMPTY_LIST);
   at(200);
   expect(isGone(await openTransport(url, once).read({path: '/jobs.xml'}))).toBe(false);

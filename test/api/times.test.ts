@@ -16,7 +16,7 @@ const ZONES = [
 const DAY = 24 * 60;
 const SHAPES = Object.values(TIME_SHAPES);
 
-describe('a text becomes a moment', () => {
+describe('parsing a time', () => {
   test.each([
     ['7/4/31 09:00am', '2031-07-04T09:00:00-04:00'],
     ['07/04/2031 09:00am', '2031-07-04T09:00:00-04:00'],
@@ -33,7 +33,7 @@ describe('a text becomes a moment', () => {
     ['2031-07-04T09:00:00-04:00', '2031-07-04T09:00:00-04:00'],
     ['2031-07-04T13:00:00Z', '2031-07-04T13:00:00Z'],
     ['2031-07-04T13:00:00.123456+05:45', '2031-07-04T13:00:00.123456+05:45'],
-  ])('%s', (text, instant) => {
+  ])('accepts %s', (text, instant) => {
     expect(parseTime(text, NEW_YORK)).toEqual({instant, isAmbiguous: false});
   });
 
@@ -60,16 +60,16 @@ describe('a text becomes a moment', () => {
     '2026-01-01 09:00:00Z',
     '',
     'tomorrow',
-  ])('%j is none', (text) => {
+  ])('rejects %j', (text) => {
     expect(() => parseTime(text, NEW_YORK)).toThrow(RecordError);
   });
 
-  test('a time that the clock skips is refused', () => {
+  test('rejects a time that the clock skips', () => {
     expect(() => parseTime('3/8/26 02:30am', NEW_YORK)).toThrow(/skips/);
     expect(() => parseTime('10/4/2026 02:15am', 'Australia/Lord_Howe')).toThrow(/skips/);
   });
 
-  test('a time that comes twice is the first of the two, and flagged', () => {
+  test('reads a time that comes twice as the first of the two, and flags it', () => {
     expect(parseTime('11/1/26 01:30am', NEW_YORK)).toEqual({
       instant: '2026-11-01T01:30:00-04:00',
       isAmbiguous: true,
@@ -85,7 +85,7 @@ describe('a text becomes a moment', () => {
   });
 });
 
-describe('a moment becomes a text', () => {
+describe('formatting a time', () => {
   test.each([
     ['2031-07-04T13:05:00Z', 'M/D/YY hh:mmam', '7/4/31 09:05am'],
     ['2031-07-04T13:05:00Z', 'MM/DD/YYYY hh:mmam', '07/04/2031 09:05am'],
@@ -95,7 +95,7 @@ describe('a moment becomes a text', () => {
     ['2031-01-01T05:00:00Z', 'M/D/YY hh:mmam', '1/1/31 12:00am'],
     ['2031-01-01T17:00:00Z', 'M/D/YY hh:mmam', '1/1/31 12:00pm'],
     ['2005-12-31T23:59:00-05:00', 'M/D/YY hh:mmam', '12/31/05 11:59pm'],
-  ] as const)('%s as %s', (instant, shape, text) => {
+  ] as const)('writes %s as %s', (instant, shape, text) => {
     expect(formatTime(instant, {timeZone: NEW_YORK, shape})).toEqual({text, isAmbiguous: false});
   });
 
@@ -106,14 +106,14 @@ describe('a moment becomes a text', () => {
     ['2100-07-04T13:05:00Z', 'M/D/YY hh:mmam'],
     ['yesterday', 'iso'],
     ['2031-07-04T13:05:00', 'iso'],
-  ] as const)('%s cannot be said as %s', (instant, shape) => {
+  ] as const)('cannot write %s as %s', (instant, shape) => {
     expect(() => formatTime(instant, {timeZone: NEW_YORK, shape})).toThrow(RecordError);
   });
 });
 
 describe.each(ZONES)('in %s', (timeZone) => {
   test.each(SHAPES)(
-    'every minute around each change of clocks, over three years, comes back through %s',
+    'every minute around each clock change of three years round-trips as %s, except repeats',
     (shape) => {
       const lost: string[] = [];
       let twice = 0;

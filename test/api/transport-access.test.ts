@@ -10,7 +10,7 @@ const DENIED = '<errors>\n  <error>Invalid Username, Account or password.</error
 const WRITE = {method: 'PUT', path: '/jobs/7.xml', body: '<job/>'} as const;
 
 describe('a refused token', () => {
-  test('stops the account: what waits fails unsent, what runs may finish', async () => {
+  test('stops the account: waiting requests fail unsent, running ones may finish', async () => {
     const server = await startGatedServer();
     const transport = openTransport(server.url, {concurrency: {max: 2}});
     const first = failureOf(transport.read({path: '/jobs.xml'}));
@@ -37,7 +37,7 @@ describe('a refused token', () => {
     expect(server.seen).toHaveLength(2);
   });
 
-  test('is told to every later read and write, which are not sent', async () => {
+  test('fails every later read and write with the same error, and sends none', async () => {
     const {server, transport} = await always(401, DENIED);
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     let attempts = 0;
@@ -54,7 +54,7 @@ describe('a refused token', () => {
     expect(attempts).toBe(0);
   });
 
-  test('is told with the host and what to do, and without the token', async () => {
+  test('is reported with the host and what to check, but without the token', async () => {
     const {transport} = await always(401, `no access for ${CANARY}`);
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
@@ -64,7 +64,7 @@ describe('a refused token', () => {
     expect(error.message).not.toContain(CANARY);
   });
 
-  test('of several requests under way gives one message', async () => {
+  test('on several running requests gives one message', async () => {
     const server = await startGatedServer();
     const transport = openTransport(server.url);
     const reads = ['/jobs.xml', '/tasks.xml', '/customers.xml'].map((path) =>
@@ -77,7 +77,7 @@ describe('a refused token', () => {
     expect(await write).toMatchObject({outcome: 'refused', error: {message: messages[0]}});
   });
 
-  test('met by a write stops the reads', async () => {
+  test('on a write also stops the reads', async () => {
     const {server, transport} = await always(401, DENIED);
     const outcome = await transport.write(WRITE);
     expect(outcome).toMatchObject({
@@ -90,7 +90,7 @@ describe('a refused token', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('ends the pause of a read that would have been tried again', async () => {
+  test('ends the pause of a read that waits for its retry', async () => {
     const server = await startServer((response, {url}) => {
       response.statusCode = url === '/jobs.xml' ? 500 : 401;
       response.end();
@@ -107,7 +107,7 @@ describe('a refused token', () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  test('frees what a hold holds', async () => {
+  test('fails a request that a hold delays, with the same error', async () => {
     const server = await startGatedServer();
     const {sleep} = gateSleep();
     const transport = openTransport(server.url, {retry: {sleep}});
@@ -119,7 +119,7 @@ describe('a refused token', () => {
     expect(await waits).toBe(await first);
   });
 
-  test('is mended for a transport opened afresh', async () => {
+  test('does not affect a new transport', async () => {
     const server = await startServer((response, _, count) => {
       response.statusCode = count === 1 ? 401 : 200;
       response.end(EMPTY_LIST);
@@ -129,7 +129,7 @@ describe('a refused token', () => {
   });
 });
 
-describe('what is no refused token stops nothing', () => {
+describe('a status other than 401 does not stop the account', () => {
   test.each([403, 400, 404, 500])('%i', async (status) => {
     const server = await startServer((response, _, count) => {
       response.statusCode = count === 1 ? status : 200;
@@ -142,7 +142,7 @@ describe('what is no refused token stops nothing', () => {
 });
 
 describe('a closed transport', () => {
-  test('fails what waits at once, and tells a write that waited that it was not sent', async () => {
+  test('fails waiting requests, and reports a waiting write as not sent', async () => {
     const server = await startGatedServer();
     const transport = openTransport(server.url, {concurrency: {max: 1}});
     const running = failureOf(transport.read({path: '/jobs.xml'}));

@@ -7,10 +7,10 @@ import {always, answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';
 import {startRawServer, startServer, startTlsServer} from './scripted-server.ts';
 import {TEST_CERTIFICATE} from './test-certificate.ts';
 
-describe('a network that fails is retryable, in words', () => {
+describe('network failures and certificates', () => {
   const once = {retry: {attempts: 1}};
 
-  test('connection refused', async () => {
+  test('a refused connection is retryable, and the error explains it', async () => {
     const server = await startRawServer(() => {});
     const {port} = server;
     const transport = openTransport(`http://127.0.0.1:${port === 1 ? 2 : 1}`, once);
@@ -21,7 +21,7 @@ describe('a network that fails is retryable, in words', () => {
     );
   });
 
-  test.each(['ENOTFOUND', 'EAI_AGAIN'])('name service: %s', async (code) => {
+  test.each(['ENOTFOUND', 'EAI_AGAIN'])('a DNS error is retryable: %s', async (code) => {
     const transport = openTransport('https://nowhere.example', {
       ...once,
       lookup: (_host, _options, callback) => callback(Object.assign(new Error(code), {code}), ''),
@@ -31,7 +31,7 @@ describe('a network that fails is retryable, in words', () => {
     expect(error.message).toContain(`[${code}]`);
   });
 
-  test('a name service that never answers, within the deadline', async () => {
+  test('a DNS server that never answers fails the read at the deadline', async () => {
     const transport = openTransport('https://nowhere.example', {
       ...once,
       lookup: () => {},
@@ -42,7 +42,7 @@ describe('a network that fails is retryable, in words', () => {
     );
   });
 
-  test('a server that takes the request and never answers', async () => {
+  test('a server that never answers is retryable at the deadline', async () => {
     const server = await startRawServer(() => {});
     const transport = openTransport(server.url, {...once, limits: {timeoutMs: 50}});
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
@@ -50,7 +50,7 @@ describe('a network that fails is retryable, in words', () => {
     expect(error.message).toContain('before the deadline');
   });
 
-  test('a handshake of TLS that never ends, within the deadline; nothing was sent', async () => {
+  test('an endless TLS handshake is retryable at the deadline, and no write is sent', async () => {
     const server = await startRawServer(() => {});
     const transport = openTransport(`https://127.0.0.1:${server.port}`, {
       ...once,
@@ -63,7 +63,7 @@ describe('a network that fails is retryable, in words', () => {
     expect(written).toMatchObject({outcome: 'not-sent'});
   });
 
-  test('a drip of bytes that never ends, within the deadline for the whole', async () => {
+  test('an endless drip of bytes fails at the deadline for the whole answer', async () => {
     const server = await startRawServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
       const drip = setInterval(() => socket.write('x'), 5);
@@ -82,20 +82,20 @@ describe('a network that fails is retryable, in words', () => {
     ['in chunks', `HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n14\r\n${EMPTY_LIST}\r\n`],
     ['in its head', 'HTTP/1.1 200 OK\r\ncontent-le'],
     ['before its head', ''],
-  ])('an answer cut short %s', async (_, bytes) => {
+  ])('an answer cut short %s is retryable', async (_, bytes) => {
     const server = await startRawServer((socket) => socket.end(bytes));
     expect(
       await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'})),
     ).toBeInstanceOf(RetryableError);
   });
 
-  test('a reset', async () => {
+  test('a connection reset is retryable', async () => {
     const server = await startRawServer((socket) => socket.resetAndDestroy());
     const error = await failureOf(openTransport(server.url, once).read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(RetryableError);
   });
 
-  test('an answer that is not HTTP, or with two lengths', async () => {
+  test('an answer that is not HTTP, or has two lengths, is retryable', async () => {
     for (const bytes of [
       'SSH-2.0-OpenSSH_9.2\r\n',
       `HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 20\r\n\r\n${EMPTY_LIST}`,
@@ -107,7 +107,7 @@ describe('a network that fails is retryable, in words', () => {
     }
   });
 
-  test('an untrusted certificate is for a person, and the token is not sent', async () => {
+  test('an untrusted certificate is a fatal error, and the token is not sent', async () => {
     const server = await startTlsServer();
     const error = await failureOf(openTransport(server.url).read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
@@ -117,7 +117,7 @@ describe('a network that fails is retryable, in words', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('a certificate of another host is for a person, too', async () => {
+  test('a certificate of another host is a fatal error, and nothing is sent', async () => {
     const server = await startTlsServer();
     const url = server.url.replace('localhost', '127.0.0.1');
     const error = await failureOf(
@@ -128,15 +128,15 @@ describe('a network that fails is retryable, in words', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('a certificate of an authority that was given is good', async () => {
+  test('a certificate of a configured authority is accepted', async () => {
     const server = await startTlsServer();
     await answerOf(openTransport(server.url, {ca: TEST_CERTIFICATE}).read({path: '/jobs.xml'}));
     expect(server.seen).toHaveLength(1);
   });
 });
 
-describe('caps', () => {
-  test('a body beyond the limit on the wire is dropped as it comes', async () => {
+describe('limits', () => {
+  test('an endless body fails as soon as it exceeds the limit', async () => {
     const server = await startRawServer((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
       const pour = () => {
@@ -152,7 +152,7 @@ describe('caps', () => {
     expect(error.message).toContain('larger than the limit');
   });
 
-  test('a gzip bomb is stopped by its ratio', async () => {
+  test('a gzip bomb is a fatal error', async () => {
     const {transport} = await always(200, gzipSync(Buffer.alloc(50_000_000)), {
       'content-encoding': 'gzip',
     });
@@ -161,7 +161,7 @@ describe('caps', () => {
     expect(error.message).toMatch(/unpacks to more than \d+ bytes/);
   });
 
-  test('a small body may repeat itself as it likes', async () => {
+  test('a small body may have a high compression ratio', async () => {
     const {transport} = await always(200, gzipSync(Buffer.alloc(1_000_000, 'x')), {
       'content-encoding': 'gzip',
     });
@@ -173,13 +173,13 @@ describe('caps', () => {
     ['gzip cut short', gzipSync(makeJobPage({jobs: 5})).subarray(0, 500), 'gzip'],
     ['brotli', Buffer.from('x'), 'br'],
     ['gzip twice', gzipSync(gzipSync('x')), 'gzip, gzip'],
-  ])('%s is refused', async (_, body, coding) => {
+  ])('a body with an invalid coding is refused: %s', async (_, body, coding) => {
     const {transport} = await always(200, body, {'content-encoding': coding});
     const kind = coding === 'gzip' ? RetryableError : FatalError;
     expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(kind);
   });
 
-  test('too many headers, by count and by size', async () => {
+  test('too many headers fail the read, by count and by size', async () => {
     for (const count of [400, 10_000]) {
       const server = await startRawServer((socket) => {
         const headers = Array.from({length: count}, (_, n) => `x-${n}: ${n}\r\n`).join('');
@@ -192,7 +192,7 @@ describe('caps', () => {
     }
   });
 
-  test('no more requests at once than the most that is allowed', async () => {
+  test('no more requests run at once than the maximum', async () => {
     let running = 0;
     let most = 0;
     const server = await startServer((response) => {
@@ -209,7 +209,7 @@ describe('caps', () => {
 });
 
 describe('an abort', () => {
-  test('cuts a read under way with its own reason', async () => {
+  test('fails a running read with the reason of the abort', async () => {
     const stop = new AbortController();
     const server = await startServer(() => stop.abort(new Error('enough')));
     const transport = openTransport(server.url, {retry: {attempts: 1}});
@@ -219,7 +219,7 @@ describe('an abort', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('frees a read that waits its turn, and it never starts', async () => {
+  test('fails a waiting read at once, and the read never starts', async () => {
     const stop = new AbortController();
     const server = await startServer(() => stop.abort(new Error('enough')));
     const transport = openTransport(server.url, {
@@ -239,7 +239,7 @@ describe('an abort', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('before the start sends nothing', async () => {
+  test('before the start opens no connection', async () => {
     const {server, transport} = await always(200, EMPTY_LIST);
     const error = await failureOf(
       transport.read({path: '/jobs.xml', signal: AbortSignal.abort(new Error('enough'))}),

@@ -45,13 +45,13 @@ async function observe(reads: number, statusOf: (count: number) => number) {
 }
 
 describe('the concurrency of an account', () => {
-  test('is seen to grow at the server while it answers in time, up to sixteen', async () => {
+  test('grows to sixteen open requests while the server answers in time', async () => {
     const {atOnce} = await observe(200, () => 200);
     expect(atOnce.slice(0, 4)).toEqual([1, 2, 3, 4]);
     expect(Math.max(...atOnce)).toBe(16);
   });
 
-  test.each([503, 429, 504])('is seen to halve after a %i, and to grow again', async (status) => {
+  test.each([503, 429, 504])('halves at the server after a %i, and grows again', async (status) => {
     const {atOnce, refusals} = await observe(120, (count) => (count === 10 ? status : 200));
     const [refusal] = refusals;
     if (refusal === undefined) throw new Error('nothing was refused');
@@ -63,7 +63,7 @@ describe('the concurrency of an account', () => {
     expect(Math.max(...after)).toBeGreaterThan(refusal.allowed);
   });
 
-  test('halves when answers become slow by the clock of the transport', async () => {
+  test('falls when answers become slow according to the transport clock', async () => {
     const clock = {ms: 0};
     const server = await startServer((response) => {
       clock.ms += 10_000;
@@ -92,7 +92,7 @@ describe('the concurrency of an account', () => {
     }
   });
 
-  test('halves when a write is refused for now', async () => {
+  test('halves when a write is refused with 429', async () => {
     const server = await startServer((response) => {
       response.statusCode = 429;
       response.end();
@@ -115,7 +115,7 @@ describe('the concurrency of an account', () => {
 });
 
 describe('urgency', () => {
-  test('is the order in which the server sees what waits: write-back, fresh, full', async () => {
+  test('orders waiting requests: write-back first, then fresh, then full', async () => {
     const server = await startGatedServer();
     const transport = openTransport(server.url, {concurrency: {max: 1}});
     const api = createWritingClient(transport);
@@ -147,7 +147,7 @@ describe('urgency', () => {
     ]);
   });
 
-  test('lets a window through between the pages of a full sweep', async () => {
+  test('lets a window run between the pages of a full sweep', async () => {
     const server = await startGatedServer();
     const api = createWritingClient(openTransport(server.url, {concurrency: {max: 2}}));
     const options = {path: '/jobs.xml', query: {}, fromPage: 1, urgency: 'full'} as const;
@@ -181,14 +181,14 @@ describe('attempts', () => {
     return {attempts, seen: server.seen.length};
   }
 
-  test('are told one by one, those that failed too', async () => {
+  test('are reported one by one, including failed ones', async () => {
     const list = (api: WritingClient, onAttempt: () => void) => api.jobs.list({onAttempt});
     expect(await count([], list)).toEqual({attempts: 1, seen: 1});
     expect(await count([503, 500], list)).toEqual({attempts: 3, seen: 3});
     expect(await count([503, 503, 503, 503], list)).toEqual({attempts: 4, seen: 4});
   });
 
-  test('are told by every kind of read', async () => {
+  test('are reported by every kind of read', async () => {
     const acts: ((api: WritingClient, onAttempt: () => void) => Promise<unknown>)[] = [
       (api, onAttempt) => api.fetchPage('/jobs.xml', {}, {onAttempt}),
       (api, onAttempt) =>
@@ -201,7 +201,7 @@ describe('attempts', () => {
     for (const act of acts) expect(await count([404], act)).toEqual({attempts: 1, seen: 1});
   });
 
-  test('of pages asked for ahead are told, also where nobody took them', async () => {
+  test('on pages requested ahead are reported, even if the pages are not used', async () => {
     const server = await startGatedServer();
     const api = createWritingClient(openTransport(server.url));
     let attempts = 0;
@@ -221,7 +221,7 @@ describe('attempts', () => {
     expect(server.seen).toHaveLength(4);
   });
 
-  test('that never left this machine are not told', async () => {
+  test('that never left this machine are not reported', async () => {
     let attempts = 0;
     const onAttempt = () => attempts++;
     const nobody = openTransport('http://127.0.0.1:1');

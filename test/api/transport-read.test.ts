@@ -9,7 +9,7 @@ import {always, answerOf, EMPTY_LIST, ENCODED, failureOf} from './read-outcome.t
 import {startRawServer, startServer} from './scripted-server.ts';
 
 describe('a read', () => {
-  test('brings the body, its size on the wire, the clock there, and its time', async () => {
+  test('returns the body, its size on the wire, the server date and the duration', async () => {
     const page = makeJobPage({jobs: 30});
     const packed = gzipSync(page);
     const {transport} = await always(200, packed, {
@@ -28,7 +28,7 @@ describe('a read', () => {
     ['at once', 3],
     ['in another thread', 400_000],
   ])(
-    'that is packed in two parts is unpacked whole %s: its end tells the length of the last alone',
+    'unpacks both gzip parts of a body %s, although its end holds the length of the last only',
     async (_, length) => {
       // Texts that do not repeat are not packed any shorter.
       const parts = [randomBytes(length).toString('base64'), 'the end'];
@@ -43,7 +43,7 @@ describe('a read', () => {
   test.each([
     ['recognises', true],
     ['does not recognise', false],
-  ])('leaves a body packed that its caller %s: %s', async (_, isKnown) => {
+  ])('leaves a body packed if its caller %s it: %s', async (_, isKnown) => {
     const page = makeJobPage({jobs: 3});
     const packed = gzipSync(page);
     const {transport} = await always(200, packed, {'content-encoding': ' GZIP'});
@@ -56,7 +56,7 @@ describe('a read', () => {
     expect(asked).toEqual([{bytes: packed, coding: 'gzip'}]);
   });
 
-  test('asks of no refusal whether its body is known', async () => {
+  test('does not try to recognise the body of a refusal', async () => {
     const {transport} = await always(
       400,
       gzipSync('<errors><error>Invalid job.</error></errors>'),
@@ -70,7 +70,7 @@ describe('a read', () => {
     });
   });
 
-  test('carries the token as user and password, joins the path and encodes the query', async () => {
+  test('sends the token as user and password, joins the path and encodes the query', async () => {
     const server = await startServer((response) => response.end(EMPTY_LIST));
     const transport = openTransport(`${server.url}/my-slug/`);
     await transport.read({path: '/jobs.xml', query: {page: '2', only: 'id,name', name: 'a&b=c d'}});
@@ -80,7 +80,7 @@ describe('a read', () => {
     expect(server.seen[0]?.headers['content-type']).toBeUndefined();
   });
 
-  test('keeps its connection for the next one', async () => {
+  test('keeps its connection for the next read', async () => {
     const {server, transport} = await always(200, EMPTY_LIST);
     for (let n = 0; n < 20; n++) await transport.read({path: '/jobs.xml'});
     // Undici may open a second connection while the first is being handed back.
@@ -98,7 +98,7 @@ describe('a read', () => {
   });
 });
 
-describe('an unknown record is a value', () => {
+describe('the answer to a read', () => {
   test.each<[number, string]>([
     [400, '<errors>\n  <error>Invalid job.</error>\n</errors>\n'],
     [
@@ -107,7 +107,7 @@ describe('an unknown record is a value', () => {
     ],
     [404, ''],
     [410, '<errors/>'],
-  ])('%i %j', async (status, body) => {
+  ])('is a missing record, not an error: %i %j', async (status, body) => {
     const {server, transport} = await always(status, body);
     const result = await transport.read({path: '/jobs/7.xml'});
     expect(result).toMatchObject({gone: true, status});
@@ -122,20 +122,20 @@ describe('an unknown record is a value', () => {
     [404, 'not found', {'content-type': 'text/html'}],
     [403, '<errors><error>Invalid job.</error></errors>', {}],
     [500, '<errors><error>Invalid job.</error></errors>', {}],
-  ])('but not %i %j', async (status, body, headers) => {
+  ])('is an error, not a missing record: %i %j', async (status, body, headers) => {
     const {transport} = await always(status, body, headers);
     await failureOf(transport.read({path: '/jobs/7.xml'}));
   });
 });
 
-describe('a status is an error typed by what to do next', () => {
+describe('the status of an answer', () => {
   test.each([
     ['HTTP Basic: Access denied.\n', 'HTTP Basic: Access denied.'],
     [
       '<errors>\n  <error>Invalid Username, Account or password.</error>\n</errors>\n',
       'Invalid Username, Account or password.',
     ],
-  ])('401 %j needs a person, at once', async (body, words) => {
+  ])('401 %j is an access error, without a retry', async (body, words) => {
     const {server, transport} = await always(401, body);
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(AccessError);
@@ -146,7 +146,7 @@ describe('a status is an error typed by what to do next', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('403 needs a person', async () => {
+  test('403 is a fatal error, but not an access error', async () => {
     const {transport} = await always(403);
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
@@ -165,7 +165,7 @@ describe('a status is an error typed by what to do next', () => {
     },
   );
 
-  test("another 4xx is a record error with the service's words", async () => {
+  test("422 is a record error with the service's words", async () => {
     const {server, transport} = await always(
       422,
       "<errors><error>Name can't be blank</error><error>Fax &amp; phone</error></errors>",
@@ -176,7 +176,7 @@ describe('a status is an error typed by what to do next', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('words are cut, and hold neither control characters nor the token', async () => {
+  test('422 shows words cut short, without control characters or the token', async () => {
     const {transport} = await always(
       422,
       `bad\u0000\u001b[31m\r\n ${CANARY} ${ENCODED} ${'x'.repeat(500)}`,
@@ -188,7 +188,7 @@ describe('a status is an error typed by what to do next', () => {
   });
 
   test.each([500, 502, 503, 504, 408, 429, 202])(
-    '%i is tried again, four times in all',
+    '%i is retried, with four attempts in all',
     async (status) => {
       const {server, transport} = await always(status, '<html><body>secret page</body></html>');
       const error = await failureOf(
@@ -203,7 +203,7 @@ describe('a status is an error typed by what to do next', () => {
     },
   );
 
-  test('a page of HTML under 200 is tried again', async () => {
+  test('200 with an HTML page is retried', async () => {
     const {server, transport} = await always(200, '<html>', {
       'content-type': 'text/html; charset=utf-8',
     });
@@ -213,7 +213,7 @@ describe('a status is an error typed by what to do next', () => {
     expect(server.seen).toHaveLength(4);
   });
 
-  test('what heals is read, and nothing is said', async () => {
+  test('503 three times and then 200 is read without an error', async () => {
     const server = await startServer((response, _, count) => {
       response.statusCode = count < 4 ? 503 : 200;
       response.end(EMPTY_LIST);
@@ -223,11 +223,11 @@ describe('a status is an error typed by what to do next', () => {
   });
 });
 
-describe('a body that does not unpack', () => {
+describe('a body that cannot be unpacked', () => {
   const coded = {'content-encoding': 'gzip'};
 
   test.each([404, 410])(
-    '%i without a body is what it says, whatever coding it names',
+    '%i with an empty body is still a missing record, despite its coding',
     async (status) => {
       const {transport} = await always(status, '', coded);
       expect(await transport.read({path: '/jobs/7.xml'})).toMatchObject({
@@ -239,7 +239,7 @@ describe('a body that does not unpack', () => {
   );
 
   test.each([401, 403, 302])(
-    '%i holds without its words, and is not asked again',
+    '%i is a fatal error without its words, and is not retried',
     async (status) => {
       const {server, transport} = await always(status, 'not packed', coded);
       expect(await failureOf(transport.read({path: '/jobs.xml'}))).toBeInstanceOf(FatalError);
@@ -247,7 +247,7 @@ describe('a body that does not unpack', () => {
     },
   );
 
-  test.each([429, 503])('%i holds without its words: Retry-After counts', async (status) => {
+  test.each([429, 503])('%i still applies its Retry-After', async (status) => {
     const {transport} = await always(status, 'not packed', {...coded, 'retry-after': '7'});
     expect(await failureOf(transport.read({path: '/jobs.xml'}))).toHaveProperty(
       'retryAfterMs',
@@ -255,13 +255,13 @@ describe('a body that does not unpack', () => {
     );
   });
 
-  test.each([200, 400, 404])('%i hangs on its body, and is tried again', async (status) => {
+  test.each([200, 400, 404])('%i depends on its body, and is retried', async (status) => {
     const {server, transport} = await always(status, 'not packed', coded);
     expect(await failureOf(transport.read({path: '/jobs/7.xml'}))).toBeInstanceOf(RetryableError);
     expect(server.seen).toHaveLength(4);
   });
 
-  test('a coding that was not asked for fails at once', async () => {
+  test('a coding that was not requested fails at once', async () => {
     const {server, transport} = await always(200, 'x', {'content-encoding': 'br'});
     const error = await failureOf(transport.read({path: '/jobs.xml'}));
     expect(error).toBeInstanceOf(FatalError);
@@ -269,7 +269,7 @@ describe('a body that does not unpack', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('identity beside gzip is no other coding', async () => {
+  test('the coding "identity, gzip" is unpacked like gzip', async () => {
     const {transport} = await always(200, gzipSync(EMPTY_LIST), {
       'content-encoding': 'identity, gzip',
     });
@@ -289,7 +289,7 @@ describe('Retry-After', () => {
       ['999999999999999999999', 300_000, []],
       ['3600', 300_000, []],
       ['Sat, 04 Jan 2131 14:00:09 GMT', 300_000, []],
-    ])('%s asks for %s ms, capped', async (header, retryAfterMs, waits) => {
+    ])('%s requests a wait of %s ms, capped', async (header, retryAfterMs, waits) => {
       const server = await startServer((response) => {
         response.sendDate = false;
         response.writeHead(status, {'retry-after': header});
@@ -306,7 +306,7 @@ describe('Retry-After', () => {
       expect(server.seen).toHaveLength(waits.length + 1);
     });
 
-    test('a date is measured by the clock of the service that says it', async () => {
+    test('a date is compared with the Date header of the same answer', async () => {
       const server = await startServer((response) => {
         response.writeHead(status, {
           date: 'Fri, 03 Jan 2031 14:00:00 GMT',
@@ -319,7 +319,7 @@ describe('Retry-After', () => {
       expect(await failure).toHaveProperty('retryAfterMs', 9_000);
     });
 
-    test('on one request holds the others of the account', async () => {
+    test('on one request holds the other requests of the account', async () => {
       const server = await startServer((response, _, count) => {
         if (count === 1) response.writeHead(status, {'retry-after': '20'});
         response.end(EMPTY_LIST);
@@ -337,7 +337,7 @@ describe('Retry-After', () => {
       expect(server.seen).toHaveLength(3);
     });
 
-    test('holds for all that it asks, up to the cap, also where a read would fail', async () => {
+    test('holds for its full time, even if the read fails instead of waiting', async () => {
       const server = await startServer((response) => {
         response.writeHead(status, {'retry-after': '120'});
         response.end();

@@ -63,21 +63,24 @@ describe('a write is done', () => {
   });
 });
 
-describe('a write is refused when the service said so', () => {
-  test.each([400, 404, 409, 422])('%i with its words', async (status) => {
-    const server = await answering(status, ERRORS);
-    const outcome = await writeTo(server);
-    expect(outcome).toMatchObject({
-      outcome: 'refused',
-      status,
-      words: "Name can't be blank",
-      isGone: status === 404,
-    });
-    expect(outcome).toHaveProperty('error', expect.any(RecordError));
-    expect(server.seen).toHaveLength(1);
-  });
+describe('a refused write', () => {
+  test.each([400, 404, 409, 422])(
+    'is a record error with the words of the service on %i',
+    async (status) => {
+      const server = await answering(status, ERRORS);
+      const outcome = await writeTo(server);
+      expect(outcome).toMatchObject({
+        outcome: 'refused',
+        status,
+        words: "Name can't be blank",
+        isGone: status === 404,
+      });
+      expect(outcome).toHaveProperty('error', expect.any(RecordError));
+      expect(server.seen).toHaveLength(1);
+    },
+  );
 
-  test('400 for an unknown record is told apart', async () => {
+  test('has isGone set on a 400 for an unknown record', async () => {
     expect(
       await writeTo(await answering(400, '<errors><error>Invalid customer.</error></errors>')),
     ).toMatchObject({
@@ -86,7 +89,7 @@ describe('a write is refused when the service said so', () => {
     });
   });
 
-  test('401, in XML or not, is for a person', async () => {
+  test('is a fatal error on 401, in XML or not', async () => {
     for (const body of ['HTTP Basic: Access denied.\n', ERRORS]) {
       expect(await writeTo(await answering(401, body))).toHaveProperty(
         'error',
@@ -95,14 +98,14 @@ describe('a write is refused when the service said so', () => {
     }
   });
 
-  test('429 may be sent later', async () => {
+  test('is retryable on 429, after the time in Retry-After', async () => {
     const outcome = await writeTo(await answering(429, ERRORS, {'retry-after': '9'}));
     expect(outcome).toMatchObject({outcome: 'refused', error: {retryAfterMs: 9_000}});
     expect(outcome).toHaveProperty('error', expect.any(RetryableError));
   });
 });
 
-describe('a write was not sent', () => {
+describe('a write is not sent', () => {
   test('when the connection is refused', async () => {
     const transport = openTransport('http://127.0.0.1:1');
     expect(await transport.write(WRITE)).toMatchObject({
@@ -111,7 +114,7 @@ describe('a write was not sent', () => {
     });
   });
 
-  test.each(['ENOTFOUND', 'EAI_AGAIN'])('when the name service says %s', async (code) => {
+  test.each(['ENOTFOUND', 'EAI_AGAIN'])('when DNS returns %s', async (code) => {
     const transport = openTransport('https://nowhere.example', {
       lookup: (_host, _options, callback) => callback(Object.assign(new Error(code), {code}), ''),
     });
@@ -130,7 +133,7 @@ describe('a write was not sent', () => {
     expect(server.seen).toEqual([]);
   });
 
-  test('when there is no connection before the deadline, also not after it', async () => {
+  test('when there is no connection before the deadline, and not later either', async () => {
     const {promise: asked, resolve: answer} = Promise.withResolvers<() => void>();
     const server = await answering(200);
     const transport = openTransport(`http://nowhere.example:${server.port}`, {
@@ -154,7 +157,7 @@ describe('a write was not sent', () => {
     expect(server.seen.map(({url}) => url)).toEqual(['/after.xml']);
   });
 
-  test('when it is withheld right before its first byte', async () => {
+  test('when mayStart withholds it right before its first byte', async () => {
     const server = await answering(200);
     const transport = openTransport(server.url);
     const asked: string[] = [];
@@ -231,7 +234,7 @@ describe('a write is in doubt, and is not sent again', () => {
     });
   });
 
-  test('after an abort on its way', async () => {
+  test('after an abort while it runs', async () => {
     const stop = new AbortController();
     const server = await startServer(() => stop.abort());
     const transport = openTransport(server.url);

@@ -40,9 +40,9 @@ const page = (...names: string[]) =>
     ),
   );
 
-describe('a list', () => {
+describe('a list with bytes that are not UTF-8', () => {
   test.each(sequences.map((bytes) => [Buffer.from(bytes, 'latin1').toString('hex'), bytes]))(
-    'loses the record with the bytes %s, and no other',
+    'loses only the records with the bytes %s',
     (_, bytes) => {
       const body = withBytes(page('Söhne', `a ${marker}`, 'b', marker, 'c'), bytes);
       expect(() => readList(body, JOBS)).toThrow(RetryableError);
@@ -54,7 +54,7 @@ describe('a list', () => {
     },
   );
 
-  test('tells them from records that are bad for another reason', () => {
+  test('reports another reason for records that are bad for another reason', () => {
     const {records, bad} = readListApart(withBytes(page('a', marker, '\u0000', 'd'), '\xff'), JOBS);
     expect(records).toHaveLength(2);
     expect(bad.map(({index, reason}) => [index, reason])).toEqual([
@@ -63,7 +63,7 @@ describe('a list', () => {
     ]);
   });
 
-  test('of nothing else is empty, and whole', () => {
+  test('and no other record is empty, and not an error', () => {
     expect(readListApart(withBytes(page(marker), '\xff'), JOBS)).toMatchObject({
       records: [],
       bad: [{index: 0}],
@@ -78,11 +78,11 @@ describe('a list', () => {
     ['and cut short', page('a', marker, 'c').slice(0, -20)],
     ['with a comment', page('a', marker, '<!-- c -->')],
     ['in another encoding', page('a', marker).replace('UTF-8', 'US-ASCII')],
-  ])('%s stays an error', (_, text) => {
+  ])('%s is still an error', (_, text) => {
     expect(() => readListApart(withBytes(text, '\xff'), JOBS)).toThrow(RetryableError);
   });
 
-  test('with such bytes brings every record as it was sent, or tells it is bad', () => {
+  test('returns records only as they were sent, and reports bad ones, or is an error', () => {
     const names = ['Söhne', 'b &amp; c', 'ç'.repeat(10), 'd'];
     const whole = Buffer.from(page(...names));
     const sent = readList(whole, JOBS).records.map((record) => JSON.stringify(fieldsOf(record)));
@@ -111,18 +111,18 @@ describe('a list', () => {
   });
 });
 
-describe('one record', () => {
+describe('one record with bytes that are not UTF-8', () => {
   const shown =
     '<?xml version="1.0" encoding="UTF-8"?>\n' +
     `<job><job-number>1</job-number><name>${marker}</name></job>`;
 
-  test('with such bytes is that record, and cannot be taken', () => {
+  test('is a record error', () => {
     expect(() => readOneApart(withBytes(shown, '\xff'), JOBS)).toThrow(RecordError);
     expect(fieldsOf(readOneApart(withBytes(shown, 'x'), JOBS)).name).toBe('x');
   });
 
   test.each([shown.slice(0, -3), `${shown}<a/>`, marker, `<html>${marker}</html>`])(
-    'that is not whole is an error: %j',
+    'is a retryable error if it is not one whole record: %j',
     (text) => {
       expect(() => readOneApart(withBytes(text, '\xff'), JOBS)).toThrow(RetryableError);
     },

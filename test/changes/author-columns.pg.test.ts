@@ -100,7 +100,7 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     column === 'external_key' ||
     table.writable.some((rule) => rule.name === column && rule.onUpdate);
 
-  test('a row saved as it is, or with NULL in every column of ours, is no change', async () => {
+  test('saving the same values, or NULL in Fieldmirror’s columns, makes no change', async () => {
     const columns = await columnsOf(name);
     const id = await sendRow(name, columns);
     const before = await world.row(name, id);
@@ -116,7 +116,7 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     expect(await world.changes('state')).toEqual([]);
   });
 
-  test('another value in a column that is not the author’s is refused by its name', async () => {
+  test('an UPDATE of a column that is not the author’s fails and names the column', async () => {
     const columns = await columnsOf(name);
     const id = await sendRow(name, columns);
     const before = await world.row(name, id);
@@ -136,7 +136,7 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     expect(await world.changes('state')).toEqual([]);
   });
 
-  test('what an author may not give to a new row is refused by its name', async () => {
+  test('an INSERT with a column that is not the author’s fails with the reason', async () => {
     const columns = await columnsOf(name);
     const needed: Record<string, string> = Object.fromEntries(
       Object.entries(neededBy(table)).map(([key, value]) => [key, `'${value}'`]),
@@ -184,7 +184,7 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     expect(await world.changes('state')).toEqual([]);
   });
 
-  test('a new row with NULL elsewhere is a create, or the table refuses it', async () => {
+  test('an INSERT with NULL in optional columns is captured, or fails if unsupported', async () => {
     const cells: Record<string, string> = Object.fromEntries(
       (await columnsOf(name))
         .filter(
@@ -211,7 +211,7 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     expect(await world.changes('state')).toEqual([{state: 'pending'}]);
   });
 
-  test('a DELETE is a change, or the table says that there is none', async () => {
+  test('a DELETE makes a change, or fails if the service cannot delete a record', async () => {
     const id = await sendRow(name, await columnsOf(name));
     const remove = asAuthor(`DELETE FROM warehouse.${name} WHERE row_id = ${id}`);
     if (operations.includes('delete')) {
@@ -220,7 +220,7 @@ describe.each(allTables.map((table) => ({table, name: table.name})))('$name', ({
     } else await expect(remove).rejects.toThrow(`warehouse.${name}: the service cannot delete one`);
   });
 
-  test('an upsert by external_key makes a row once, and then writes it', async () => {
+  test('the first upsert by external_key inserts a row, the second updates it', async () => {
     if (!operations.includes('create') || name === 'job_employees') return;
     const fields = table.writable.filter(
       (rule) => rule.onCreate && rule.onUpdate && rule.kind === 'text',

@@ -27,8 +27,8 @@ const decide = (verb: string, given: string | null = null) =>
     [verb, given],
   );
 
-describe('the name of a transaction', () => {
-  test('is that of its changes, and a transaction without one has none', async () => {
+describe('the batch name of a transaction', () => {
+  test('is stored in each of its changes; without a name the batch is NULL', async () => {
     await setIn(' import 4711 ', `name = 'b'`, `INSERT INTO warehouse.tasks (name) VALUES ('x');`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('y')`);
     const changes = await world.changes('batch, transaction_id');
@@ -38,7 +38,7 @@ describe('the name of a transaction', () => {
     expect([two === one, three === one]).toEqual([true, false]);
   });
 
-  test('keeps its changes apart from those of another name, but for a create', async () => {
+  test('prevents merging with updates of another batch, except into an unsent create', async () => {
     await setIn('one', `name = 'b'`);
     await setIn('one', `fax = '2'`);
     await setIn('two', `name = 'c'`);
@@ -57,7 +57,7 @@ describe('the name of a transaction', () => {
   });
 
   test.each(["'); DROP TABLE sync.changes; --", '<img onerror=…>', 'x'.repeat(200)])(
-    'is text, whatever it says: %s',
+    'is stored as plain text: %s',
     async (batch) => {
       await setIn(batch, `name = 'b'`);
       expect(await world.changes('batch')).toEqual([{batch}]);
@@ -65,7 +65,7 @@ describe('the name of a transaction', () => {
   );
 
   test.each(['x'.repeat(201), 'two\nlines'])(
-    'that is too long or no line is refused: %j',
+    'is rejected if it is too long or has several lines: %j',
     async (batch) => {
       await expect(setIn(batch, `name = 'b'`)).rejects.toThrow(
         'fieldmirror.batch: expected a name of at most 200 characters',
@@ -76,8 +76,8 @@ describe('the name of a transaction', () => {
   );
 });
 
-describe('many changes that nothing stands in the way of', () => {
-  test('are given up in one statement: each row shows what the service holds', async () => {
+describe('many changes decided by one statement', () => {
+  test('are cancelled, and each row has the values of the service again', async () => {
     const second = await world.sent('customers', {customer_number: '4', name: 'c', fax: null});
     await world.author(
       `INSERT INTO sync.known_records SELECT account_id, 'customers', customer_number, '\\x00', 1
@@ -104,7 +104,7 @@ describe('many changes that nothing stands in the way of', () => {
     expect(await world.author('SELECT number FROM sync.known_records')).toEqual([]);
   });
 
-  test('are held, released and made due beside those that are refused', async () => {
+  test('are held, released and retried, even if one of them is refused', async () => {
     await world.author(
       `INSERT INTO warehouse.tasks (name) SELECT 'task ' || n FROM generate_series(1, 5) AS n`,
     );
@@ -130,7 +130,7 @@ describe('many changes that nothing stands in the way of', () => {
     ]);
   });
 
-  test('wait for a row that somebody has, and are decided when it is free', async () => {
+  test('wait for a locked row and are decided after its lock is released', async () => {
     await world.author(`UPDATE warehouse.customers SET name = 'spoilt'`);
     const other = await world.pool.connect();
     await other.query('BEGIN');

@@ -50,19 +50,19 @@ const links = async () => {
 };
 const isJobPending = async () => (await world.row('jobs', jobRow, '_pending'))?._pending;
 
-test('many at once are one change of their job', async () => {
+test('assigning several employees in one statement makes one change of the job', async () => {
   await assign(7, 5);
   expect(await changes()).toEqual([change(['1', '2', '5', '7'], ['1', '2'])]);
   expect([await links(), await isJobPending()]).toEqual([['1*', '2*', '5*', '7*'], true]);
 });
 
-test('many deleted at once are one change, and leave tombstones', async () => {
+test('removing several employees at once makes one change and leaves tombstones', async () => {
   await unassign(1, 2);
   expect(await changes()).toEqual([change([], ['1', '2'])]);
   expect(await links()).toEqual(['1-*', '2-*']);
 });
 
-test('assigned here and taken off again before it was sent leaves nothing', async () => {
+test('an assignment that is removed before it was sent leaves nothing', async () => {
   await assign(7);
   await unassign(7);
   expect(await world.changes('state, fields')).toEqual([
@@ -71,7 +71,7 @@ test('assigned here and taken off again before it was sent leaves nothing', asyn
   expect([await links(), await isJobPending()]).toEqual([['1', '2'], null]);
 });
 
-test('taken off while it is being sent, and then changed otherwise, is taken off', async () => {
+test('an employee removed during a lease stays removed after another edit of the job', async () => {
   await assign(7);
   await world.pool.query(`UPDATE sync.changes SET lease_until = now() + interval '1 minute'`);
   await unassign(7);
@@ -85,7 +85,7 @@ test('taken off while it is being sent, and then changed otherwise, is taken off
   ]);
 });
 
-test('taken off and assigned again is as before; the next change has its base', async () => {
+test('removing and reassigning cancels out; the next change has the original base', async () => {
   await unassign(1);
   await assign(1);
   expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
@@ -94,7 +94,7 @@ test('taken off and assigned again is as before; the next change has its base', 
   expect((await changes())[1]).toEqual(change(['1', '2', '7'], ['1', '2']));
 });
 
-test('taken off, assigned and taken off again keeps base and tombstone', async () => {
+test('removing, reassigning and removing again keeps the base and the tombstone', async () => {
   await unassign(1);
   await assign(7);
   await assign(1);
@@ -104,7 +104,7 @@ test('taken off, assigned and taken off again keeps base and tombstone', async (
   expect(await links()).toEqual(['1-*', '2*', '7*']);
 });
 
-test('exchanged in one statement is one change', async () => {
+test('replacing an employee in one statement makes one change', async () => {
   await world.author(
     `WITH gone AS (DELETE FROM warehouse.job_employees WHERE employee_id = 1)
      INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 9)`,
@@ -112,7 +112,7 @@ test('exchanged in one statement is one change', async () => {
   expect(await changes()).toEqual([change(['2', '9'], ['1', '2'])]);
 });
 
-test('goes with the other wishes for the job', async () => {
+test('an assignment is merged into the pending change of its job', async () => {
   await world.author(`UPDATE warehouse.jobs SET name = 'New roof'`);
   await assign(7);
   expect(await world.changes('fields, base')).toEqual([
@@ -123,7 +123,7 @@ test('goes with the other wishes for the job', async () => {
   ]);
 });
 
-describe('of a job that is not created yet', () => {
+describe('an assignment to a job that is not created yet', () => {
   const create = async () => {
     await world.sent('customers', {customer_number: '3'});
     const [made] = await world.author(
@@ -137,7 +137,7 @@ describe('of a job that is not created yet', () => {
       [row, id],
     );
 
-  test('goes into its create, and out of it again', async () => {
+  test('is added to the create of the job, and removed from it when deleted', async () => {
     const row = await create();
     await assignTo(row, 5);
     await assignTo(row, 6);
@@ -151,7 +151,7 @@ describe('of a job that is not created yet', () => {
     expect(await links()).toEqual(['1', '2']);
   });
 
-  test('waits behind a create that is being sent', async () => {
+  test('waits for a create that is being sent', async () => {
     const row = await create();
     const [made] = await world.changes('change_id');
     await world.author(send, [made?.change_id]);
@@ -164,7 +164,7 @@ describe('of a job that is not created yet', () => {
     });
   });
 
-  test('makes the create anew that the service refused', async () => {
+  test('makes a new create if the service refused the first one', async () => {
     const row = await create();
     const [made] = await world.changes('change_id');
     await world.author(send, [made?.change_id]);
@@ -177,7 +177,7 @@ describe('of a job that is not created yet', () => {
   });
 });
 
-test('assigned, and taken off while that is sent, is wanted off', async () => {
+test('an employee whose assignment is being sent is removed by the next change', async () => {
   await assign(7);
   const [sent] = await world.changes('change_id');
   await world.author(send, [sent?.change_id]);
@@ -190,7 +190,7 @@ test('assigned, and taken off while that is sent, is wanted off', async () => {
   });
 });
 
-test('by the row of a job with a number bears it, so that a sweep knows it', async () => {
+test('an assignment by parent_row_id gets the number of its job', async () => {
   await world.author(
     'INSERT INTO warehouse.job_employees (parent_row_id, employee_id) VALUES ($1, 7)',
     [jobRow],
@@ -202,7 +202,7 @@ test('by the row of a job with a number bears it, so that a sweep knows it', asy
   ).toEqual([{job_number: '4', parent_row_id: jobRow}]);
 });
 
-test('a change of assignments that is cancelled gives back what was', async () => {
+test('cancelling a change of assignments restores the earlier assignments', async () => {
   await unassign(1);
   await assign(7);
   const [made] = await world.changes('change_id');
@@ -212,7 +212,7 @@ test('a change of assignments that is cancelled gives back what was', async () =
   expect((await changes())[1]).toEqual(change(['1', '2', '8'], ['1', '2']));
 });
 
-test('that was refused can be tried again, and shows again what is wanted', async () => {
+test('retrying a refused change of assignments restores the wanted assignments', async () => {
   await unassign(1);
   await assign(7);
   const [made] = await world.changes('change_id');
@@ -255,19 +255,19 @@ test.each([
     `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 1)`,
     'duplicate key',
   ],
-])('%s is refused', async (_, statement, why) => {
+])('an assignment with %s is rejected', async (_, statement, why) => {
   await expect(world.author(statement)).rejects.toThrow(why);
   expect([await changes(), await links()]).toEqual([[], ['1', '2']]);
 });
 
-test('of a job that is deleted is refused, and taking off from it is no change', async () => {
+test('assigning to a deleted job is rejected; removing from it makes no change', async () => {
   await world.author('DELETE FROM warehouse.jobs');
   await expect(assign(7)).rejects.toThrow('expected one of the live jobs of this account, got 4');
   await unassign(1);
   expect(await world.changes('operation')).toEqual([{operation: 'delete'}]);
 });
 
-test('one that is taken off while its job gets a number is taken off', async () => {
+test('removing an employee while the job gets its number makes an update of the job', async () => {
   const [job] = await world.author(`INSERT INTO warehouse.jobs (parent_row_id, name)
     VALUES (${await world.sent('customers', {customer_number: '7', name: 'Ada'})}, 'Attic')
       RETURNING row_id`);

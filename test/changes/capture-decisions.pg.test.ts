@@ -41,7 +41,7 @@ describe('a change that the service refused', () => {
   const refuse = (id: unknown) =>
     world.author(`SELECT sync.close_change($1, 'rejected', '422: no')`, [id]);
 
-  test('of an update can be given up, and the row stays as it is', async () => {
+  test('can be cancelled if it is an update; the row does not change', async () => {
     await set(`name = 'b'`);
     const [id] = await ids();
     await refuse(id);
@@ -53,7 +53,7 @@ describe('a change that the service refused', () => {
     expect(await held()).toEqual(before);
   });
 
-  test('of a create goes with its row and what waits for it', async () => {
+  test('is cancelled with its row and its waiting changes if it is a create', async () => {
     await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x')
       RETURNING row_id)
                         INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y'
@@ -66,7 +66,7 @@ describe('a change that the service refused', () => {
     expect(await world.author(`SELECT name FROM warehouse.jobs WHERE name = 'y'`)).toEqual([]);
   });
 
-  test('of a create that was mended since leaves the row to the later one', async () => {
+  test('leaves the row to a later create when the refused create is cancelled', async () => {
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     const [id] = await ids();
     await refuse(id);
@@ -77,8 +77,8 @@ describe('a change that the service refused', () => {
   });
 });
 
-describe('the steps of a change that nobody has', () => {
-  test('hold, release, retry and cancel give its state', async () => {
+describe('decisions on a change', () => {
+  test('hold, release, retry and cancel return the new state', async () => {
     await set(`name = 'b'`);
     const [id] = await ids();
     expect(await decide(`hold_change(${id})`)).toBe('held');
@@ -110,7 +110,7 @@ describe('the steps of a change that nobody has', () => {
       'got done',
     ],
   ])(
-    '%s is refused while another has it, or when it is over (%#)',
+    '%s fails while a worker has the change or after the change has ended (%#)',
     async (call, statement, why) => {
       await set(`name = 'b'`);
       const [id] = await ids();
@@ -119,7 +119,7 @@ describe('the steps of a change that nobody has', () => {
     },
   );
 
-  test('are refused for a change that is not there', async () => {
+  test('fail if no change has that number', async () => {
     for (const call of ['hold_change', 'release_change', 'retry_change', 'cancel_change', 'wait'])
       await expect(decide(`${call}(99999)`)).rejects.toThrow(
         'change 99999: no change has that number',
@@ -130,8 +130,8 @@ describe('the steps of a change that nobody has', () => {
   });
 });
 
-describe('of changes that stand on one another', () => {
-  test('the first, cancelled, gives its base to the next; the last wish shows', async () => {
+describe('changes of one record that build on each other', () => {
+  test('a cancelled change gives its base to the next; the row keeps the last edit', async () => {
     const [first, second] = await stack();
     await decide(`cancel_change(${first})`);
     expect(await stacked()).toMatchObject([
@@ -142,7 +142,7 @@ describe('of changes that stand on one another', () => {
     expect(await held()).toMatchObject({name: 'd', fax: '2', _pending: true});
   });
 
-  test('the second, refused, leaves the row under the third', async () => {
+  test('if the service refuses the second, the third builds on the first', async () => {
     const [first, second, third] = await stack();
     await decide(`release_change(${second})`);
     await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [second]);
@@ -158,7 +158,7 @@ describe('of changes that stand on one another', () => {
     expect(await held()).toMatchObject({name: 'a', fax: '1', _pending: null});
   });
 
-  test('a refused one cannot be tried again once a later one has overtaken it', async () => {
+  test('a refused change cannot be retried if a later one has overtaken it', async () => {
     const [first] = await stack();
     await world.author(send, [first]);
     await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [first]);
@@ -172,7 +172,7 @@ test.each([
   ['customers', 'customers'],
   ['job_notes', 'jobs'],
 ])(
-  'the end of a change of %s makes the record unknown, so that it is read again',
+  'cancelling a change of %s removes its record, and no other, from sync.known_records',
   async (table, stream) => {
     await world.sent('job_notes', {id: '9', job_number: '4', note: 'a'});
     await world.author(
@@ -201,7 +201,7 @@ describe('a conflict', () => {
       {name: 'b', _pending: true},
       {fields: {name: 'b'}, base: {name: 'theirs'}},
     ],
-  ])('of all its fields decided for the %s is %s', async (decision, state, row, change) => {
+  ])('resolved for the %s in all fields becomes %s', async (decision, state, row, change) => {
     await set(`name = 'b'`);
     const [id] = await ids();
     await inConflict(String(id), {name: 'theirs'});
@@ -211,7 +211,7 @@ describe('a conflict', () => {
     expect(await winners()).toEqual([{field: 'name', winner: decision, decided_by: 'fieldmirror'}]);
   });
 
-  test('of some fields decided for the service sends the others', async () => {
+  test('of some fields, resolved for the service, still sends the other fields', async () => {
     await set(`name = 'b', fax = '2'`);
     await set(`name = 'c'`, 'hold');
     const [id] = await ids();
@@ -224,7 +224,7 @@ describe('a conflict', () => {
     expect(await held()).toMatchObject({name: 'c', fax: '2', _pending: true});
   });
 
-  test('of fields that move as one, decided for the warehouse, sends all of them', async () => {
+  test('of grouped fields, resolved for the warehouse, sends each conflicting field', async () => {
     await set(`service_city = 'Rome'`);
     const [id] = await ids();
     await inConflict(String(id), {service_city: 'Oslo', service_zip_code: '0150'});
@@ -234,7 +234,7 @@ describe('a conflict', () => {
     });
   });
 
-  test('that is cancelled is decided for the service', async () => {
+  test('that is cancelled is resolved for the service', async () => {
     await set(`name = 'b'`);
     const [id] = await ids();
     await inConflict(String(id), {name: 'theirs'});
@@ -247,7 +247,7 @@ describe('a conflict', () => {
     ['77', 'in_doubt', {number: '77', sends: 1}],
     ['resend', 'pending', {number: null, sends: 0}],
     ['service', 'cancelled', {number: null}],
-  ])('of a create is decided by %s', async (decision, state, change) => {
+  ])('of a create can be resolved with %s', async (decision, state, change) => {
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     const [id] = await ids();
     await inConflict(String(id), {});
@@ -262,7 +262,7 @@ describe('a conflict', () => {
     ['update', {name: 'x'}, `'resend'`, 'expected service or warehouse, got resend'],
     ['update', {}, `'warehouse'`, 'expected service (give it up), got warehouse'],
     ['update', {}, 'NULL', 'expected service (give it up), got nothing'],
-  ])('of an %s is not decided by another word (%#)', async (_, values, decision, why) => {
+  ])('of an %s cannot be resolved with an invalid value (%#)', async (_, values, decision, why) => {
     await set(`name = 'b'`);
     const [id] = await ids();
     await inConflict(String(id), values);

@@ -25,7 +25,7 @@ const lastChange = async () =>
   (await world.author('SELECT max(change_id) AS id FROM sync.changes'))[0]?.id;
 
 describe('a row that the service knows', () => {
-  test('is deleted for who deletes it, and stays until the service has done so', async () => {
+  test('is returned by the DELETE as deleted, and stays as a pending tombstone', async () => {
     const {command, rowCount, rows} = await deleteIt();
     expect([command, rowCount, rows]).toEqual(['DELETE', 1, [{row_id: rowId}]]);
     expect(await held()).toEqual({name: 'a', _pending: true, gone: true, external_key: 'K3'});
@@ -33,7 +33,7 @@ describe('a row that the service knows', () => {
     expect(await changes()).toEqual([change]);
   });
 
-  test('is deleted once: the next DELETE finds nothing to do', async () => {
+  test('is deleted once: a second DELETE affects no row', async () => {
     await deleteIt();
     const before = await world.row('customers', rowId);
     expect((await deleteIt()).rowCount).toBe(0);
@@ -41,7 +41,7 @@ describe('a row that the service knows', () => {
     expect(await changes()).toHaveLength(1);
   });
 
-  test('cannot be edited any more, but its key can be given to another', async () => {
+  test('cannot be edited after the DELETE, but its external_key can be reused', async () => {
     await deleteIt();
     await expect(set(`name = 'b'`)).rejects.toThrow('the record is deleted');
     await expect(set('_deleted_at = NULL')).rejects.toThrow(
@@ -54,7 +54,7 @@ describe('a row that the service knows', () => {
     expect(await changes()).toMatchObject([{operation: 'delete'}, {operation: 'create'}]);
   });
 
-  test('gives up what was still to be changed, and comes back as it was there', async () => {
+  test('loses its update by a DELETE, and is restored if the delete is cancelled', async () => {
     await set(`name = 'b'`);
     await world.author(claim, [await lastChange()]);
     await world.author(`UPDATE sync.changes SET lease_until = now() - interval '1 s'`);
@@ -67,7 +67,7 @@ describe('a row that the service knows', () => {
     expect(await held()).toEqual({name: 'a', _pending: null, gone: false, external_key: 'K3'});
   });
 
-  test('is deleted after what is being sent', async () => {
+  test('is deleted after the change that is being sent', async () => {
     await set(`name = 'b'`);
     const first = await lastChange();
     await world.author(send, [first]);
@@ -98,7 +98,7 @@ describe('a row that the service never knew', () => {
   };
   const deleteNew = () => world.pool.query(`DELETE FROM warehouse.customers WHERE name = 'new'`);
 
-  test('goes for good with what hangs on it; all their changes are cancelled', async () => {
+  test('is deleted for good with its child rows; all their changes are cancelled', async () => {
     await insertAll();
     expect(await left()).toEqual([1, 1, 1, 1]);
     expect((await deleteNew()).rowCount).toBe(1);
@@ -108,7 +108,7 @@ describe('a row that the service never knew', () => {
     );
   });
 
-  test('goes with the changes that were stacked on it', async () => {
+  test('is deleted, and all its changes that wait for one another are cancelled', async () => {
     await insertAll();
     await world.author(`BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers
       SET fax = '1' WHERE name = 'new'; COMMIT;
@@ -123,7 +123,7 @@ describe('a row that the service never knew', () => {
     );
   });
 
-  test('goes though its create was refused, and nothing waits for that for ever', async () => {
+  test('is deleted even if its create was refused; waiting changes are cancelled', async () => {
     await insertAll();
     const [create] = await world.changes('change_id');
     await world.author(send, [create?.change_id]);
@@ -165,7 +165,7 @@ describe('a row that the service never knew', () => {
     },
   );
 
-  test('may be of a kind that the service cannot delete', async () => {
+  test('can be deleted even if the service cannot delete its kind of record', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.author(`INSERT INTO warehouse.employees (name) VALUES ('Grace')`);
     await world.author(`INSERT INTO warehouse.job_charges (job_number, details) VALUES (4, 'x')`);
@@ -178,7 +178,7 @@ describe('a row that the service never knew', () => {
 });
 
 test.each(allTables.map((table) => [table.name, table] as const))(
-  'a tombstone of %s that came from the service stays, whoever deletes it',
+  'a DELETE does not change a tombstone of %s that came from the service',
   async (name, {key}) => {
     const cells = Object.fromEntries(key.map((column) => [column, '61']));
     const tombstone = await world.sent(name, {...cells, _deleted_at: '2026-01-01'});
@@ -192,7 +192,7 @@ test.each(allTables.map((table) => [table.name, table] as const))(
   },
 );
 
-test('a row deleted at the service gives up a wish of ours, and no delete is made', async () => {
+test('a DELETE of a row deleted at the service only cancels its pending update', async () => {
   await set(`name = 'b'`);
   await world.sweep(
     `UPDATE warehouse.customers SET _deleted_at = '2026-01-01', _sweep_id = 9, _hash = '\\x09'`,
@@ -207,14 +207,14 @@ test('a row deleted at the service gives up a wish of ours, and no delete is mad
   });
 });
 
-describe('what the service lacks is refused by its name', () => {
+describe('an operation that the service does not have', () => {
   test.each([
     ['employees', 'employee_number', 'delete', 'made inactive in the service itself'],
     ['job_charges', 'id', 'delete', 'A charge can only be created'],
     ...['contacts', 'job_types', 'job_statuses', 'tax_entities'].flatMap((table) =>
       ['create', 'delete'].map((operation) => [table, 'id', operation, 'no way to write it']),
     ),
-  ])('%s (%s): %s', async (table = '', key = '', operation, hint) => {
+  ])('fails with a hint, on %s (%s): %s', async (table = '', key = '', operation, hint) => {
     await world.sent(table, {[key]: '5'});
     const statement =
       operation === 'delete'
@@ -226,7 +226,7 @@ describe('what the service lacks is refused by its name', () => {
     expect(await changes()).toEqual([]);
   });
 
-  test('TRUNCATE', async () => {
+  test('fails if it is TRUNCATE', async () => {
     await expect(world.author('TRUNCATE warehouse.customers')).rejects.toThrow(
       'TRUNCATE would delete every record',
     );

@@ -39,45 +39,48 @@ const oneTransaction = `
 test.each([
   ['one statement', oneStatement],
   ['one transaction', oneTransaction],
-])('a customer, its job and notes in %s wait for one another in that order', async (_, text) => {
-  await world.author(text);
-  const chain = await world.author(
-    `SELECT change.table_name AS "table", change.fields, parent.table_name AS "waitsFor",
+])(
+  'a customer, its job and their notes in %s: each create waits for its parent',
+  async (_, text) => {
+    await world.author(text);
+    const chain = await world.author(
+      `SELECT change.table_name AS "table", change.fields, parent.table_name AS "waitsFor",
       parent.fields->>'name' AS "of",
             change.parent_row_id = parent.row_id AS "hangsOnIt",
               change.change_id > parent.change_id AS "later"
        FROM sync.changes AS change LEFT JOIN sync.changes AS parent
        ON parent.change_id = change.waits_for
       ORDER BY change.table_name, change.change_id`,
-  );
-  const parent = (table: string | null, of: string | null) => ({
-    waitsFor: table,
-    of,
-    hangsOnIt: table === null ? null : true,
-    later: table === null ? null : true,
-  });
-  const both = (make: (name: string) => Record<string, unknown>) => [make('Ada'), make('Bob')];
-  expect(chain).toEqual([
-    ...both((name) => ({
-      table: 'customer_notes',
-      fields: {note: `of ${name}`},
-      ...parent('customers', name),
-    })),
-    ...both((name) => ({table: 'customers', fields: {name}, ...parent(null, null)})),
-    ...both((name) => ({
-      table: 'job_notes',
-      fields: {note: `on ${name}'s roof`},
-      ...parent('jobs', `${name}'s roof`),
-    })),
-    ...both((name) => ({
-      table: 'jobs',
-      fields: {name: `${name}'s roof`, employee_ids: ['7']},
-      ...parent('customers', name),
-    })),
-  ]);
-});
+    );
+    const parent = (table: string | null, of: string | null) => ({
+      waitsFor: table,
+      of,
+      hangsOnIt: table === null ? null : true,
+      later: table === null ? null : true,
+    });
+    const both = (make: (name: string) => Record<string, unknown>) => [make('Ada'), make('Bob')];
+    expect(chain).toEqual([
+      ...both((name) => ({
+        table: 'customer_notes',
+        fields: {note: `of ${name}`},
+        ...parent('customers', name),
+      })),
+      ...both((name) => ({table: 'customers', fields: {name}, ...parent(null, null)})),
+      ...both((name) => ({
+        table: 'job_notes',
+        fields: {note: `on ${name}'s roof`},
+        ...parent('jobs', `${name}'s roof`),
+      })),
+      ...both((name) => ({
+        table: 'jobs',
+        fields: {name: `${name}'s roof`, employee_ids: ['7']},
+        ...parent('customers', name),
+      })),
+    ]);
+  },
+);
 
-test('a row of a parent that the service knows waits for nothing', async () => {
+test('a child of a parent that the service knows does not wait', async () => {
   const rowId = await world.sent('customers', {customer_number: '3'});
   await world.author(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
@@ -106,7 +109,7 @@ describe('a parent', () => {
     /of this account, got (99|row \d+|3|nothing)/,
   );
 
-  test('that is not there, not given, deleted, or not the one of both is refused', async () => {
+  test('that is unknown, missing, deleted or contradictory is rejected', async () => {
     const gone = await world.sent('customers', {customer_number: '3', _deleted_at: '2026-01-01'});
     const other = await world.sent('customers', {customer_number: '4'});
     const insert = (columns: string, values: string) =>
@@ -135,7 +138,7 @@ describe('a parent', () => {
     ]);
   });
 
-  test('of another kind, or where there is none, is refused', async () => {
+  test('with an unknown row_id, or for a table without parents, is rejected', async () => {
     const job = await world.sent('jobs', {job_number: '4'});
     await expect(
       world.author(`INSERT INTO warehouse.jobs (parent_row_id) VALUES (${job} + 1000)`),
@@ -145,7 +148,7 @@ describe('a parent', () => {
     ).rejects.toThrow('warehouse.tasks.parent_row_id: the record hangs on no other');
   });
 
-  test('of another account is refused', async () => {
+  test('of another account is rejected', async () => {
     const other = await upsertAccount(world.pool, {
       name: 'other',
       apiUrl: 'https://example.com/other',
@@ -178,7 +181,7 @@ describe('a parent', () => {
   });
 });
 
-test('the account is the only one where none is given; an unknown one is refused', async () => {
+test('without account_id the only account is used; an unknown account is rejected', async () => {
   await world.author(`INSERT INTO warehouse.customers (name) VALUES ('x')`);
   expect(await world.changes('account_id')).toEqual([{account_id: world.accountId}]);
   await expect(
@@ -186,7 +189,7 @@ test('the account is the only one where none is given; an unknown one is refused
   ).rejects.toThrow('warehouse.customers.account_id: expected an account, got 999');
 });
 
-test('a child written while its parent is being created waits, or finds it created', async () => {
+test('a child inserted while its parent is being created finds it created', async () => {
   const [parent] = await world.author(
     `INSERT INTO warehouse.customers (name) VALUES ('Ada') RETURNING row_id`,
   );

@@ -91,7 +91,7 @@ async function insert(table: string, values: Readonly<Record<string, string>>) {
 describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
   const {before, after, text} = samples[column.type];
 
-  test(`is ${rule.onCreate ? 'taken' : 'refused'} with a new row`, async () => {
+  test(`is ${rule.onCreate ? 'taken' : 'refused'} in an INSERT`, async () => {
     const given = {...(await parentOf(table)), ...neededBy(table), [column.name]: after};
     if (!rule.onCreate) {
       await expect(insert(table.name, given)).rejects.toThrow(
@@ -169,7 +169,7 @@ describe.each(writable)('$name', ({writes: {table, parent}, rule, column}) => {
 
 describe('a column that cannot be written', () => {
   test.each(readOnly)(
-    'is refused by its name, in $name',
+    'is refused with an error that names it, in $name',
     async ({table, columns, refusedInNew}) => {
       await sent(table);
       for (const {name, type} of columns) {
@@ -195,7 +195,7 @@ describe('a column that cannot be written', () => {
     ['_change_id', '9'],
     ['_pending', 'false'],
     ['extra', `'{"a":1}'`],
-  ])('%s, our own, is refused in a new row and in an old one', async (column, value) => {
+  ])('%s belongs to Fieldmirror: INSERT and UPDATE of it fail', async (column, value) => {
     await world.sent('customers', {customer_number: '3', name: 'Ada'});
     const refused = `warehouse.customers.${column}: the column is Fieldmirror's own`;
     await expect(
@@ -207,12 +207,15 @@ describe('a column that cannot be written', () => {
     expect(await world.changes()).toEqual([]);
   });
 
-  test.each(['row_id', 'account_id', 'parent_row_id'])('%s never changes', async (column) => {
-    await world.sent('customers', {customer_number: '3'});
-    await expect(
-      world.author(
-        `UPDATE warehouse.customers SET ${column} = ${column === 'row_id' ? 'DEFAULT' : '999'}`,
-      ),
-    ).rejects.toThrow(`warehouse.customers.${column}: the column is Fieldmirror's own`);
-  });
+  test.each(['row_id', 'account_id', 'parent_row_id'])(
+    '%s cannot be changed by an UPDATE',
+    async (column) => {
+      await world.sent('customers', {customer_number: '3'});
+      await expect(
+        world.author(
+          `UPDATE warehouse.customers SET ${column} = ${column === 'row_id' ? 'DEFAULT' : '999'}`,
+        ),
+      ).rejects.toThrow(`warehouse.customers.${column}: the column is Fieldmirror's own`);
+    },
+  );
 });

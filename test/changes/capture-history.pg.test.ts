@@ -46,14 +46,14 @@ const swept = {
 const mine = {written_by: 'fieldmirror', swept: false, _pending: true};
 const who = {written_by: 'fieldmirror', application: 'erp'};
 
-test('an UPDATE is one version, by who made it', async () => {
+test('an UPDATE adds one version with its author', async () => {
   await world.author(`UPDATE warehouse.customers SET name = 'b'`);
   expect(await versions()).toEqual([swept, {...mine, name: 'b', gone: false, isCurrent: true}]);
   expect(await edits()).toEqual([{kind: 'update', ...who}]);
   await expectTiling();
 });
 
-test('an INSERT is one version', async () => {
+test('an INSERT adds one version with its author', async () => {
   const [made] = await world.author(
     `INSERT INTO warehouse.customers (name) VALUES ('new') RETURNING row_id`,
   );
@@ -63,14 +63,14 @@ test('an INSERT is one version', async () => {
   expect(await edits()).toEqual([{kind: 'insert', ...who}]);
 });
 
-test('a DELETE is one version, the tombstone', async () => {
+test('a DELETE adds one version, the tombstone', async () => {
   await world.author('DELETE FROM warehouse.customers');
   expect(await versions()).toEqual([swept, {...mine, name: 'a', gone: true, isCurrent: true}]);
   expect(await edits()).toEqual([{kind: 'delete', ...who}]);
   await expectTiling();
 });
 
-test('all three in one transaction, and what came of them, tile the time', async () => {
+test('versions of several edits in one transaction leave no gap and no overlap', async () => {
   await world.author(`BEGIN; UPDATE warehouse.customers SET name = 'b'; UPDATE warehouse.customers
     SET name = 'c';
                       DELETE FROM warehouse.customers; COMMIT`);
@@ -87,7 +87,7 @@ test('all three in one transaction, and what came of them, tile the time', async
   await expectTiling();
 });
 
-test('a row that never reached the service ends with who deleted it', async () => {
+test('deleting a row that never reached the service records who deleted it', async () => {
   await world.author(
     `WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('new') RETURNING row_id)
      INSERT INTO warehouse.customer_notes (parent_row_id, note) SELECT row_id, 'x' FROM customer`,
@@ -104,12 +104,12 @@ test('a row that never reached the service ends with who deleted it', async () =
   await expectTiling();
 });
 
-test("a key of one's own is a version by who gave it, though the sweep has the row", async () => {
+test('setting external_key adds a version with its author, and keeps the sweep id', async () => {
   await world.author(`UPDATE warehouse.customers SET external_key = 'K'`);
   expect(await versions()).toEqual([swept, {...swept, written_by: 'fieldmirror', isCurrent: true}]);
 });
 
-test('what a change gives back is a version, and no edit of anybody', async () => {
+test('restoring the values of a cancelled change adds a version but no edit', async () => {
   await world.author(`UPDATE warehouse.customers SET name = 'b'`);
   await world.author('SELECT sync.cancel_change(change_id) FROM sync.changes');
   expect((await versions()).at(-1)).toMatchObject({name: 'a', written_by: null, _pending: null});
@@ -134,7 +134,7 @@ describe.each(allTables)('an UPDATE of $name that changes nothing', ({name, colu
     );
 
   test.each(['', 'repair'])(
-    'tells what it matched, and is nothing to history and changes (writer "%s")',
+    'returns the matched row and adds no version and no change (writer "%s")',
     async (writer) => {
       const keys = Object.fromEntries(key.map((column, at) => [column, String(at + 7)]));
       const id = await world.sent(name, {...keys, _hash: Buffer.from('11', 'hex')});
@@ -162,7 +162,7 @@ describe.each(allTables)('an UPDATE of $name that changes nothing', ({name, colu
   );
 });
 
-test('of rows of which an UPDATE changes some, those alone are new versions', async () => {
+test('an UPDATE adds versions only for the rows that it really changes', async () => {
   await world.sent('customers', {customer_number: '4', name: 'b'});
   const {rowCount} = await world.pool.query(`UPDATE warehouse.customers SET name = 'b'`);
   expect(rowCount).toBe(2);

@@ -25,7 +25,7 @@ const lastChange = async () =>
 const pending = async () => (await world.row('customers', rowId, '_pending, _hash'))?._pending;
 
 describe('unsent updates of a record', () => {
-  test('are one change: the latest wish over the oldest base', async () => {
+  test('are merged into one change with the latest values and the oldest base', async () => {
     await set(`name = 'b'`);
     await set(`name = 'c', fax = '2'`);
     await set(`service_zip_code = '00100'`);
@@ -40,7 +40,7 @@ describe('unsent updates of a record', () => {
     ]);
   });
 
-  test('that change a field back no longer send it; an empty change is cancelled', async () => {
+  test('drop a field that is changed back; an empty change is cancelled', async () => {
     await set(`name = 'b', fax = NULL`);
     await set(`name = 'a'`);
     expect(await changes()).toMatchObject([
@@ -59,7 +59,7 @@ describe('unsent updates of a record', () => {
     ]);
   });
 
-  test('of one statement that touches many rows are a change each', async () => {
+  test('of many rows in one statement make one change per row', async () => {
     await world.sent('customers', {customer_number: '4', name: 'b'});
     await world.author(`UPDATE warehouse.customers SET name = 'c'`);
     expect(await world.changes('number, base')).toEqual([
@@ -70,7 +70,7 @@ describe('unsent updates of a record', () => {
 });
 
 describe('an update of an unsent create', () => {
-  test('goes into the create, which has no nulls, and another fingerprint', async () => {
+  test('is merged into the create, which drops nulls and gets another fingerprint', async () => {
     const [made] = await world.author(
       `INSERT INTO warehouse.customers (name, fax) VALUES ('x', '1') RETURNING row_id`,
     );
@@ -90,7 +90,7 @@ describe('an update of an unsent create', () => {
     expect((await world.changes(`encode(fingerprint, 'hex') AS print`))[1]?.print).toBe(changed);
   });
 
-  test('that a new record cannot bear waits behind it', async () => {
+  test('waits for the create if a new record cannot have the field', async () => {
     const [made] = await world.author(
       `INSERT INTO warehouse.tasks (name) VALUES ('x') RETURNING row_id`,
     );
@@ -102,7 +102,7 @@ describe('an update of an unsent create', () => {
     expect(update).toMatchObject({fields: {completed: 'true'}, waits_for: create?.change_id});
   });
 
-  test('of a charge is merged, and refused once it is being sent', async () => {
+  test('of a charge is merged, but fails while the create is being sent', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.author(`INSERT INTO warehouse.job_charges (job_number, details) VALUES (4, 'a')`);
     await world.author(`UPDATE warehouse.job_charges SET details = 'b'`);
@@ -115,26 +115,29 @@ describe('an update of an unsent create', () => {
   });
 });
 
-describe('a change that a worker has', () => {
+describe('an earlier change of the same record', () => {
   test.each([
     ['claimed', claim],
     ['sending', send],
-  ])('%s, is not merged into: the next one waits behind it', async (_, statement) => {
-    await set(`name = 'b'`);
-    const first = await lastChange();
-    await world.author(statement, [first]);
-    await set(`name = 'c'`);
-    await set(`fax = '2'`);
-    const [, second] = await world.changes('fields, base, waits_for');
-    expect(second).toEqual({
-      fields: {name: 'c', fax: '2'},
-      base: {name: 'b', fax: '1'},
-      waits_for: first,
-    });
-    expect(await changes()).toHaveLength(2);
-  });
+  ])(
+    'that is %s is not merged with later edits, whose change waits for it',
+    async (_, statement) => {
+      await set(`name = 'b'`);
+      const first = await lastChange();
+      await world.author(statement, [first]);
+      await set(`name = 'c'`);
+      await set(`fax = '2'`);
+      const [, second] = await world.changes('fields, base, waits_for');
+      expect(second).toEqual({
+        fields: {name: 'c', fax: '2'},
+        base: {name: 'b', fax: '1'},
+        waits_for: first,
+      });
+      expect(await changes()).toHaveLength(2);
+    },
+  );
 
-  test('and lost is merged into, and its former worker may not send it any more', async () => {
+  test('whose lease expired is merged with later edits and gets a new fence', async () => {
     await set(`name = 'b'`);
     await world.author(claim, [await lastChange()]);
     await world.author(`UPDATE sync.changes SET lease_until = now() - interval '1 second'`);
@@ -144,7 +147,7 @@ describe('a change that a worker has', () => {
     ]);
   });
 
-  test('and that is cancelled lets those behind it wait for what it waited for', async () => {
+  test('that is cancelled makes the next change wait for the one before it', async () => {
     const ids: string[] = [];
     for (const [mode, name] of [
       ['', 'b'],
@@ -168,7 +171,7 @@ describe('a change that a worker has', () => {
 });
 
 describe('the mode hold', () => {
-  test('makes changes that nobody sends, and that no pending one is mixed with', async () => {
+  test('makes held changes, which are not merged with pending ones', async () => {
     const held = (name: string) =>
       world.author(
         `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers
@@ -186,7 +189,7 @@ describe('the mode hold', () => {
     ]);
   });
 
-  test('is one of two: a word that is mistyped sends nothing', async () => {
+  test('is one of two modes: a misspelt mode fails and captures nothing', async () => {
     const mistyped = world.author(
       `BEGIN; SET LOCAL fieldmirror.mode = 'hodl'; UPDATE warehouse.customers SET name = 'b'`,
     );
@@ -197,7 +200,7 @@ describe('the mode hold', () => {
   });
 });
 
-test('of two sessions that update one row the second waits, and both are captured', async () => {
+test('if two sessions update one row, the second waits and both are captured', async () => {
   const first = await world.pool.connect();
   const second = await world.pool.connect();
   try {

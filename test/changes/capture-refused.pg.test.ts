@@ -23,7 +23,7 @@ const decide = async (call: string) =>
   (await world.author(`SELECT sync.${call} AS state`))[0]?.state;
 
 describe('a change that the service refused', () => {
-  test('sent again shows again what is wanted', async () => {
+  test('restores the wanted values in the row when it is retried', async () => {
     await set(`name = 'b', fax = '2'`);
     const [id] = await ids();
     await world.author(send, [id]);
@@ -36,7 +36,7 @@ describe('a change that the service refused', () => {
     ]);
   });
 
-  test('of a delete, sent again, is a tombstone again', async () => {
+  test('restores the tombstone when it is retried, if it is a delete', async () => {
     await world.author('DELETE FROM warehouse.customers');
     const [id] = await ids();
     await world.author(send, [id]);
@@ -47,7 +47,7 @@ describe('a change that the service refused', () => {
     expect(await gone()).toEqual({gone: true, _pending: true});
   });
 
-  describe('to create', () => {
+  describe('that is a create', () => {
     let local: string;
     beforeEach(async () => {
       const [made] = await world.author(`
@@ -63,7 +63,7 @@ describe('a change that the service refused', () => {
       await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [create]);
     });
 
-    test('keeps its row, and what waited for it', async () => {
+    test('keeps its row and the changes that wait for it', async () => {
       const [create] = await ids();
       expect(await world.row('customers', local, 'name, fax')).toEqual({name: 'new', fax: '8'});
       expect(await world.changes('operation, state, waits_for')).toEqual([
@@ -73,7 +73,7 @@ describe('a change that the service refused', () => {
       ]);
     });
 
-    test('mended, is created anew with all that was wanted since', async () => {
+    test('is replaced by a new create with all later values when the row is edited', async () => {
       await world.author(`UPDATE warehouse.customers SET name = 'mended' WHERE row_id = $1`, [
         local,
       ]);
@@ -92,7 +92,7 @@ describe('a change that the service refused', () => {
       expect(await world.row('customers', local, '_pending')).toEqual({_pending: true});
     });
 
-    test('sent again as it was, carries what waited for it', async () => {
+    test('can be retried with the changes that wait for it', async () => {
       const [create] = await ids();
       expect(await decide(`retry_change(${create})`)).toBe('pending');
       expect(await states()).toEqual(['pending', 'pending', 'pending']);
@@ -102,7 +102,7 @@ describe('a change that the service refused', () => {
       });
     });
 
-    test('cannot be sent again without its row', async () => {
+    test('cannot be retried after its row was deleted', async () => {
       const [create] = await ids();
       await world.author('DELETE FROM warehouse.customers WHERE row_id = $1', [local]);
       expect(await states()).toEqual(['rejected', 'cancelled', 'cancelled']);

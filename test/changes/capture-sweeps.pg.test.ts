@@ -74,7 +74,7 @@ describe('a row with open changes', () => {
     await world.author(`UPDATE warehouse.customers SET name = 'mine'`);
   });
 
-  test('takes from a sweep what is not under change', async () => {
+  test('gets from a sweep the fields that no change touches', async () => {
     await load(customers, [{...old, name: 'theirs', fax: '2'}]);
     expect(await held()).toMatchObject({
       name: 'mine',
@@ -85,13 +85,13 @@ describe('a row with open changes', () => {
     });
   });
 
-  test('is not written at all where the service holds what it held', async () => {
+  test('is not written if the service still has the same values', async () => {
     const before = await world.author('SELECT * FROM warehouse.customers');
     expect(await load(customers, [old])).toMatchObject({updated: 0, unchanged: 1});
     expect(await world.author('SELECT * FROM warehouse.customers')).toEqual(before);
   });
 
-  test('keeps the latest of several wishes, whichever is being sent', async () => {
+  test('keeps the latest of several edits, even while an earlier one is being sent', async () => {
     await world.author(send, [(await world.changes('change_id'))[0]?.change_id]);
     await world.author(`UPDATE warehouse.customers SET name = 'mine too', fax = '9'`);
     await load(customers, [{...old, name: 'theirs', fax: '2', phone_number: '6'}]);
@@ -103,13 +103,13 @@ describe('a row with open changes', () => {
     });
   });
 
-  test('keeps them against any statement of a worker', async () => {
+  test('keeps its edited fields when a worker updates them', async () => {
     await world.sweep(`UPDATE warehouse.customers SET name = 'theirs', fax = NULL, _sweep_id = 2`);
     expect(await held()).toMatchObject({name: 'mine', fax: null, _pending: true});
   });
 
   test.each(['done', 'rejected', 'cancelled'])(
-    'takes everything once the change is %s',
+    'gets every field from a sweep once the change is %s',
     async (state) => {
       await settle(state);
       await load(customers, [{...old, name: 'theirs'}]);
@@ -117,7 +117,7 @@ describe('a row with open changes', () => {
     },
   );
 
-  test('takes what was read back, though its hash is what it was', async () => {
+  test('accepts the record that was read back, even if its hash is the same', async () => {
     await settle('done');
     const [{change_id: changeId} = {}] = await world.changes('change_id');
     const row = rowOf(customers, old);
@@ -130,13 +130,13 @@ describe('a row with open changes', () => {
     expect(await held()).toMatchObject({name: 'a', _pending: null, _sweep_id: null});
   });
 
-  test('keeps its wishes when a sweep finds it deleted', async () => {
+  test('keeps its edits when a sweep finds the record deleted', async () => {
     await world.sweep('UPDATE warehouse.customers SET _deleted_at = now(), _sweep_id = 2');
     expect(await held()).toMatchObject({name: 'mine', gone: true, _pending: true});
   });
 });
 
-test('a row that is being deleted is not revived, and is once that came to nothing', async () => {
+test('a sweep revives a row with an open delete only after the delete was rejected', async () => {
   await load(customers, [old], '1');
   await world.author('DELETE FROM warehouse.customers');
   await load(customers, [{...old, name: 'theirs'}]);
@@ -162,7 +162,7 @@ describe('a row that a change has written', () => {
       });
     });
 
-  test('is left to it by a reading from before, and by no other of the same lot', async () => {
+  test('is not overwritten by an older read; a newer read in the same batch applies', async () => {
     const before = await moment();
     await readBack([
       [{customer_number: '3', name: 'a'}, '1', before],
@@ -178,7 +178,7 @@ describe('a row that a change has written', () => {
     ).toEqual([{name: 'a'}, {name: 'b'}]);
   });
 
-  test('and which its parent no longer lists is marked by a later reading alone', async () => {
+  test('is marked as deleted only by a newer read in which its parent omits it', async () => {
     const before = await moment();
     for (const [number, id] of [
       ['4', '1'],
@@ -210,7 +210,7 @@ describe('a row that a change has written', () => {
     ).toEqual([{_change_id: '3'}]);
   });
 
-  test('and whose employee it took off is not brought back by an older page', async () => {
+  test('does not get back a removed employee from an older page', async () => {
     const rowId = await world.sent('jobs', {job_number: '4', name: 'Roof'});
     await world.sent('job_employees', {job_number: '4', employee_id: '7'});
     await world.author('DELETE FROM warehouse.job_employees');
@@ -236,7 +236,7 @@ describe('a row that a change has written', () => {
     expect(counts).toMatchObject({revived: 0, fresher: 1});
   });
 
-  test('and whose employee its reading does not tell keeps it on an older page', async () => {
+  test('keeps an employee that was sent a short time ago if a page omits it', async () => {
     const rowId = await world.sent('jobs', {job_number: '4', name: 'Roof'});
     await world.author(
       'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)',
@@ -282,7 +282,7 @@ describe('an assignment', () => {
     await load(jobEmployees, [one, {...one, employee_id: '2'}], '1');
   });
 
-  test('that is wanted here alone is not vanished, and stays unknown there', async () => {
+  test('that is not sent yet is not marked as deleted and not changed by a sweep', async () => {
     await world.author(
       'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)',
     );
@@ -295,7 +295,7 @@ describe('an assignment', () => {
     ).toEqual(before);
   });
 
-  test('that is taken off here is not brought back until the change is over', async () => {
+  test('that is removed in the warehouse is not revived until the change is done', async () => {
     await world.author('DELETE FROM warehouse.job_employees WHERE employee_id = 1');
     await load(jobEmployees, [one]);
     expect(await vanish(jobEmployees, [one])).toBe(0);
@@ -312,7 +312,7 @@ describe('an assignment', () => {
     ]);
   });
 
-  test('that reached the service, and that it does not list, vanishes', async () => {
+  test('that was sent is marked as deleted if the service does not list it', async () => {
     await world.author(
       'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 7)',
     );
@@ -322,7 +322,7 @@ describe('an assignment', () => {
   });
 });
 
-test('a note that is written here is not taken for vanished', async () => {
+test('a sweep does not mark an unsent note as deleted', async () => {
   await world.sent('jobs', {job_number: '4'});
   await load(jobNotes, [{id: '8', job_number: '4', note: 'a'}], '1');
   await world.author(`INSERT INTO warehouse.job_notes (job_number, note) VALUES (4, 'mine')`);
@@ -337,10 +337,10 @@ test('a note that is written here is not taken for vanished', async () => {
   ]);
 });
 
-describe("a key of one's own", () => {
+describe('external_key', () => {
   beforeEach(() => load(customers, [old, {...old, customer_number: '4'}], '1'));
 
-  test('is no change, and leaves hash and sweep', async () => {
+  test('can be set without a change; _hash and _sweep_id stay', async () => {
     const columns = 'external_key, _hash IS NOT NULL AS hashed, _sweep_id, _pending';
     await world.author(
       `UPDATE warehouse.customers SET external_key = 'K3' WHERE customer_number = 3`,
@@ -352,7 +352,7 @@ describe("a key of one's own", () => {
     expect(await load(customers, [old])).toMatchObject({unchanged: 1});
   });
 
-  test('is the only one in its account', async () => {
+  test('is unique in its account', async () => {
     await expect(world.author(`UPDATE warehouse.customers SET external_key = 'K'`)).rejects.toThrow(
       'customers_external_key',
     );

@@ -72,12 +72,12 @@ describe('a text', () => {
     ['an escape', 'a\u001b', 'got U+001B at 2'],
     ['a character that is none', 'é\ufffe', 'got U+FFFE at 2'],
     ['another one', '\uffff', 'got U+FFFF at 1'],
-  ])('with %s is refused, by its place', async (_, value, place) => {
+  ])('with %s is rejected with the position of the character', async (_, value, place) => {
     const why = `warehouse.customers.name: expected characters that XML has, ${place}`;
     await expectRefused('customers', {column: 'name', value}, why);
   });
 
-  test('with all that XML has is taken', async () => {
+  test('with any characters that XML allows is accepted', async () => {
     const value = 'a\t\r\n\u007f\u0085\ud7ff\ue000\ufffd 😀 <&>"\'';
     await world.author('INSERT INTO warehouse.customers (name) VALUES ($1)', [value]);
     expect(await world.changes('fields')).toEqual([{fields: {name: value}}]);
@@ -91,7 +91,7 @@ describe('a time', () => {
     '0001-01-01 00:00 BC',
     'infinity',
     '-infinity',
-  ])('of the year of %s is refused', async (value) => {
+  ])('outside the years 2000 to 2099 is rejected: %s', async (value) => {
     await expectRefused(
       'tasks',
       {column: 'scheduled_at', value},
@@ -100,7 +100,7 @@ describe('a time', () => {
   });
 
   test.each(['2000-01-01 00:00-05', '2099-12-31 23:59-05'])(
-    'of %s, the first and the last minute there, is taken',
+    'in the first or the last valid minute is accepted: %s',
     async (value) => {
       await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [
         value,
@@ -118,7 +118,7 @@ describe('a time', () => {
     ['Antarctica/Casey', '2010-03-04 13:30Z', '2010-03-04 16:30Z', '00:30'],
     ['Europe/Dublin', '2026-10-25 00:30Z', '2026-10-25 01:30Z', '01:30'],
   ])(
-    'in %s that the clock shows twice is taken at %s, and refused at %s',
+    'in %s that the clock shows twice is accepted at %s, and rejected at %s',
     async (zone, first, second, shown) => {
       await inZone(zone);
       await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [
@@ -134,7 +134,7 @@ describe('a time', () => {
   );
 
   test.each(['2026-11-01 07:00Z', '2026-03-08 06:59Z', '2026-03-08 07:00Z'])(
-    'beside a change of the clock, at %s, is taken',
+    'close to a change of the clock is accepted: %s',
     async (value) => {
       await world.author(`INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('x', $1)`, [
         value,
@@ -143,7 +143,7 @@ describe('a time', () => {
     },
   );
 
-  test('is kept in UTC, wherever the session is', async () => {
+  test('is stored in UTC, whatever the time zone of the session', async () => {
     const rowId = await world.sent('jobs', {job_number: '4', scheduled_on: '2026-01-01 10:00+00'});
     await world.author(
       `BEGIN; SET LOCAL TimeZone = 'Asia/Kathmandu'; SET LOCAL DateStyle = 'SQL, DMY';
@@ -165,13 +165,13 @@ describe('a number', () => {
     ['jobs', 'job_status_id', '-1'],
     ['time_entries', 'employee_id', '-9223372036854775808'],
     ['job_charges', 'item_id', '0'],
-  ])('%s.%s of %s is refused', async (table, column, value) => {
+  ])('%s.%s of %s is rejected', async (table, column, value) => {
     const why = `warehouse.${table}.${column}: expected a number from 1 on, got ${value}`;
     await expectRefused(table, {column, value}, why);
   });
 
   test.each(['NaN', 'Infinity', `1${'0'.repeat(30)}`, `0.${'0'.repeat(30)}1`])(
-    '%s is refused as a decimal',
+    '%s is rejected as a decimal',
     async (value) => {
       const why =
         'warehouse.time_entries.number_of_hours: expected a decimal number of at most 30 digits';
@@ -179,7 +179,7 @@ describe('a number', () => {
     },
   );
 
-  test('that is decimal is taken as it was written', async () => {
+  test('that is decimal is captured exactly as it was written', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.author(
       `INSERT INTO warehouse.job_charges (job_number, quantity, price_per_unit)
@@ -190,7 +190,7 @@ describe('a number', () => {
   });
 });
 
-describe('what the service takes no record without', () => {
+describe('a field that the service requires', () => {
   const needs = allWrites.flatMap((writes) =>
     writes.table.writable.flatMap((rule) =>
       rule.isRequired === true ? [{writes, rule, name: `${writes.table.name}.${rule.name}`}] : [],
@@ -200,7 +200,7 @@ describe('what the service takes no record without', () => {
     kind === 'text' ? [null, '', ' \n\t'] : [null];
 
   test.each(needs)(
-    '$name is needed by a new row, and is not taken away again',
+    '$name is required in a new row and cannot be emptied later',
     async ({writes, rule}) => {
       const {table, parent} = writes;
       const needed = neededBy(table);
@@ -229,7 +229,7 @@ describe('what the service takes no record without', () => {
     },
   );
 
-  test('is what the reference service refuses to create or change a record without', async () => {
+  test('is in the written list of its table, which has no other field', async () => {
     const demanded = {
       customers: ['name'],
       customer_notes: ['note'],
@@ -251,7 +251,7 @@ describe('what the service takes no record without', () => {
   });
 });
 
-test.each(['-0.25', '-1'])('%s hours are refused, and none are not', async (value) => {
+test.each(['-0.25', '-1'])('%s hours are rejected, and 0 hours are accepted', async (value) => {
   const why = `warehouse.time_entries.number_of_hours: expected a number from 0 on, got ${value}`;
   await expectRefused('time_entries', {column: 'number_of_hours', value}, why);
   await world.author(

@@ -26,7 +26,7 @@ const settle = (state: string) =>
     [state],
   );
 
-test('last_change is the last change that the session made, and null before', async () => {
+test('last_change returns the last change of the session, and null before the first', async () => {
   expect(await one('SELECT sync.last_change()')).toBeNull();
   await session.query(insert);
   const id = await one('SELECT max(change_id) FROM sync.changes');
@@ -37,9 +37,9 @@ test('last_change is the last change that the session made, and null before', as
   expect(await one('SELECT sync.last_change()')).toBe(id);
 });
 
-describe('wait', () => {
+describe('sync.wait', () => {
   test.each(['done', 'rejected', 'cancelled'])(
-    'returns when another session has %s it',
+    'returns when another session sets the change to %s',
     async (state) => {
       await session.query(insert);
       const waiting = one(`SELECT sync.wait(sync.last_change(), '50 seconds')`);
@@ -48,13 +48,13 @@ describe('wait', () => {
     },
   );
 
-  test('returns when a person is needed', async () => {
+  test('returns if the change is in conflict and needs a person', async () => {
     await session.query(insert);
     await world.author(`UPDATE sync.changes SET state = 'conflict', reason = 'two'`);
     expect(await one('SELECT sync.wait(sync.last_change())')).toBe('conflict');
   });
 
-  test('says in which state it is when the time is up', async () => {
+  test('returns the current state when the timeout ends', async () => {
     await session.query(insert);
     await world.author(send, [await one('SELECT sync.last_change()')]);
     expect(await one(`SELECT sync.wait(sync.last_change(), '10 ms')`)).toBe('sending');
@@ -65,14 +65,14 @@ describe('wait', () => {
     ['itself', `BEGIN; ${insert}`],
     ['under a savepoint', `BEGIN; SAVEPOINT a; ${insert}; RELEASE a; SAVEPOINT b`],
     ['where it was changed again', `${insert}; BEGIN; UPDATE warehouse.customers SET name = 'y'`],
-  ])('is refused by the transaction that made it, %s', async (_, text) => {
+  ])('fails in the transaction that made the change: %s', async (_, text) => {
     await session.query(text);
     await expect(session.query('SELECT sync.wait(sync.last_change())')).rejects.toThrow(
       'it was made in this transaction, and no one sees it before you commit',
     );
   });
 
-  test('in a transaction that has written something else waits all the same', async () => {
+  test('waits in a transaction that has written something else', async () => {
     await session.query(insert);
     await session.query(`BEGIN; INSERT INTO warehouse.tasks (name) VALUES ('t')`);
     const id = await one('SELECT min(change_id) FROM sync.changes');
@@ -80,7 +80,7 @@ describe('wait', () => {
   });
 });
 
-describe('a notice', () => {
+describe('a notification', () => {
   /** Listens during some work, up to a notice of the listener's own. */
   async function noticesOf(work: () => Promise<unknown>): Promise<[string, unknown][]> {
     const notices: [string, unknown][] = [];
@@ -103,7 +103,7 @@ describe('a notice', () => {
   }
   const due = () => ['fieldmirror_due', Number(world.accountId)];
 
-  test('of what is due comes with the commit, and not of what waits or is held', async () => {
+  test('is sent at commit for a due change, not for a waiting or held one', async () => {
     const family = `WITH customer AS (${insert} RETURNING row_id) INSERT INTO warehouse.jobs
       (parent_row_id) SELECT row_id FROM customer`;
     expect(await noticesOf(() => session.query(family))).toEqual([due()]);
@@ -129,7 +129,7 @@ describe('a notice', () => {
   });
 
   test.each(['done', 'rejected', 'cancelled', 'conflict'])(
-    'of a change that is %s says which, and of what',
+    'of a change that is %s names the change and its record',
     async (state) => {
       await session.query(insert);
       const [row] = await world.author('SELECT change_id, row_id FROM sync.changes');
@@ -153,7 +153,7 @@ describe('a notice', () => {
     },
   );
 
-  test('has room, however long the key is', async () => {
+  test('is sent even if the external_key is very long', async () => {
     await session.query(
       `INSERT INTO warehouse.customers (name, external_key) VALUES ('x', repeat(E'\\u0001', 2000))`,
     );

@@ -56,7 +56,7 @@ async function late(): Promise<string[]> {
   );
 }
 
-describe('a change has waited too long', () => {
+describe('the list of late changes', () => {
   test.each([
     [
       'that is due and nobody takes up',
@@ -89,19 +89,19 @@ describe('a change has waited too long', () => {
       `requested_at = ${ago('8 days')}`,
       'held 1',
     ],
-  ])('%s', async (_, soon, later, expected) => {
+  ])('contains a change %s, only after a time limit', async (_, soon, later, expected) => {
     const id = await add(soon);
     expect(await late()).toEqual([]);
     await pool.query(`UPDATE sync.changes SET ${later} WHERE change_id = $1`, [id]);
     expect(await late()).toEqual([expected]);
   });
 
-  test('that is in conflict, from the first moment', async () => {
+  test('contains a change in conflict at once', async () => {
     await add(`state = 'conflict', reason = 'several match'`);
     expect(await late()).toEqual(['conflict 1']);
   });
 
-  test('that was refused, for a week, and while another waits for it', async () => {
+  test('contains a refused change for a week, and longer while another waits for it', async () => {
     const id = await add(refused('6 days'));
     expect(await late()).toEqual(['rejected 1']);
     await pool.query(`UPDATE sync.changes SET ${refused('8 days')} WHERE change_id = $1`, [id]);
@@ -112,7 +112,7 @@ describe('a change has waited too long', () => {
     expect(await late()).toEqual([]);
   });
 
-  test('is told of what waits for another change by that one alone', async () => {
+  test('omits a change that waits for another one, until that one has ended', async () => {
     const held = await add(`state = 'held'`);
     const waiting = await add(`waits_for = ${held}, due_at = ${ago('2 days')}`, 'Child');
     expect(await late()).toEqual([]);
@@ -127,7 +127,7 @@ describe('a change has waited too long', () => {
     ]);
   });
 
-  test('is not told of a paused account, but for what needs a person anyway', async () => {
+  test('contains only conflicts if the account is paused', async () => {
     await add(`due_at = ${ago('2 days')}`);
     await add(doubtful('2 days'), 'Doubtful');
     await add(`state = 'conflict', reason = 'x'`, 'Fought');
@@ -138,7 +138,7 @@ describe('a change has waited too long', () => {
   });
 });
 
-test('many changes of one batch are one matter that names it', async () => {
+test('many late changes of one batch are listed as one entry that names the batch', async () => {
   const fight = async (count: number, batch: string | null) => {
     for (let made = 0; made < count; made++) {
       const id = await add(`state = 'conflict', reason = 'several match'`, `${batch} ${made}`);
@@ -182,7 +182,7 @@ test('many changes of one batch are one matter that names it', async () => {
   expect(await singly()).toMatchObject([{subject: `batch import o'Hara`, count: 2}]);
 });
 
-test('changes that are not over are counted by state, with the age of the oldest', async () => {
+test('open changes are counted by state, with the age of the oldest', async () => {
   await add(`requested_at = '2026-01-02'`);
   await add(`requested_at = '2026-01-01'`, 'Older');
   await add(`state = 'conflict', reason = 'x', requested_at = '2026-01-03'`, 'Fought');
@@ -193,7 +193,7 @@ test('changes that are not over are counted by state, with the age of the oldest
   ]);
 });
 
-test('status tells the counts; what waits too long or was refused ends it with 1', async () => {
+test('status prints the counts and exits with 1 if a change is late or was refused', async () => {
   const status = (...args: string[]) =>
     runCommand(['status', ...args], {DATABASE_URL: database.url});
   const id = await add(`due_at = ${ago('3 h')}, requested_at = ${ago('3 h')}`);

@@ -73,7 +73,7 @@ const fought: FieldConflict = {
   decidedBy: null,
 };
 
-describe('what happens next', () => {
+describe('the next step of a change', () => {
   const blocker = change({changeId: '11', state: 'held'});
   const paused = {...calm.account, state: 'paused'} as const;
   const stopped = {...calm.account, state: 'stopped', stateReason: '401'} as const;
@@ -172,17 +172,17 @@ describe('what happens next', () => {
       /nothing: a later change/,
       'fieldmirror changes cancel 12',
     ],
-  ])('of %s is told, with the command that fits', (_, more, around, words, command) => {
+  ])('is described, with the command if there is one: %s', (_, more, around, words, command) => {
     const {text, commands} = next(more, around);
     expect(text).toMatch(words);
     expect(commands[0] ?? '').toBe(command);
   });
 
-  test.each(['done', 'cancelled'] as const)('is nothing once it is %s', (state) => {
+  test.each(['done', 'cancelled'] as const)('is null if the change is %s', (state) => {
     expect(findNextStep(change({state}), calm)).toBeNull();
   });
 
-  test('of a conflict is a decision: whose value counts, and of the other fields', () => {
+  test('in a conflict is to choose the value of the service or of the warehouse', () => {
     const step = findNextStep(change({state: 'conflict'}), {...calm, conflicts: [fought]});
     expect(step?.commands).toEqual([
       {
@@ -203,7 +203,7 @@ describe('what happens next', () => {
     ['update', ['take service']],
     ['delete', ['take service', 'resend']],
   ] as const)(
-    'of a %s that nobody can place are the decisions that the warehouse takes',
+    'in a conflict of a %s without undecided fields is one of its allowed decisions',
     (operation, open) => {
       expect(
         listDecisions(change({state: 'conflict', operation}), [{...fought, winner: 'service'}]),

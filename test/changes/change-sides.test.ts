@@ -46,15 +46,18 @@ describe.each([
     service: 'theirs',
     note: "the service's value counts, decided by ann",
   },
-] as const)('a change that is $state, where $winner won', ({state, winner, service, note}) => {
-  test(`leaves ${service} at the service`, () => {
-    const change = {fields: {name: 'ours'}, base: {name: 'old'}, state, result: null};
-    const [side] = compareSides({
-      change,
-      conflicts: [{...conflict, winner}],
-      alterations: [],
-      row: null,
+] as const)(
+  'a change that is $state, with the winner $winner',
+  ({state, winner, service, note}) => {
+    test(`shows ${service} as the value of the service`, () => {
+      const change = {fields: {name: 'ours'}, base: {name: 'old'}, state, result: null};
+      const [side] = compareSides({
+        change,
+        conflicts: [{...conflict, winner}],
+        alterations: [],
+        row: null,
+      });
+      expect(side).toMatchObject({service, note, isFought: winner === null});
     });
-    expect(side).toMatchObject({service, note, isFought: winner === null});
-  });
-});
+  },
+);

@@ -64,23 +64,26 @@ test('is_open is true in the open states and in no other', async () => {
   expect(open).toEqual(openStates);
 });
 
-describe('of every two states, the database lets one follow the other', () => {
+describe('a transition of a change', () => {
   const followers = (from: string) =>
     transitions.filter((drawn) => drawn.from === from).map(({to}) => to);
 
-  test.each(changeStates)('where it is drawn: after %s', async (from) => {
-    const allowed: ChangeState[] = [];
-    for (const to of changeStates) if (await isAllowed(put(to), force(from))) allowed.push(to);
-    expect(allowed.sort()).toEqual([from, ...followers(from)].sort());
-  });
+  test.each(changeStates)(
+    'from %s is accepted only if it is in the list of transitions',
+    async (from) => {
+      const allowed: ChangeState[] = [];
+      for (const to of changeStates) if (await isAllowed(put(to), force(from))) allowed.push(to);
+      expect(allowed.sort()).toEqual([from, ...followers(from)].sort());
+    },
+  );
 
-  test('where it is drawn: of a change that is made', async () => {
+  test('into the first state is accepted only if it is in the list of transitions', async () => {
     const allowed: ChangeState[] = [];
     for (const to of changeStates) if (await isAllowed(add(to))) allowed.push(to);
     expect(allowed.sort()).toEqual(followers('new').sort());
   });
 
-  test('and says otherwise what could follow', async () => {
+  test('that is not in the list fails with the states that may follow', async () => {
     await expect(attempt(put('pending'), force('done'))).rejects.toThrow(
       /^change \d+: expected nothing after done, got pending$/,
     );
@@ -104,7 +107,7 @@ describe('docs/write-back.md', () => {
     }),
   );
 
-  test('draws what the database holds, in the same words', async () => {
+  test('draws the transitions of the database with the same reasons', async () => {
     const drawn = arrows
       .filter(({to}) => to !== '[*]')
       .map((arrow) => ({...arrow, from: arrow.from?.replace('[*]', 'new')}));
@@ -115,12 +118,12 @@ describe('docs/write-back.md', () => {
     expect(inOrder(drawn)).toEqual(inOrder(held));
   });
 
-  test('draws the end where nothing follows', () => {
+  test('draws an end after each state that nothing follows', () => {
     const ends = changeStates.filter((state) => transitions.every(({from}) => from !== state));
     expect(arrows.filter(({to}) => to === '[*]').map(({from}) => from)).toEqual(ends);
   });
 
-  test('has no line that is no arrow', () => {
+  test('has only arrows in its diagram', () => {
     expect(drawing.trim().split('\n')).toHaveLength(arrows.length);
   });
 });

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(async () => await world.close());
 
-test('a process that slept may send its change for its later claim only', async () => {
+test('a process that slept may send a change only under its later claim', async () => {
   await world.author("INSERT INTO warehouse.customers (name) VALUES ('Ada Example')");
   const {pool, accountId} = world;
   const claimOnce = async () =>

@@ -18,7 +18,7 @@ import {
 useChangesPlace();
 
 describe('changes list', () => {
-  test('shows what is under way first, a conflict before all, then what is settled', async () => {
+  test('lists conflicts first, then other open changes, then settled ones', async () => {
     const [done, rejected, waiting, fought] = [
       await editPhone(1),
       await editPhone(2),
@@ -52,7 +52,7 @@ describe('changes list', () => {
     expect((await told('list', '--table', 'jobs', '--account', 'acme')).changes).toEqual([]);
   });
 
-  test('fits 110 columns, however much there is to say', async () => {
+  test('fits 110 columns, however long the values are', async () => {
     await pool.query(
       `UPDATE warehouse.customers SET name = 'x', phone_number = 'y', email_address = 'z', fax = 'f'
         WHERE customer_number = 1`,
@@ -83,7 +83,7 @@ describe('changes list', () => {
 });
 
 describe('changes show', () => {
-  test('tells who made it and from where, what it changes, and the exact request', async () => {
+  test('prints the author, the application, the values and the exact request', async () => {
     await pool.query(
       `UPDATE warehouse.customers SET external_key = 'ERP-7' WHERE customer_number = 7`,
     );
@@ -110,7 +110,7 @@ describe('changes show', () => {
     });
   });
 
-  test('tells what it waits for, and prints … for a number that nobody knows yet', async () => {
+  test('prints the change it waits for, and … for a number that is not known yet', async () => {
     await pool.query(
       `WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('New') RETURNING row_id)
        INSERT INTO warehouse.jobs (name, scheduled_on, parent_row_id) SELECT 'Roof',
@@ -126,7 +126,7 @@ describe('changes show', () => {
     expect((await changes('show', '1')).stdout).toMatch(/holds up +change 2\n/);
   });
 
-  test('tells every attempt, the looks, and what the service altered', async () => {
+  test('prints every attempt, the checks and the values that the service altered', async () => {
     const id = await editPhone(1);
     await pool.query(
       `INSERT INTO sync.attempts (change_id, fence, method, path, started_at, ended_at, outcome,

@@ -34,7 +34,7 @@ const inConflict = (id: unknown, values: Readonly<Record<string, string>>) =>
   putInConflict(world, id, values);
 
 describe('a conflict of several fields', () => {
-  test('is decided field by field: each side keeps its own', async () => {
+  test('is resolved field by field, each for the chosen side', async () => {
     await set(`name = 'b', fax = '2'`);
     await set(`name = 'c'`, 'hold');
     const [id] = await ids();
@@ -51,7 +51,7 @@ describe('a conflict of several fields', () => {
     ]);
   });
 
-  test('gives the row the service’s value of a field that was given up', async () => {
+  test('sets a field to the value of the service if the service wins it', async () => {
     await set(`name = 'b', fax = '2'`);
     const [id] = await ids();
     await inConflict(id, {name: 'theirs', fax: '9'});
@@ -59,7 +59,7 @@ describe('a conflict of several fields', () => {
     expect(await held()).toMatchObject({name: 'theirs', fax: '2', _pending: true});
   });
 
-  test('of which every field goes to the service is given up', async () => {
+  test('is cancelled if the service wins every field', async () => {
     await set(`name = 'b', fax = '2'`);
     const [id] = await ids();
     await inConflict(id, {name: 'theirs', fax: '9'});
@@ -73,7 +73,7 @@ describe('a conflict of several fields', () => {
     [{name: 'service', fax: null}],
     [{name: 'service', fax: 'warehouse', phone_number: 'service'}],
     [{}],
-  ])('is decided for each fought field and no other: not by %j', async (sides) => {
+  ])('needs a side for each conflicting field and no other: %j fails', async (sides) => {
     await set(`name = 'b', fax = '2'`);
     const [id] = await ids();
     await inConflict(id, {name: 'theirs', fax: '9'});
@@ -83,7 +83,7 @@ describe('a conflict of several fields', () => {
     expect(await world.changes('state')).toEqual([{state: 'conflict'}]);
   });
 
-  test('never parts fields that move as one', async () => {
+  test('needs the same side for all fields of a group', async () => {
     await set(`service_city = 'Rome', name = 'b'`);
     const [id] = await ids();
     await inConflict(id, {service_city: 'Oslo', service_zip_code: '0150', name: 'theirs'});
@@ -98,7 +98,7 @@ describe('a conflict of several fields', () => {
     });
   });
 
-  test('that has no such field is not decided so', async () => {
+  test('cannot be resolved field by field if it has no conflicting field', async () => {
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     const [id] = await ids();
     await inConflict(id, {});
@@ -109,7 +109,7 @@ describe('a conflict of several fields', () => {
 });
 
 describe('many changes', () => {
-  test('are decided each by itself: what cannot be decided holds up no other', async () => {
+  test('are decided separately: one that is refused does not stop the others', async () => {
     await set(`name = 'b'`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x'), ('y')`);
     const [one, two, three] = await ids();
@@ -133,7 +133,7 @@ describe('many changes', () => {
     ]);
   });
 
-  test('that wait for each other are given up from their end, each for its reason', async () => {
+  test('that wait for each other are cancelled together, each with the given reason', async () => {
     await world.author(`WITH customer AS (INSERT INTO warehouse.customers (name) VALUES ('x')
       RETURNING row_id)
                         INSERT INTO warehouse.jobs (parent_row_id, name) SELECT row_id, 'y'
@@ -149,7 +149,7 @@ describe('many changes', () => {
     ]);
   });
 
-  test('in conflict are decided alike', async () => {
+  test('in conflict are resolved by one decision, unless it is invalid for them', async () => {
     await set(`name = 'b'`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     const [one, two] = await ids();
@@ -161,7 +161,7 @@ describe('many changes', () => {
     ]);
   });
 
-  test('are not decided by another word', async () => {
+  test('cannot be decided with an unknown verb', async () => {
     await expect(decide([], 'undo')).rejects.toThrow(
       'expected hold, release, retry, cancel, accept or resolve',
     );

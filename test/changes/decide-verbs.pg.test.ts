@@ -20,7 +20,7 @@ useChangesPlace();
 const seePage = 'see: fieldmirror explain E17\n';
 
 describe('changes retry, hold, release, cancel', () => {
-  test('do the same to several changes, and tell which of them could not', async () => {
+  test('apply to several changes, and report those that they could not change', async () => {
     const [one, two, done] = [await editPhone(1), await editPhone(2), await editPhone(3)];
     await set(done, `state = 'done', settled_at = now()`);
     expect(await changes('hold', one, done, '99', two)).toEqual({
@@ -43,7 +43,7 @@ describe('changes retry, hold, release, cancel', () => {
     ]);
   });
 
-  test('retry says by the hint of the warehouse why one cannot be sent again', async () => {
+  test('retry prints the hint of the warehouse if a change cannot be sent again', async () => {
     const id = await editPhone(1);
     await set(id, `state = 'rejected', settled_at = now(), reason = 'no'`);
     expect(await changes('retry', id)).toMatchObject({code: 0});
@@ -57,7 +57,7 @@ describe('changes retry, hold, release, cancel', () => {
     });
   });
 
-  test('cancel gives the row back what it held, and keeps the reason', async () => {
+  test('cancel restores the row and stores the reason', async () => {
     const id = await editPhone(1);
     expect(await changes('cancel', id, '--reason', 'typed wrongly')).toMatchObject({code: 0});
     expect((await changes('show', id)).stdout).toMatch(/state +cancelled .*: typed wrongly\n/);
@@ -69,7 +69,7 @@ describe('changes retry, hold, release, cancel', () => {
 });
 
 describe('changes accept', () => {
-  test('lets go on what was held for what the service altered; release does not', async () => {
+  test('releases the changes held for an altered value; changes release does not', async () => {
     const [altered, held] = [await editPhone(1), await editPhone(2)];
     await set(
       altered,
@@ -114,7 +114,7 @@ describe('changes accept', () => {
 });
 
 describe('changes resolve', () => {
-  test('is offered with both values, and sends ours or keeps theirs', async () => {
+  test('is offered with both values, and keeps the warehouse’s or the service’s', async () => {
     const [ours, theirs] = [await editPhone(1), await editPhone(2)];
     await putInConflict(ours);
     await putInConflict(theirs);
@@ -137,7 +137,7 @@ describe('changes resolve', () => {
     expect(await stateOf(theirs)).toBe('cancelled');
   });
 
-  test('shows what the service holds, before and after it is decided', async () => {
+  test('explain and show print the value of the service before and after it', async () => {
     const env = {DATABASE_URL: database.url};
     const explained = async (...of: string[]) =>
       (await runCommand(['explain', 'customers', '1', ...of], env)).stdout;
@@ -153,7 +153,7 @@ describe('changes resolve', () => {
     expect(stdout).toMatch(/ service had +"555-0300"\n +at service +"555-0199"\n/);
   });
 
-  test('of a create adopts a record or sends it again, and says what fits', async () => {
+  test('of a create adopts a record or sends it again, and prints the valid options', async () => {
     const [adopted, resent] = [await addCustomer(), await addCustomer(`name = 'Other'`)];
     const result = `result = '{"candidates": ["12", "15"]}'`;
     await set(

@@ -29,7 +29,7 @@ beforeEach(async () => {
 
 const statesOf = async () => await Promise.all([...spoilt, own].map(stateOf));
 
-test('a verb does what it can to all that match, and lists what it could not and why', async () => {
+test('a verb applies to all matching changes, and lists failures with their reason', async () => {
   await set(spoilt[0] ?? '', `lease_until = now() + interval '1 h'`);
   expect(await changes('hold', '--batch', 'import 4711')).toEqual({
     code: 1,
@@ -63,7 +63,7 @@ test.each([
   expect((await told('hold', option, value)).changes).toHaveLength(count);
 });
 
-test('a transaction is found by the number that changes show tells', async () => {
+test('changes list finds a transaction by the number that changes show prints', async () => {
   const {stdout} = await changes('show', spoilt[0] ?? '');
   const [, transaction = ''] = /within +import 4711, transaction (\d+)\n/.exec(stdout) ?? [];
   expect((await told('list', '--transaction', transaction)).changes).toHaveLength(3);
@@ -88,7 +88,7 @@ nothing was done
   expect(await statesOf()).toEqual(['pending', 'pending', 'pending', 'held']);
 });
 
-test('conflicts that match are decided alike', async () => {
+test('matching conflicts are all resolved for the same side', async () => {
   for (const id of spoilt) await putInConflict(id);
   expect(await changes('resolve', '--take', 'service', '--state', 'conflict')).toMatchObject({
     code: 0,

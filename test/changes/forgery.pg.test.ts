@@ -88,34 +88,37 @@ const claims = ['sweep', 'repair'].flatMap((word) => {
   ].map(([place, text]) => ({word, place, text: String(text)}));
 });
 
-describe('an UPDATE that says that it is a worker', () => {
-  test.each(claims)('$word $place is a change like any other, or refused', async ({text}) => {
-    const before = await left('customers');
-    if (await tryAsAuthor(text)) {
-      expect(await left('customers')).toEqual(before);
-      return;
-    }
-    expect(await world.changes('operation, fields')).toContainEqual({
-      operation: 'update',
-      fields: {name: 'FORGED'},
-    });
-    expect(
-      await world.author(
-        'SELECT name, _pending, _sweep_id FROM warehouse.customers WHERE customer_number = 1',
-      ),
-    ).toEqual([{name: 'FORGED', _pending: true, _sweep_id: null}]);
-    expect(await edits()).toContainEqual({table_name: 'customers', kind: 'update'});
-  });
+describe('an UPDATE that claims to be from a worker', () => {
+  test.each(claims)(
+    'with $word $place is captured like any other change, or refused',
+    async ({text}) => {
+      const before = await left('customers');
+      if (await tryAsAuthor(text)) {
+        expect(await left('customers')).toEqual(before);
+        return;
+      }
+      expect(await world.changes('operation, fields')).toContainEqual({
+        operation: 'update',
+        fields: {name: 'FORGED'},
+      });
+      expect(
+        await world.author(
+          'SELECT name, _pending, _sweep_id FROM warehouse.customers WHERE customer_number = 1',
+        ),
+      ).toEqual([{name: 'FORGED', _pending: true, _sweep_id: null}]);
+      expect(await edits()).toContainEqual({table_name: 'customers', kind: 'update'});
+    },
+  );
 });
 
-describe.each(['sweep', 'repair'])('a DELETE that says that it is a worker, by %s', (word) => {
+describe.each(['sweep', 'repair'])('a DELETE that claims to be from a worker, by %s', (word) => {
   test.each([
     ['customers', `DELETE FROM warehouse.customers WHERE ${writer(word)} <> ''`],
     ['customers', `DELETE FROM warehouse.customers RETURNING ${writer(word)}`],
     ['customers', `SELECT ${writer(word)}; DELETE FROM warehouse.customers`],
     ['job_employees', `DELETE FROM warehouse.job_employees WHERE ${writer(word)} <> ''`],
     ['job_employees', `DELETE FROM warehouse.job_employees RETURNING ${writer(word)}`],
-  ])('from %s leaves the row, and is a change or refused: %s', async (table, text) => {
+  ])('from %s keeps the row, and is captured or refused: %s', async (table, text) => {
     const before = await left(table);
     if (await tryAsAuthor(text)) {
       expect(await left(table)).toEqual(before);
@@ -130,7 +133,7 @@ describe.each(['sweep', 'repair'])('a DELETE that says that it is a worker, by %
   });
 });
 
-describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by %s', (word) => {
+describe.each(['sweep', 'repair'])('an INSERT that claims to be from a worker, by %s', (word) => {
   test.each([
     [
       'customers',
@@ -154,7 +157,7 @@ describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by 
       `INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (4, 9)
         RETURNING ${writer(word)}`,
     ],
-  ])('into %s is a change or refused: %s', async (table, text) => {
+  ])('into %s is captured or refused: %s', async (table, text) => {
     const before = await left(table);
     if (await tryAsAuthor(text)) {
       expect(await left(table)).toEqual(before);
@@ -165,7 +168,7 @@ describe.each(['sweep', 'repair'])('an INSERT that says that it is a worker, by 
   });
 });
 
-test('an edit of a key alone is known as an edit, whatever it says of itself', async () => {
+test('an UPDATE of external_key that claims to be a worker is recorded as an edit', async () => {
   await tryAsAuthor(
     `UPDATE warehouse.customers SET external_key = 'K' RETURNING ${writer('sweep')}`,
   );
@@ -173,8 +176,8 @@ test('an edit of a key alone is known as an edit, whatever it says of itself', a
 });
 
 // Each column of each table: author-columns.pg.test.ts.
-describe('the number of a row, which no trigger could judge, an author cannot give', () => {
-  test.each(allTables)('in $name', async ({name}) => {
+describe('an author cannot set row_id in an INSERT', () => {
+  test.each(allTables)('into $name', async ({name}) => {
     const [row] = await world.author(
       `SELECT has_column_privilege('fieldmirror_author', $1, 'row_id', 'INSERT') AS may`,
       [`warehouse.${name}`],
@@ -182,7 +185,7 @@ describe('the number of a row, which no trigger could judge, an author cannot gi
     expect(row).toEqual({may: false});
   });
 
-  test('whatever the statement overrides', async () => {
+  test('even with OVERRIDING SYSTEM VALUE', async () => {
     const text = `INSERT INTO warehouse.tasks (row_id, name)
       OVERRIDING SYSTEM VALUE VALUES (9, 'x')`;
     expect(await tryAsAuthor(text)).toBe(true);
@@ -190,7 +193,7 @@ describe('the number of a row, which no trigger could judge, an author cannot gi
   });
 });
 
-test('not even the owner squats a key of the future by an INSERT', async () => {
+test('not even the owner can reserve a future row_id by an INSERT', async () => {
   await expect(
     world.author(
       `INSERT INTO warehouse.customers (row_id, name) OVERRIDING SYSTEM VALUE VALUES (100000, 'x')`,

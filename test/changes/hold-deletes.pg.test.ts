@@ -39,7 +39,7 @@ const held = [{operation: 'delete', state: 'held', reason}];
 const sent = [{operation: 'delete', state: 'pending', reason: null}];
 
 describe('a login whose grant holds deletes', () => {
-  test('creates and updates at once, and deletes once a person agrees', async () => {
+  test('creates and updates at once; its delete waits until a person releases it', async () => {
     await erp.pool.query(`UPDATE warehouse.customers SET name = 'b'`);
     await erp.pool.query(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     expect(await world.changes('state')).toEqual([{state: 'pending'}, {state: 'pending'}]);
@@ -52,7 +52,7 @@ describe('a login whose grant holds deletes', () => {
     expect((await changes())[2]).toEqual(sent[0]);
   });
 
-  test('has its row back when the delete is given up', async () => {
+  test('gets its row back when the delete is cancelled', async () => {
     await erp.pool.query(deleted);
     await world.author('SELECT sync.cancel_change(max(change_id)) FROM sync.changes');
     expect(await isGone()).toBe(false);
@@ -64,12 +64,12 @@ describe('a login whose grant holds deletes', () => {
     `SET LOCAL fieldmirror.mode = 'hold-deletes'`,
     'SET LOCAL ROLE fieldmirror_author',
     `SET LOCAL application_name = 'http: erp'; SET LOCAL fieldmirror.person = 'x'`,
-  ])('lets none go by %s', async (setting) => {
+  ])('cannot bypass the hold with %s', async (setting) => {
     await erp.pool.query(`BEGIN; ${setting}; ${deleted}; COMMIT`);
     expect(await changes()).toEqual(held);
   });
 
-  test('holds all of it in the mode hold, for its own reason', async () => {
+  test('holds updates and creates in the mode hold, without the reason of deletes', async () => {
     await erp.pool.query(
       `BEGIN; SET LOCAL fieldmirror.mode = 'hold'; UPDATE warehouse.customers SET name = 'b';
        INSERT INTO warehouse.tasks (name) VALUES ('x'); COMMIT`,
@@ -80,7 +80,7 @@ describe('a login whose grant holds deletes', () => {
     ]);
   });
 
-  test('takes back at once what was never sent, and employees off a job', async () => {
+  test('deletes unsent rows and removes employees from a job without a hold', async () => {
     await erp.pool.query(
       `INSERT INTO warehouse.tasks (name) VALUES ('x'); DELETE FROM warehouse.tasks`,
     );
@@ -91,7 +91,7 @@ describe('a login whose grant holds deletes', () => {
     expect((await changes())[1]).toMatchObject({operation: 'update', state: 'pending'});
   });
 
-  test('keeps it when it is granted again, until the owner says otherwise', async () => {
+  test('keeps the hold when it is granted again, until the owner switches it off', async () => {
     await grant(erp.name);
     await grant(erp.name, `, 'tryton'`);
     await erp.pool.query(deleted);
@@ -107,15 +107,15 @@ describe('a login whose grant holds deletes', () => {
     ).toEqual([{system: 'tryton'}]);
   });
 
-  test('cannot take it from itself', async () => {
+  test('cannot switch off the hold', async () => {
     await expect(
       erp.pool.query(`SELECT sync.grant_account('${erp.name}', 'acme', holds_deletes => false)`),
     ).rejects.toThrow('permission denied');
   });
 });
 
-describe('held no more than it is said:', () => {
-  test('another login, and the owner', async () => {
+describe('the hold of deletes', () => {
+  test('does not apply to another login or to the owner', async () => {
     await shop.pool.query(deleted);
     expect(await changes()).toEqual(sent);
     await world.author('SELECT sync.cancel_change(max(change_id)) FROM sync.changes');
@@ -123,7 +123,7 @@ describe('held no more than it is said:', () => {
     expect((await changes())[1]).toEqual(sent[0]);
   });
 
-  test('a member of a role whose deletes are held is', async () => {
+  test('applies to a member of a role whose deletes are held', async () => {
     await grant('fieldmirror_author', ', holds_deletes => true');
     await shop.pool.query(deleted);
     expect(await changes()).toEqual(held);
@@ -132,7 +132,7 @@ describe('held no more than it is said:', () => {
 });
 
 describe('the mode hold-deletes of an author', () => {
-  test('of a transaction holds deletes alone', async () => {
+  test('holds only the deletes of a transaction', async () => {
     await shop.pool.query(
       `BEGIN; SET LOCAL fieldmirror.mode = 'hold-deletes';
        INSERT INTO warehouse.tasks (name) VALUES ('x'); ${deleted}; COMMIT`,
@@ -143,7 +143,7 @@ describe('the mode hold-deletes of an author', () => {
     ]);
   });
 
-  test('may stand in the address of its connection', async () => {
+  test('can be set in the address of the connection', async () => {
     const address = Object.assign(new URL(world.url), {username: shop.name, password: 'made-up'});
     address.searchParams.set('options', '-c fieldmirror.mode=hold-deletes');
     const pool = openPool(address.href, {max: 1, applicationName: 'shop'});
@@ -155,7 +155,7 @@ describe('the mode hold-deletes of an author', () => {
     expect(await changes()).toEqual(held);
   });
 
-  test('cannot be given to a login by whoever is no superuser: hence the grant', async () => {
+  test('cannot be set with ALTER ROLE by a login that is no superuser', async () => {
     await expect(
       shop.pool.query(`ALTER ROLE ${shop.name} SET fieldmirror.mode = 'hold-deletes'`),
     ).rejects.toThrow('permission denied to set parameter "fieldmirror.mode"');

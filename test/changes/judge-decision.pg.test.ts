@@ -110,21 +110,25 @@ const kinds: readonly (readonly [string, () => Promise<readonly string[]>])[] = 
   ],
 ];
 
-test.each(kinds)('the judgement on a change agrees with the warehouse: %s', async (_, make) => {
-  const [id = ''] = await make();
-  const {rows} = await pool.query('SELECT array_agg(account_id) AS ids FROM sync.accounts');
-  const [change] = await readDecidable(pool, [id], rows[0].ids);
-  if (change === undefined) throw new Error('the change is there');
-  const client = await pool.connect();
-  try {
-    for (const deciding of decidings) {
-      await client.query('BEGIN');
-      const [decided] = await decideChanges(client, [id], deciding);
-      await client.query('ROLLBACK');
-      const refusal = decided?.refusal?.replace(`change ${id}: `, '').replace(/; .*$/, '') ?? null;
-      expect({deciding, refusal: judgeDecision(change, deciding)}).toEqual({deciding, refusal});
+test.each(kinds)(
+  'judgeDecision predicts how the warehouse decides on a change: %s',
+  async (_, make) => {
+    const [id = ''] = await make();
+    const {rows} = await pool.query('SELECT array_agg(account_id) AS ids FROM sync.accounts');
+    const [change] = await readDecidable(pool, [id], rows[0].ids);
+    if (change === undefined) throw new Error('the change is there');
+    const client = await pool.connect();
+    try {
+      for (const deciding of decidings) {
+        await client.query('BEGIN');
+        const [decided] = await decideChanges(client, [id], deciding);
+        await client.query('ROLLBACK');
+        const refusal =
+          decided?.refusal?.replace(`change ${id}: `, '').replace(/; .*$/, '') ?? null;
+        expect({deciding, refusal: judgeDecision(change, deciding)}).toEqual({deciding, refusal});
+      }
+    } finally {
+      client.release();
     }
-  } finally {
-    client.release();
-  }
-});
+  },
+);

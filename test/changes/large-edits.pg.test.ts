@@ -44,7 +44,7 @@ const limit = (columns: string, value: number) =>
   );
 
 describe('a transaction of an author', () => {
-  test('that updates every row is held, and says how many of how many', async () => {
+  test('that updates every row is held, with both counts as the reason', async () => {
     await fill(40);
     await author(`UPDATE warehouse.customers SET name = 'x'`);
     expect(await countStates()).toEqual(held(40));
@@ -60,13 +60,16 @@ describe('a transaction of an author', () => {
     [21, 21, held(21)],
     [5, 21, pending(5)],
     [6, 21, held(6)],
-  ])('that updates %i of %i rows', async (changed, rows, expected) => {
-    await fill(rows);
-    await rename(changed);
-    expect(await countStates()).toEqual(expected);
-  });
+  ])(
+    'that updates %i of %i rows is held if over a quarter of more than 20 rows',
+    async (changed, rows, expected) => {
+      await fill(rows);
+      await rename(changed);
+      expect(await countStates()).toEqual(expected);
+    },
+  );
 
-  test('that writes row by row is judged as a whole, and so is one that deletes', async () => {
+  test('is judged as a whole if it writes row by row or deletes', async () => {
     await fill(40);
     const each = Array.from(
       {length: 11},
@@ -84,7 +87,7 @@ describe('a transaction of an author', () => {
     expect(await countStates()).toEqual(pending(11));
   });
 
-  test('holds what it edits of earlier ones, and nothing that it does not touch', async () => {
+  test('holds earlier changes that it edits, but none that it does not touch', async () => {
     await fill(40);
     await rename(10);
     await author(
@@ -96,7 +99,7 @@ describe('a transaction of an author', () => {
     ]);
   });
 
-  test('may change its mind: what is changed back does not count', async () => {
+  test('does not count rows that it changes back', async () => {
     await fill(40);
     await author(
       `UPDATE warehouse.customers SET name = 'x' WHERE customer_number <= 11;
@@ -117,7 +120,7 @@ describe('a transaction of an author', () => {
     expect(await countStates()).toEqual(pending(100));
   });
 
-  test('is judged by the rows of its account', async () => {
+  test('is judged by the number of rows of its account', async () => {
     await fill(40);
     const [other] = await world.author(
       `INSERT INTO sync.accounts (name, api_url, time_zone)
@@ -144,7 +147,7 @@ describe('a transaction of an author', () => {
   });
 });
 
-describe('a limit of the table', () => {
+describe('a limit for a table', () => {
   test.each([
     ['most_rows', 30, 30, pending(30)],
     ['most_rows', 30, 31, held(31)],
@@ -153,16 +156,19 @@ describe('a limit of the table', () => {
     ['most_percent', 50, 21, held(21)],
     ['most_percent', 100, 40, pending(40)],
     ['most_percent', 0, 1, held(1)],
-  ])('%s %d lets %i of 40 rows', async (column, value, changed, expected) => {
-    await fill(40);
-    await limit(column, value);
-    await rename(changed);
-    expect(await countStates()).toEqual(expected);
-  });
+  ])(
+    'of %s = %d decides whether %i changes of 40 rows are held',
+    async (column, value, changed, expected) => {
+      await fill(40);
+      await limit(column, value);
+      await rename(changed);
+      expect(await countStates()).toEqual(expected);
+    },
+  );
 });
 
-describe('what is held', () => {
-  test('needs a person at once, until it is released or given up', async () => {
+describe('a large edit that is held', () => {
+  test('is listed as late at once, until it is released or cancelled', async () => {
     await fill(40);
     await rename(11);
     const late = async () =>

@@ -50,7 +50,7 @@ async function readsOf(work: (client: Queryable) => Promise<unknown>) {
   }
 }
 
-test('what is due is found without reading the others', async () => {
+test('due changes are found by an index, without reading the other changes', async () => {
   const {accountId} = world.account;
   const other = openPool(world.databaseUrl, {
     max: 1,

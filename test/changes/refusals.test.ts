@@ -12,14 +12,14 @@ const undoneBefore = (count: number) =>
     earlierUndo: `${at + 101}`,
   }));
 
-test('a few changes that were taken back before name the change that does it', () => {
+test('a few changes that were undone before each name the change that undoes them', () => {
   expect(listRefusals(undoneBefore(2))).toEqual([
     {changeId: '1', what: 'change 101 takes it back already', isQuote: false},
     {changeId: '2', what: 'change 102 takes it back already', isQuote: false},
   ]);
 });
 
-test('many of them say the same, and what was left of others stays as it is', () => {
+test('many changes that were undone before share one text; other refusals keep theirs', () => {
   const others = [
     {changeId: '8', refusal: 'change 8: name: changed since'},
     {changeId: '9', refusal: null},
@@ -31,7 +31,7 @@ test('many of them say the same, and what was left of others stays as it is', ()
   ]);
 });
 
-test('the words of a refused statement are hidden where values are, ours are not', () => {
+test('hideGroup hides the text of a failed statement, but not our own text', () => {
   const group = {
     ...{what: 'change 101 takes it back already', isQuote: false},
     ...{count: 1, first: ['1']},

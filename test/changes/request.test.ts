@@ -43,12 +43,17 @@ describe('the path of a request', () => {
     expect(pathOf(findWrites(table), subject)).toBe(path);
   });
 
-  test.each(['', '0', '-1', '7/8', '1.5', '../9'])('is none where a number is %j', (number) => {
-    const writes = findWrites('customers');
-    expect(() => pathOf(writes, {operation: 'delete', number, parent: null})).toThrow(RecordError);
-    const parent = {table: 'customers', number} as const;
-    expect(() => pathOf(findWrites('jobs'), {operation: 'create', parent})).toThrow(RecordError);
-  });
+  test.each(['', '0', '-1', '7/8', '1.5', '../9'])(
+    'cannot be built if a number is %j',
+    (number) => {
+      const writes = findWrites('customers');
+      expect(() => pathOf(writes, {operation: 'delete', number, parent: null})).toThrow(
+        RecordError,
+      );
+      const parent = {table: 'customers', number} as const;
+      expect(() => pathOf(findWrites('jobs'), {operation: 'create', parent})).toThrow(RecordError);
+    },
+  );
 
   test.each([
     ['jobs', 'create', 'customers'],
@@ -56,13 +61,13 @@ describe('the path of a request', () => {
     ['job_notes', 'create', 'jobs'],
     ['job_notes', 'delete', 'jobs'],
     ['tasks', 'create', undefined],
-  ] as const)('of %s, by %s, goes by the number of %s', (table, operation, parent) => {
+  ] as const)('of %s, by %s, contains the number of the parent %s', (table, operation, parent) => {
     expect(parentInPath(findWrites(table), operation)?.table).toBe(parent);
   });
 });
 
-describe('a number that nobody knows', () => {
-  test('cannot be in a request that is sent: it is no subject', () => {
+describe('a number that is not known yet', () => {
+  test('is not allowed by the type of a request that is sent', () => {
     expectTypeOf<KnownSubject['number']>().toEqualTypeOf<string>();
     expectTypeOf<NonNullable<Subject['parent']>['number']>().toEqualTypeOf<string>();
     expectTypeOf<Subject<string | null>>().not.toExtend<Subject>();
@@ -71,7 +76,7 @@ describe('a number that nobody knows', () => {
   });
 });
 
-describe('the record that tells what became of a change', () => {
+describe('the record that shows the outcome of a change', () => {
   test.each([
     ['its own', {operation: 'update', number: '7', parent: null}, '7'],
     ['that which it hangs on', {operation: 'delete', number: '12', parent: customer}, '7'],
@@ -84,13 +89,13 @@ describe('the record that tells what became of a change', () => {
     ['the new one, whatever it hangs on', 'jobs', null, '5', '5'],
     ['that which a note hangs on', 'job_notes', job, '12', '5'],
     ['unknown where nobody knows what a note hangs on', 'job_notes', null, '12', null],
-  ])('once it is created, is %s', (_, table, parent, created, number) => {
+  ])('after a create is %s', (_, table, parent, created, number) => {
     const subject = {operation: 'create', parent} as const;
     expect(remoteNumberOfCreated({writes: findWrites(table)}, subject, created)).toBe(number);
   });
 });
 
-describe('the document of a request', () => {
+describe('the XML document of a request', () => {
   const timeZone = 'America/New_York';
   const compose = (table: string, operation: 'create' | 'update', fields: ChangeValues) => {
     const subject =
@@ -98,31 +103,31 @@ describe('the document of a request', () => {
     return composeRequest(findWrites(table), subject, {fields, timeZone});
   };
 
-  test('has the fields in the order of their table, however they were given', () => {
+  test('has the fields in the order of their table, whatever the input order', () => {
     const one = compose('customers', 'create', {fax: '1', name: 'A & B'});
     expect(one).toEqual(compose('customers', 'create', {name: 'A & B', fax: '1'}));
     expect(one.method).toBe('POST');
     expect(one.body).toMatch(/<customer>\s*<name>A &amp; B<\/name>\s*<fax>1<\/fax>\s*<\/customer>/);
   });
 
-  test('has times as the account writes them', () => {
+  test('has times in the time zone of the account', () => {
     const {method, path, body} = compose('tasks', 'update', {scheduled_at: '2027-03-01T15:00:00Z'});
     expect([method, path]).toEqual(['PUT', '/tasks/7.xml']);
     expect(body).toContain('10:00');
     expect(body).not.toContain('15:00');
   });
 
-  test('says of an empty field that it is to be empty', () => {
+  test('marks an empty field with nil="true"', () => {
     expect(compose('customers', 'update', {fax: null}).body).toContain('<fax nil="true"');
   });
 
-  test('is none of a delete', () => {
+  test('does not exist for a delete', () => {
     const subject = {operation: 'delete', number: '7', parent: null} as const;
     const request = composeRequest(findWrites('customers'), subject, {fields: {}, timeZone});
     expect(request).toEqual({method: 'DELETE', path: '/customers/7.xml'});
   });
 
-  test('has no field that cannot be written', () => {
+  test('cannot be built with a field that is not writable', () => {
     expect(() => compose('customers', 'update', {balance: '0'})).toThrow(RecordError);
   });
 });

@@ -55,7 +55,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-test('sweeps are measured by the last of their kind, changes by the last minute', async () => {
+test('sweep progress is based on the last sweep, change progress on the last minute', async () => {
   const told = await readUnderWay(client, [{accountId, name: 'acme'}]);
   expect(told.map(({text}) => text)).toEqual([
     expect.stringMatching(
@@ -65,7 +65,7 @@ test('sweeps are measured by the last of their kind, changes by the last minute'
   ]);
 });
 
-test('status tells it, and nothing of an account that rests', async () => {
+test('status prints the running work; an idle account has none', async () => {
   const {stdout} = await runCommand(['status'], {DATABASE_URL: database.url});
   expect(stdout).toMatch(
     /\nIn progress:\n {2}sweep 3 of jobs \(acme\): 1,000 of about 3,000 records/,

@@ -13,7 +13,7 @@ describe('the pace', () => {
     [{done: 900, total: 3_000, elapsedMs: 900}, null, null],
     [{done: 3_100, total: 3_000, elapsedMs: 10_000}, 310, null],
   ])(
-    'of %j is a rate and a time, where there is enough to tell them by',
+    'of %j has a rate and a remaining time, if there is enough data',
     (work, perSecond, leftMs) => {
       expect(paceOf(work)).toMatchObject({perSecond, leftMs});
     },
@@ -32,17 +32,17 @@ describe('the pace', () => {
       {done: 2_999, total: 3_000, elapsedMs: 5_000},
       '2,999 of about 3,000 records, 600 a second, 1 s left',
     ],
-  ])('of %j in words', (work, words) => {
+  ])('of %j is described in words', (work, words) => {
     expect(describePace(paceOf(work), {things: 'records'})).toBe(words);
   });
 
-  test('with a total that is known has no "about"', () => {
+  test('is described without "about" if the total is exact', () => {
     const pace = paceOf({done: 1, total: 2, elapsedMs: 0});
     expect(describePace(pace, {things: 'changes', isExact: true})).toBe('1 of 2 changes');
   });
 });
 
-describe('a sweep', () => {
+describe('the progress of a sweep', () => {
   const running: Parameters<typeof describeSweep>[0] = {
     accountId: '1',
     accountName: 'acme',
@@ -57,7 +57,7 @@ describe('a sweep', () => {
     lastRecords: 3_000,
   };
 
-  test('is measured by the last one of its kind', () => {
+  test('is estimated from the last sweep of its kind', () => {
     const words = 'sweep 12 of jobs (acme): 1,500 of about 3,000 records, 300 a second, 5 s left';
     expect(describeSweep(running)).toMatchObject({
       account: 'acme',
@@ -69,7 +69,7 @@ describe('a sweep', () => {
     );
   });
 
-  test('that is verified says so, and guesses no time', () => {
+  test('shows that the sweep is being verified, without a remaining time', () => {
     expect(describeSweep({...running, stage: 'verify'})).toMatchObject({
       text: 'sweep 12 of jobs (acme): 1,500 records read, now verified',
       pace: {leftMs: null},
@@ -77,17 +77,17 @@ describe('a sweep', () => {
   });
 });
 
-describe('changes', () => {
+describe('the progress of changes', () => {
   const moving = {accountId: '1', accountName: 'acme', left: 1_200, settledLastMinute: 1_080};
 
-  test('are measured by what was settled in the last minute', () => {
+  test('is estimated from the changes settled in the last minute', () => {
     expect(describeChanges(moving)).toMatchObject({
       text: 'acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go',
       pace: {perSecond: 18},
     });
   });
 
-  test('of which none was settled have no rate and no time', () => {
+  test('has no rate and no remaining time if none was settled', () => {
     expect(describeChanges({...moving, left: 1, settledLastMinute: 0}).text).toBe(
       'acme: 1 change to carry',
     );

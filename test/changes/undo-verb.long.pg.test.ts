@@ -41,7 +41,7 @@ const pause = async () => {
 };
 
 test(
-  'five thousand jobs that one UPDATE spoilt are as they were, but for what others changed since',
+  'undo restores five thousand jobs after one bad UPDATE, except for changes made since',
   () => playUndo({service, world, jobs, pause}),
   1_200_000,
 );

@@ -19,7 +19,7 @@ afterAll(async () => {
 const pause = () => pauseAccount(world.pool, world.account.accountId, 'a wrong import');
 
 test(
-  'afterwards the service holds what it held, but for what others changed since, which is told',
+  'undo restores the jobs at the service, except for changes made since, which it reports',
   () => playUndo({service, world, jobs: 200, pause}),
   240_000,
 );

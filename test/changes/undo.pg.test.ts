@@ -40,8 +40,8 @@ const made = () =>
      FROM sync.changes WHERE undoes IS NOT NULL ORDER BY change_id`,
   );
 
-describe('an update', () => {
-  test('that is done is taken back by a held change, made from its base', async () => {
+describe('the undo of an update', () => {
+  test('that is done makes a held change with the values of its base', async () => {
     await set(`name = 'b', fax = '2'`);
     await finish();
     const [id] = await ids();
@@ -60,7 +60,7 @@ describe('an update', () => {
     });
   });
 
-  test('that was not sent is given up', async () => {
+  test('that was not sent cancels it', async () => {
     await set(`name = 'b'`);
     const [undone] = await undo(await ids());
     expect(undone).toMatchObject({outcome: 'cancelled', undo_id: null, refusal: null});
@@ -73,7 +73,7 @@ describe('an update', () => {
     });
   });
 
-  test('of a row that was changed twice goes back to before the first', async () => {
+  test('of a row that was changed twice restores the values before the first change', async () => {
     await set(`name = 'b'`);
     await finish();
     await set(`name = 'c', fax = '2'`);
@@ -85,7 +85,7 @@ describe('an update', () => {
     ]);
   });
 
-  test('leaves the fields that somebody changed since, and tells them', async () => {
+  test('skips the fields that were changed since, and reports them', async () => {
     await set(`name = 'b', fax = '2', email_address = 'x@example.com'`);
     await finish();
     const [id] = await ids();
@@ -104,7 +104,7 @@ describe('an update', () => {
     });
   });
 
-  test('of an address is taken back as a whole or not at all', async () => {
+  test('of an address restores it as a whole or not at all', async () => {
     await set(`service_city = 'Rome'`);
     await finish();
     const [id] = await ids();
@@ -116,7 +116,7 @@ describe('an update', () => {
     expect(await undo([id ?? ''])).toMatchObject([{outcome: 'held', fields: ['service_city']}]);
   });
 
-  test('knows a value as the service gave it back, and leaves what it held before', async () => {
+  test('recognises a value that the service tidied; it skips one that it already had', async () => {
     await set(`name = 'b ', fax = '2'`);
     await finish({tidied: {name: {sent: 'b ', got: 'b'}}, unsent: ['fax']});
     const [id] = await ids();
@@ -126,7 +126,7 @@ describe('an update', () => {
     ]);
   });
 
-  test('of assigned employees gives a job those that it had', async () => {
+  test('of assigned employees restores the earlier assignments of the job', async () => {
     const job = await world.sent('jobs', {job_number: '8', customer_number: '3', name: 'j'});
     for (const id of ['1', '2'])
       await world.sent('job_employees', {job_number: '8', parent_row_id: job, employee_id: id});
@@ -150,7 +150,7 @@ describe('an update', () => {
     ],
     [`lease_until = now() + interval '1 h'`, 'it is on its way'],
     [`state = 'cancelled', reason = 'no', settled_at = now()`, 'it was given up'],
-  ])('is left where %s', async (values, why) => {
+  ])('is refused if %s', async (values, why) => {
     await set(`name = 'b'`);
     await world.author(`UPDATE sync.changes SET ${values}`);
     const [id] = await ids();
@@ -159,7 +159,7 @@ describe('an update', () => {
     ]);
   });
 
-  test('is taken back once', async () => {
+  test('is possible only once', async () => {
     await set(`name = 'b'`);
     await finish();
     const [id] = await ids();
@@ -175,7 +175,7 @@ describe('an update', () => {
     ]);
   });
 
-  test('is left, in the words of the warehouse, where its old value is refused', async () => {
+  test('is refused with the error of the warehouse if the old value is invalid', async () => {
     await set(`name = 'b'`);
     await finish();
     await world.sweep(`UPDATE sync.changes SET base = '{"name": "\\u0001"}'`);
@@ -185,8 +185,8 @@ describe('an update', () => {
   });
 });
 
-describe('a create', () => {
-  test('is taken back by a delete, with what was made on it', async () => {
+describe('the undo of a create', () => {
+  test('makes held deletes of the record and of the records created under it', async () => {
     await world.author(`WITH job AS (INSERT INTO warehouse.jobs (customer_number, name)
       VALUES (3, 'x') RETURNING row_id)
                         INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n'
@@ -202,7 +202,7 @@ describe('a create', () => {
     );
   });
 
-  test('that others have built on is left', async () => {
+  test('is refused if others have added records to it', async () => {
     await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x')`);
     await finish();
     const [job] = await world.sweep(
@@ -216,7 +216,7 @@ describe('a create', () => {
     ]);
   });
 
-  test('that somebody changed since is left', async () => {
+  test('is refused if the record was changed since', async () => {
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     await finish();
     const [id] = await ids();
@@ -226,7 +226,7 @@ describe('a create', () => {
     ]);
   });
 
-  test('of a record that the service cannot delete says so', async () => {
+  test('is refused with the reason if the service cannot delete the record', async () => {
     await world.sent('jobs', {job_number: '8', customer_number: '3', name: 'j'});
     await world.author(
       `INSERT INTO warehouse.job_charges (job_number, item_id, quantity, price_per_unit)
@@ -244,7 +244,7 @@ describe('a create', () => {
     ]);
   });
 
-  test('that was not sent goes, unless a change of somebody else waits for it', async () => {
+  test('cancels an unsent create, unless another change waits for its record', async () => {
     await world.author(`INSERT INTO warehouse.jobs (customer_number, name) VALUES (3, 'x')`);
     await world.author(
       `INSERT INTO warehouse.job_notes (parent_row_id, note) SELECT row_id, 'n'
@@ -259,7 +259,7 @@ describe('a create', () => {
   });
 });
 
-test('a delete that is done says that the record does not come back', async () => {
+test('the undo of a delete that is done is refused: the record does not come back', async () => {
   await world.author('DELETE FROM warehouse.customers');
   await finish();
   const [id] = await ids();
@@ -271,7 +271,7 @@ test('a delete that is done says that the record does not come back', async () =
   ]);
 });
 
-test('undo is within the rights of the role that asks', async () => {
+test('undo runs with the rights of the role that calls it', async () => {
   await set(`name = 'b'`);
   await finish();
   const [id] = await ids();
@@ -305,7 +305,7 @@ test('undo is within the rights of the role that asks', async () => {
   }
 });
 
-describe('a login that says with a setting that it takes changes back', () => {
+describe('an edit that claims to undo a change by fieldmirror.undoes', () => {
   const claiming = (id: unknown, statement: string) =>
     world.author(`BEGIN; SET LOCAL fieldmirror.undoes = '${id}'; ${statement}; COMMIT`);
   const edit = (assignment: string) =>
@@ -315,7 +315,7 @@ describe('a login that says with a setting that it takes changes back', () => {
     ['edits another field', `fax = '3'`],
     ['writes another value', `name = 'c'`],
     ['writes more than was there before', `name = 'a', fax = '3'`],
-  ])('and %s, is not believed: the change can still be taken back', async (_, assignment) => {
+  ])('and %s is no undo: the change can still be undone', async (_, assignment) => {
     await set(`name = 'b'`);
     await finish();
     const [id = ''] = await ids();
@@ -327,7 +327,7 @@ describe('a login that says with a setting that it takes changes back', () => {
     expect(await undo([id])).toMatchObject([{outcome: 'held', fields: ['name'], refusal: null}]);
   });
 
-  test('is not believed of another row or table, a create, or one not done', async () => {
+  test('is no undo of another row or table, of a create, or of an open change', async () => {
     const other = await world.sent('customers', {customer_number: '4', name: 'b'});
     await set(`name = 'b'`);
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('a')`);
@@ -341,7 +341,7 @@ describe('a login that says with a setting that it takes changes back', () => {
     expect(await made()).toEqual([]);
   });
 
-  test('and writes what was there before, has taken it back', async () => {
+  test('and writes the earlier values is an undo', async () => {
     await set(`name = 'b'`);
     await finish();
     const [id = ''] = await ids();
@@ -352,7 +352,7 @@ describe('a login that says with a setting that it takes changes back', () => {
     ]);
   });
 
-  test('of assignments is not believed, unless the list goes the way back', async () => {
+  test('is no undo of assignments if it does not restore the earlier list', async () => {
     await world.sent('jobs', {job_number: '5', id: '55'});
     await world.author(
       'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (5, 7)',

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 describe('url', () => {
-  test('prints the address without its password, and says where the password is', async () => {
+  test('prints the address without its password, and which setting has the password', async () => {
     const bare = new URL(database.url);
     bare.password = '';
     expect(await runCommand(['url'], env)).toEqual({
@@ -43,7 +43,7 @@ describe('url', () => {
     });
   });
 
-  test('prints the whole address when it is asked for', async () => {
+  test('prints the whole address with --password', async () => {
     expect(await runCommand(['url', '--password'], env)).toEqual({
       code: 0,
       stdout: `${database.url}\n`,
@@ -51,7 +51,7 @@ describe('url', () => {
     });
   });
 
-  test('tells the port of an embedded Postgres that runs, and that one rests', {
+  test('prints the port of an embedded Postgres that runs, and fails if it is stopped', {
     timeout: 120_000,
   }, async () => {
     const home = await mkdtemp(join(tmpdir(), 'fieldmirror-url-'));
@@ -86,7 +86,7 @@ describe('url', () => {
 });
 
 describe('psql', () => {
-  test('reaches the warehouse, with arguments and exit code, without the password', async () => {
+  test('passes on arguments and exit code, without the password on the command line', async () => {
     const line = String.raw`\! tr '\0' ' ' < /proc/$PPID/cmdline`;
     const args = ['psql', '-X', '-At', '-c', 'SELECT count(*) FROM sync.accounts', '-c', line];
     const ended = await runCommand(args, env);
@@ -99,7 +99,7 @@ describe('psql', () => {
     });
   });
 
-  test('reaches it as a user of yours, by that user’s password', async () => {
+  test('connects as the role that --as names, with the password of that role', async () => {
     const role = `erp_${randomBytes(4).toString('hex')}`;
     await makeRole(role, `LOGIN PASSWORD 'of-the-erp'`);
     try {
@@ -126,7 +126,7 @@ describe('psql', () => {
     }
   });
 
-  test('says what to install where there is none', async () => {
+  test('prints what to install if psql is missing', async () => {
     expect(await runCommand(['psql'], {...env, PATH: '/nowhere'})).toMatchObject({
       code: 2,
       stdout: '',
@@ -136,7 +136,7 @@ describe('psql', () => {
     });
   });
 
-  test('gets signs that an address encodes, an address of IPv6 and parameters of TLS', () => {
+  test('accepts an address with encoded characters, an IPv6 host and TLS parameters', () => {
     const address =
       'postgres://an%40owner:p%2Fw@[::1]:6432/ware%20house?sslmode=verify-full&sslrootcert=/ca.pem';
     expect(environmentOf(address)).toEqual({

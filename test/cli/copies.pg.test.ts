@@ -82,7 +82,7 @@ const follow = async (url: string, cursor: string): Promise<unknown[]> =>
     async (client) => (await client.query('SELECT * FROM sync.feed($1)', [cursor])).rows,
   );
 
-test('a restored copy sends nothing beside its original, and works once it is told to', {
+test('a restored copy sends nothing beside its original, and works after it is claimed', {
   timeout: 240_000,
 }, async () => {
   const place = await openMirrored();
@@ -163,7 +163,7 @@ test('a restored copy sends nothing beside its original, and works once it is to
   }
 });
 
-test('a database that was moved while nothing worked sends its creates, too', {
+test('a database that was moved while no worker ran also sends its creates', {
   timeout: 180_000,
 }, async () => {
   const place = await openMirrored();
@@ -185,7 +185,7 @@ test('a database that was moved while nothing worked sends its creates, too', {
   expect(await statesOf(copy.url)).toEqual([{operation: 'create', state: 'done'}]);
 });
 
-test('a copied data folder sends nothing; its original goes on after a restart', {
+test('a copied data folder sends nothing; its original continues after a restart', {
   timeout: 240_000,
 }, async () => {
   const {env: own} = await openMirrored(true);

@@ -9,7 +9,7 @@ function openScreen(isTerminal: boolean): {readonly screen: Screen; readonly dra
   };
 }
 
-test('at a terminal a long step is counted on its own line', () => {
+test('at a terminal, the count of a long step is redrawn on one line', () => {
   const {screen, drawn} = openScreen(true);
   const counter = countSteps('living through 2 days', 2, screen);
   counter.at(1);
@@ -20,7 +20,7 @@ test('at a terminal a long step is counted on its own line', () => {
   );
 });
 
-test('elsewhere nothing is drawn over: a log has the name of the step alone', () => {
+test('without a terminal, no count is drawn', () => {
   const {screen, drawn} = openScreen(false);
   const counter = countSteps('living through 2 days', 2, screen);
   counter.at(1);

@@ -37,12 +37,12 @@ async function read<T extends pg.QueryResultRow>(text: string): Promise<T[]> {
   return (await pool.query<T>(text)).rows;
 }
 
-describe('the past of the demo', () => {
-  test('is told while it is lived through', () => {
+describe('the history of the demo', () => {
+  test('is announced while it is created', () => {
     expect(printed).toContain(`living through ${nights} days …`);
   });
 
-  test('has sweeps in the nights before the present one, at half past two', async () => {
+  test('has nightly sweeps at 02:30 before the latest one', async () => {
     // Until half past two the latest night is that of the day before.
     const seen = await read<{night: string; at: string}>(
       `SELECT DISTINCT ((now() AT TIME ZONE 'America/New_York' - interval
@@ -57,7 +57,7 @@ describe('the past of the demo', () => {
     expect(others).toEqual([2, 1].map((night) => ({night, at: '02:30'})));
   });
 
-  test('leaves the changes since the last night to the sweep that is shown', () => {
+  test('leaves the changes since the last nightly run to the sweep of the first start', () => {
     const counts = [...printed.matchAll(/certified: .* (\d+) new, (\d+) changed/g)];
     expect(counts).toHaveLength(4);
     const loaded = counts.reduce(
@@ -67,7 +67,7 @@ describe('the past of the demo', () => {
     expect(loaded).toBeGreaterThan(0);
   });
 
-  test('has of each full sweep when it had read the list', async () => {
+  test('has the time when each full sweep had read its list', async () => {
     const [sweeps] = await read(
       `SELECT count(*) > 8 AS many, bool_and((evidence->>'readAt')::timestamptz BETWEEN started_at
         AND ended_at) AS "areBetween"
@@ -76,7 +76,7 @@ describe('the past of the demo', () => {
     expect(sweeps).toEqual({many: true, areBetween: true});
   });
 
-  test('leaves versions that follow one another, none from the future', async () => {
+  test('has versions in order of time, and none from the future', async () => {
     const [versions] = await read(
       `SELECT count(*) > 20 AS many, bool_and(valid_from < coalesce(valid_to,
         now() + interval '1 day')) AS ordered, bool_and(valid_from <= now()) AS past
@@ -87,7 +87,7 @@ describe('the past of the demo', () => {
     expect(days.length).toBeGreaterThanOrEqual(nights);
   });
 
-  test('is answered as of any day in it, and refused before it', async () => {
+  test('can be queried as of a day in it, but not as of a day before it', async () => {
     const [day] = await read<{known: string; before: string}>(
       `SELECT (local - 1)::text AS known, (local - 30)::text AS before
          FROM (VALUES ((now() AT TIME ZONE 'America/New_York')::date)) AS today (local)`,
@@ -104,13 +104,13 @@ describe('the past of the demo', () => {
   });
 });
 
-test('a second run finds a business that stands still', async () => {
+test('a second run finds no new and no changed records', async () => {
   const {code, stdout} = await runCommand(['start', '--once'], env);
   expect(code).toBe(0);
   expect(stdout.match(/certified: .* 0 new, 0 changed/g)).toHaveLength(4);
 });
 
-test('a service that runs keeps its address while another brings its own', async () => {
+test('an account keeps the address of a demo service as long as that service runs', async () => {
   // The server stopped when the run above left it.
   await pool.end();
   postgres = await openEmbeddedPostgres(home);

@@ -37,7 +37,7 @@ function of(findings: readonly Finding[], what: string): Finding | undefined {
   return findings.find((finding) => finding.what === what);
 }
 
-test('where all is well, everything is good and the exit code is 0', async () => {
+test('if all is well, every finding is good and the exit code is 0', async () => {
   const {code, findings} = await examine();
   expect(findings.map(({state}) => state)).toEqual(findings.map(() => 'good'));
   expect(findings.length).toBeGreaterThanOrEqual(6);
@@ -59,14 +59,14 @@ test.each([
     /start Postgres, or fix.*DATABASE_URL/,
   ],
   ['Redis down', {REDIS_URL: 'redis://127.0.0.1:1'}, 'Redis', /start it, fix REDIS_URL, or unset/],
-])('%s is bad, and does not hide the others', async (_, changed, what, words) => {
+])('%s is the only bad finding, and the exit code is 3', async (_, changed, what, words) => {
   const {code, findings} = await examine(changed);
   expect(of(findings, what)).toMatchObject({state: 'bad', found: expect.stringMatching(words)});
   expect(findings.filter(({state}) => state === 'bad')).toHaveLength(1);
   expect(code).toBe(3);
 });
 
-test('an account of which nobody is told what is wrong is a warning', async () => {
+test('an account without any alert rule is a warning', async () => {
   const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
   await pool.connect();
   await pool.query(
@@ -85,7 +85,7 @@ test('an account of which nobody is told what is wrong is a warning', async () =
   expect(code).toBe(1);
 });
 
-test('an alert rule whose messages do not arrive is a warning, with its why', async () => {
+test('an alert rule whose messages do not arrive is a warning with the reason', async () => {
   const pool = new pg.Client({connectionString: env.DATABASE_URL ?? ''});
   await pool.connect();
   expect(of((await examine()).findings, 'alerts')).toMatchObject({
@@ -125,7 +125,7 @@ test('missing migrations are bad, and the command that applies them is named', a
   expect(code).toBe(3);
 });
 
-test('a sequence that is behind its table is bad, for start as well', async () => {
+test('a sequence that is behind its table is bad, and makes start fail', async () => {
   const restored = await createDatabase(inject('warehouseTemplate'));
   const client = new pg.Client({connectionString: asRepair(restored.url)});
   await client.connect();
@@ -147,7 +147,7 @@ test('a sequence that is behind its table is bad, for start as well', async () =
 });
 
 describe.skipIf(!isInstalled())(
-  'a Redis that takes nothing from us is bad, with its own words and how to mend it',
+  'a Redis that cannot be used is bad, with its error and a fix',
   () => {
     test.each([
       [
@@ -157,7 +157,7 @@ describe.skipIf(!isInstalled())(
       ],
       [['--replicaof', '127.0.0.1 1'], '', /READONLY.*point REDIS_URL at the primary/],
       [['--maxmemory', '1'], '', /OOM.*raise its maxmemory/],
-    ])('%j', async (options, path, words) => {
+    ])('started with %j', async (options, path, words) => {
       const redis = await startServer(options);
       const {code, findings} = await examine({REDIS_URL: redis.url + path});
       await redis.stop();
@@ -168,7 +168,7 @@ describe.skipIf(!isInstalled())(
       expect(code).toBe(3);
     });
 
-    test('without its password', async () => {
+    test('if its password is missing', async () => {
       const redis = await startServer();
       const client = new Redis(redis.url);
       await client.config('SET', 'requirepass', 'geheim');
@@ -179,7 +179,7 @@ describe.skipIf(!isInstalled())(
       expect(of(findings, 'Redis')).toMatchObject({state: 'bad', found});
     });
 
-    test('something else that listens there', async () => {
+    test('if another server listens at its address', async () => {
       const {databaseUrl} = place;
       const {code, findings} = await examine({REDIS_URL: `redis://${new URL(databaseUrl).host}`});
       expect(of(findings, 'Redis')).toMatchObject({
@@ -191,14 +191,14 @@ describe.skipIf(!isInstalled())(
   },
 );
 
-describe.skipIf(!isInstalled())('a Redis that loses queue jobs is a warning', () => {
+describe.skipIf(!isInstalled())('a Redis that can lose queue jobs is a warning', () => {
   test.each([
     [['--appendonly', 'no'], /no append-only file.*CONFIG SET appendonly yes/],
     [
       ['--appendonly', 'yes', '--maxmemory-policy', 'allkeys-lru'],
       /maxmemory-policy is allkeys-lru.*noeviction/,
     ],
-  ])('%j', async (options, words) => {
+  ])('started with %j', async (options, words) => {
     const redis = await startServer(options);
     const {code, findings} = await examine({REDIS_URL: redis.url});
     await redis.stop();
@@ -211,7 +211,7 @@ describe.skipIf(!isInstalled())('a Redis that loses queue jobs is a warning', ()
 });
 
 describe('a clock that is off by more than 2 s is bad', () => {
-  test('ours, against the database and the service', async () => {
+  test('if it is ours, compared with the database and the service', async () => {
     const ahead = 'const now = Date.now; Date.now = () => now() + 10_000;';
     const {code, findings} = await examine({
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(ahead)}`,
@@ -225,7 +225,7 @@ describe('a clock that is off by more than 2 s is bad', () => {
     expect(code).toBe(3);
   });
 
-  test("the service's", async () => {
+  test("if it is the service's", async () => {
     const late = await scriptService((_, response) => {
       response.setHeader('date', new Date(Date.now() - 60_000).toUTCString());
       return undefined;

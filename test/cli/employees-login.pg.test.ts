@@ -70,7 +70,7 @@ async function opens(number: string, password: string): Promise<boolean> {
   return isPassword(password, rows[0]?.hash ?? '');
 }
 
-test('a worker sets a password from standard input, without one newline at its end', async () => {
+test('a worker sets a password from standard input, without its last newline', async () => {
   const [number = ''] = numbers;
   expect(await login('  Kanari 1 \n', number, '--json')).toMatchObject({
     code: 0,
@@ -94,7 +94,7 @@ test('a worker sets a password from standard input, without one newline at its e
   expect(row.rows).toEqual([{username: 'ada.l', can_login: true}]);
 });
 
-describe('is refused, and the password is not shown', () => {
+describe('employees login rejects, without showing the password,', () => {
   const cases: readonly (readonly [string, () => ReturnType<typeof login>, number, RegExp])[] = [
     ['no password', () => login('', numbers[1] ?? ''), 2, /expected the password on standard/],
     ['two lines', () => login('Kanari\n\n', numbers[1] ?? ''), 1, /password: expected 1 to/],
@@ -113,25 +113,28 @@ describe('is refused, and the password is not shown', () => {
 test.each([
   ['start', 200],
   ['http', 503],
-] as const)('over HTTP it is set by the server of %s: %i', async (verb, status) => {
-  const number = numbers[2] ?? '';
-  const password = `Kanari of ${verb}`;
-  const added = await runCommand(['keys', 'add', verb, '--json'], env);
-  const {key} = JSON.parse(added.stdout);
-  const owner = {...place.env, FIELDMIRROR_LOG_LEVEL: 'debug'};
-  const running = startCommand([verb, '--port', '0'], owner);
-  try {
-    const address = await running.prints(/http:\/\/127\.0\.0\.1:(?!0)\d+ ?(?=\(|,)/);
-    const answer = await fetch(`${address.trim()}/v1/employees/${number}/login`, {
-      method: 'PUT',
-      headers: {authorization: `Bearer ${key}`, 'content-type': 'application/json'},
-      body: JSON.stringify({username: 'bob.m', password}),
-    });
-    expect(answer.status, await answer.text()).toBe(status);
-    expect(await opens(number, password)).toBe(status === 200);
-  } finally {
-    running.process.kill('SIGINT');
-    const {stdout, stderr} = await running.ended;
-    expect(stdout + stderr).not.toContain('Kanari');
-  }
-});
+] as const)(
+  'the HTTP server of %s answers a request to set a login with %i',
+  async (verb, status) => {
+    const number = numbers[2] ?? '';
+    const password = `Kanari of ${verb}`;
+    const added = await runCommand(['keys', 'add', verb, '--json'], env);
+    const {key} = JSON.parse(added.stdout);
+    const owner = {...place.env, FIELDMIRROR_LOG_LEVEL: 'debug'};
+    const running = startCommand([verb, '--port', '0'], owner);
+    try {
+      const address = await running.prints(/http:\/\/127\.0\.0\.1:(?!0)\d+ ?(?=\(|,)/);
+      const answer = await fetch(`${address.trim()}/v1/employees/${number}/login`, {
+        method: 'PUT',
+        headers: {authorization: `Bearer ${key}`, 'content-type': 'application/json'},
+        body: JSON.stringify({username: 'bob.m', password}),
+      });
+      expect(answer.status, await answer.text()).toBe(status);
+      expect(await opens(number, password)).toBe(status === 200);
+    } finally {
+      running.process.kill('SIGINT');
+      const {stdout, stderr} = await running.ended;
+      expect(stdout + stderr).not.toContain('Kanari');
+    }
+  },
+);

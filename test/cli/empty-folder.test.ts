@@ -68,11 +68,11 @@ function listVerbs(command: Command, names: readonly string[] = []): string[] {
 
 const verbs = listVerbs(buildProgram(new AbortController().signal));
 
-test('each verb of the lists above is one of the program', () => {
+test('each verb in the lists of this test exists in the program', () => {
   for (const verb of [...makers, ...Object.keys(given)]) expect(verbs).toContain(verb);
 });
 
-describe('nothing is made by', () => {
+describe('in an empty folder, nothing is created by', () => {
   test.concurrent.each(verbs.filter((verb) => !makers.includes(verb)))('%s', async (verb) => {
     const folder = await mkdtemp(join(temporaryFolder(), 'fieldmirror-empty-'));
     const ended = await runCommand([...verb.split(' '), ...(given[verb] ?? [])], {
@@ -85,7 +85,7 @@ describe('nothing is made by', () => {
   });
 });
 
-test('doctor says what is missing, and what makes it', async () => {
+test('doctor reports that Postgres is missing and which command creates it', async () => {
   const folder = await mkdtemp(join(temporaryFolder(), 'fieldmirror-empty-'));
   const ended = await runCommand(['doctor', '--json'], {FIELDMIRROR_HOME: join(folder, 'home')});
   await rm(folder, {recursive: true});

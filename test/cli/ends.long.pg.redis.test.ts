@@ -68,44 +68,41 @@ describe('in the middle of a POST', () => {
       onSignal('const hoard = []; for (;;) hoard.push(new Array(1e6).fill(hoard.length + 0.5))'),
       {stderr: expect.stringMatching(/heap out of memory/)},
     ],
-  ] as const)(
-    '%s: the record is there once after the next start',
-    async (_, signal, env, ended) => {
-      const {proxy, warehouse, ...place} = await hold(/^POST/);
-      const first = startMain({...place.env, ...env});
-      await first.prints(/Running\. Ctrl-C/);
-      await warehouse.query(`INSERT INTO warehouse.customers (name) VALUES ('Sent once')`);
-      await proxy.held;
-      first.process.kill(signal);
-      expect(await first.ended).toMatchObject(ended);
-      expect(await askOne(warehouse, 'SELECT state FROM sync.changes')).toMatch(
-        /^(sending|in_doubt)$/,
-      );
-      expect(await askOne(warehouse, 'SELECT count(*)::int FROM sync.attempts')).toBe(1);
-      // A dead worker keeps its lease for a while.
-      await warehouse.query(
-        `UPDATE sync.changes SET lease_until = now() WHERE lease_until IS NOT NULL`,
-      );
-      proxy.letThrough();
-      const second = startMain(place.env);
-      await expect
-        .poll(() => askOne(warehouse, 'SELECT state FROM sync.changes'), {timeout: 60_000})
-        .toBe('done');
-      second.process.kill('SIGTERM');
-      expect(await second.ended).toMatchObject({code: 0});
-      const service = openPlainPool(place.service.databaseUrl, {max: 1});
-      closers.push(() => service.end());
-      expect(
-        await askOne(
-          service,
-          `SELECT count(*)::int FROM service.customers WHERE fields ->> 'name' = 'Sent once'`,
-        ),
-      ).toBe(1);
-    },
-  );
+  ] as const)('%s: the record exists once after the next start', async (_, signal, env, ended) => {
+    const {proxy, warehouse, ...place} = await hold(/^POST/);
+    const first = startMain({...place.env, ...env});
+    await first.prints(/Running\. Ctrl-C/);
+    await warehouse.query(`INSERT INTO warehouse.customers (name) VALUES ('Sent once')`);
+    await proxy.held;
+    first.process.kill(signal);
+    expect(await first.ended).toMatchObject(ended);
+    expect(await askOne(warehouse, 'SELECT state FROM sync.changes')).toMatch(
+      /^(sending|in_doubt)$/,
+    );
+    expect(await askOne(warehouse, 'SELECT count(*)::int FROM sync.attempts')).toBe(1);
+    // A dead worker keeps its lease for a while.
+    await warehouse.query(
+      `UPDATE sync.changes SET lease_until = now() WHERE lease_until IS NOT NULL`,
+    );
+    proxy.letThrough();
+    const second = startMain(place.env);
+    await expect
+      .poll(() => askOne(warehouse, 'SELECT state FROM sync.changes'), {timeout: 60_000})
+      .toBe('done');
+    second.process.kill('SIGTERM');
+    expect(await second.ended).toMatchObject({code: 0});
+    const service = openPlainPool(place.service.databaseUrl, {max: 1});
+    closers.push(() => service.end());
+    expect(
+      await askOne(
+        service,
+        `SELECT count(*)::int FROM service.customers WHERE fields ->> 'name' = 'Sent once'`,
+      ),
+    ).toBe(1);
+  });
 }, 180_000);
 
-test('stopped within a page, it gives its sweeps back; the next start ends them', async () => {
+test('stopped within a page, start releases its sweep, and the next start ends it', async () => {
   const {proxy, warehouse, env} = await hold(/^GET \/jobs\.xml/);
   const first = startMain(env);
   await proxy.held;
@@ -121,7 +118,7 @@ test('stopped within a page, it gives its sweeps back; the next start ends them'
 }, 120_000);
 
 test.skipIf(!isInstalled())(
-  'a signal to stop while its queue is away stops it',
+  'a stop signal ends start while Redis is down',
   async () => {
     const {env} = await hold(/^nothing/);
     const redis = await startServer();
@@ -135,7 +132,7 @@ test.skipIf(!isInstalled())(
   120_000,
 );
 
-test('without a file descriptor left it waits, and continues when it has some', async () => {
+test('start without free file descriptors waits, and continues when it has some', async () => {
   const {warehouse, env} = await hold(/^nothing/);
   const running = startMain(env);
   await running.prints(/Running\. Ctrl-C/);

@@ -24,7 +24,7 @@ function read(env: Record<string, string> = {}) {
   return {env: rest, fromFile: [...fromFile].toSorted()};
 }
 
-test('a file adds settings of ours, and the environment goes before it', async () => {
+test('a file adds only our settings, and the environment overrides it', async () => {
   await hold(
     'FIELDMIRROR_HOME=/data\nREDIS_URL="redis://a"\nexport FIELDMIRROR_LOG_LEVEL=info\nEDITOR=vi\n',
   );
@@ -34,7 +34,7 @@ test('a file adds settings of ours, and the environment goes before it', async (
   });
 });
 
-test('a token of the file goes to no address of the environment', async () => {
+test('a token of the file is not used for another address in the environment', async () => {
   await hold(
     'FIELDMIRROR_API_URL=https://a.example.com\n' +
       'FIELDMIRROR_API_TOKEN=t\nFIELDMIRROR_TIME_ZONE=UTC\n',
@@ -46,7 +46,7 @@ test('a token of the file goes to no address of the environment', async () => {
   expect(read({FIELDMIRROR_API_URL: 'https://a.example.com'}).fromFile).toHaveLength(2);
 });
 
-test("another program's file is left alone, one that others may read is refused", async () => {
+test("another program's file is ignored; our file is rejected if others may read it", async () => {
   await hold('DATABASE_URL=postgres://theirs\n', 0o644);
   expect(read()).toEqual({env: {}, fromFile: []});
   await hold('DATABASE_URL=postgres://ours\nFIELDMIRROR_API_TOKEN=t\n', 0o644);
@@ -58,7 +58,7 @@ test("another program's file is left alone, one that others may read is refused"
   );
 });
 
-test('what is written is read again, for its owner alone; other lines stay', async () => {
+test('settings are written for the owner only and read back, and other lines stay', async () => {
   await hold(
     '# mine\nEDITOR=vi\nFIELDMIRROR_API_TOKEN=old\n DATABASE_DIRECT_URL = postgres://old\n',
     0o644,

@@ -24,7 +24,7 @@ async function runService(): Promise<string> {
   return stderr;
 }
 
-test('each step of a first run is named before it is done', async () => {
+test('a first run prints each of its steps, and a second one only starts Postgres', async () => {
   const place = join(home, 'postgres');
   expect(await runService()).toBe(
     [

@@ -32,7 +32,7 @@ afterEach(async () => {
   await rm(folder, {recursive: true});
 });
 
-test('an address with a wrong path is told, and the right name is proposed', async () => {
+test('init reports a wrong path in the address, and proposes the right name', async () => {
   const wrong = service.url.replace(/acme$/, 'amce');
   const told = `GET /customers.xml at ${new URL(wrong).host}/amce: expected a list, got 404`;
   const ended = await typeInto(['init', '--url', wrong], service.token, env);
@@ -58,7 +58,9 @@ test('an address with a wrong path is told, and the right name is proposed', asy
   );
 });
 
-test('the made-up business is refused before a question is asked', {timeout: 120_000}, async () => {
+test('init rejects a warehouse with the demo business before its first question', {
+  timeout: 120_000,
+}, async () => {
   const embedded = await openEmbeddedPostgres(join(folder, 'home'));
   const client = new pg.Client(await embedded.url('warehouse'));
   await client.connect();
@@ -76,7 +78,7 @@ test('the made-up business is refused before a question is asked', {timeout: 120
   }
 });
 
-test('a file of settings that is not there is told with the verb that writes it', async () => {
+test('config plan reports a missing settings file and the verb that writes one', async () => {
   const ended = await runCommand(['config', 'plan', join(folder, 'none.yaml')], {});
   expect(ended).toMatchObject({
     code: 2,

@@ -50,7 +50,7 @@ async function select(statement: string) {
   return rows;
 }
 
-test('without a terminal: options, the token on standard input, a zone found', async () => {
+test('without a terminal, init reads the token from standard input and finds a zone', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme'];
   const ended = await run(args, service.token, {DATABASE_URL: database.url});
   expect(ended).toMatchObject({code: 0, stderr: ''});
@@ -89,7 +89,7 @@ async function addNorth(more: Record<string, string>): Promise<Ended> {
   return ended;
 }
 
-test('a sealing key is made once, told by its print, and seals a second account', async () => {
+test('init generates one key and prints its fingerprint; it seals a second account', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme'];
   const own = {DATABASE_URL: database.url};
   const made = await run(args, service.token, own);
@@ -112,7 +112,7 @@ test('a sealing key is made once, told by its print, and seals a second account'
   expect(await keyLine()).toEqual([line]);
 });
 
-test('a key that is given is kept, and none is made beside the one needed', async () => {
+test('init keeps a given key, and generates none if another key is needed', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme', '--force', '--json'];
   const own = {DATABASE_URL: database.url};
   const FIELDMIRROR_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -129,7 +129,7 @@ test('a key that is given is kept, and none is made beside the one needed', asyn
   expect(await keyLine()).toEqual([]);
 });
 
-test('a refused token, an address, zone or name that cannot be write nothing', async () => {
+test('init writes nothing if the token, address, zone or name is rejected', async () => {
   const own = {DATABASE_URL: database.url};
   const refused = async (args: readonly string[], token: string, code: number, words: RegExp) =>
     expect(await run(['init', ...args], token, own)).toEqual({
@@ -156,7 +156,7 @@ test('a refused token, an address, zone or name that cannot be write nothing', a
   expect(await select('SELECT FROM sync.accounts')).toEqual([]);
 });
 
-test('files are changed with --force alone, not beside the made-up business', async () => {
+test('init changes files only with --force, and never beside the demo business', async () => {
   const args = ['init', '--url', service.url, '--name', 'acme'];
   const own = {DATABASE_URL: database.url};
   expect(await run(args, service.token, own)).toMatchObject({code: 0});
@@ -186,7 +186,7 @@ test('files are changed with --force alone, not beside the made-up business', as
   });
 });
 
-test('at a terminal it asks again for what is wrong, and shows no secret', async () => {
+test('at a terminal, init repeats wrongly answered questions and shows no secret', async () => {
   // One question is answered once it is seen; `script` makes the terminal.
   const command = `cd ${folder}; exec ${process.execPath} ${main} init`;
   const terminal = spawn('script', ['-qec', command, '/dev/null'], {

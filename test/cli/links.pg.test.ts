@@ -58,7 +58,7 @@ test.each([
   ['set customers ada K-1', 'number'],
   ['set customers 1 K-1 --system a/b', 'links set: --system: expected a name'],
   [`set customers 1 ${'x'.repeat(201)}`, 'key: expected 1 to 200 characters, got 201'],
-])('links %s says what is wrong', async (line, told) => {
+])('links %s fails with an error that names the problem', async (line, told) => {
   const {code, stderr} = await run(line);
   expect(code).toBe(2);
   expect(stderr).toContain(told);

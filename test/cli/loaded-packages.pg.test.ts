@@ -56,14 +56,14 @@ async function notePackagesOf(file: string, ...args: string[]): Promise<string[]
 const readingVerbs = ['status', 'sweeps list', 'quarantine list', 'accounts list', 'keys list'];
 
 test.each(readingVerbs)(
-  '%s loads what asks the warehouse and draws a table, and no client, logger or queue',
+  '%s loads only what it needs to query the warehouse, and no client, logger or queue',
   async (verb) => {
     const packages = ['commander', 'fastest-levenshtein', 'pg'];
     expect(await notePackages(...verb.split(' '))).toEqual(packages);
   },
 );
 
-test('--help loads the reader of the command line alone', async () => {
+test('--help loads only the command line parser', async () => {
   expect(await notePackages('--help')).toEqual(['commander']);
 });
 
@@ -71,7 +71,7 @@ test('--version loads no package', async () => {
   expect(await notePackages('--version')).toEqual([]);
 });
 
-test('the thread that reads pages loads nothing that speaks to Postgres', async () => {
+test('the thread that parses pages loads no Postgres driver', async () => {
   const packages = ['fastest-levenshtein', 'saxes', 'temporal-polyfill'];
   expect(await notePackagesOf('sweeps/page-thread.ts')).toEqual(packages);
 });

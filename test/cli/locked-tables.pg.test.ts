@@ -80,8 +80,8 @@ beforeAll(async () => {
   await ask(`INSERT INTO warehouse.tasks (name) VALUES ('Roof')`);
 });
 
-describe.each(whos)('asked as %s', (who) => {
-  test('status tells what can be read beside any locked table, and who has it', async () => {
+describe.each(whos)('run as %s', (who) => {
+  test('status reports what it cannot read for any locked table, and who locks it', async () => {
     const pool = openPool(urls[who], {max: 2, applicationName: 'fieldmirror', lockTimeoutMs: 250});
     const place = {pool, direct: pool, databaseUrl: urls[who], directUrl: urls[who], place: 'here'};
     const warehouse = {...place, tellWaitsTo: () => {}};
@@ -116,7 +116,7 @@ describe.each(whos)('asked as %s', (who) => {
   });
 
   test.each(['status', 'doctor'])(
-    '%s answers within seconds though every table is locked',
+    '%s answers within seconds even if every table is locked',
     async (verb) => {
       await hold(urls.owner, ...(await listTables()).map(lock));
       const begunAt = performance.now();
@@ -130,7 +130,7 @@ describe.each(whos)('asked as %s', (who) => {
     },
   );
 
-  test('a session that holds it up is known, by each way in which it does', async () => {
+  test('a blocking session is found by row locks, table locks and waiting sessions', async () => {
     const pool = openPool(urls[who], {
       max: 3,
       applicationName: 'fieldmirror',
@@ -160,7 +160,7 @@ describe.each(whos)('asked as %s', (who) => {
     }
   });
 
-  test('a name decides nothing: an author is found whose session is called so', async () => {
+  test("an author's session named fieldmirror is found; a worker's is not", async () => {
     const pool = openPool(urls[who], {max: 1, applicationName: 'fieldmirror'});
     const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
     try {
@@ -175,7 +175,7 @@ describe.each(whos)('asked as %s', (who) => {
     }
   });
 
-  test('a transaction that waits for a row says for whom, also in its error', async () => {
+  test('a wait for a locked row logs the blocking session and names it in the error', async () => {
     await hold(withLogin(author), `UPDATE warehouse.tasks SET name = 'Wall'`);
     const told: string[] = [];
     const pool = openPool(urls[who], {
@@ -206,7 +206,7 @@ describe.each(whos)('asked as %s', (who) => {
   });
 });
 
-test('the server answers within seconds though every table is locked', async () => {
+test('the HTTP server answers within seconds even if every table is locked', async () => {
   const running = startCommand(['http', '--port', '0'], {DATABASE_URL: urls.worker});
   const url = await running.prints(/http:\/\/127\.0\.0\.1:\d+/);
   await hold(urls.owner, ...(await listTables()).map(lock));

@@ -87,7 +87,7 @@ const linked = async () => {
 };
 const tryton = ['--system', 'tryton'];
 
-test('match shows what it finds; --apply links the sure pairs, once', async () => {
+test('match prints its pairs without writing; --apply links the sure pairs once', async () => {
   const from = ['--from', await save('parties.csv', parties), ...tryton];
   const seen = await run(from);
   expect(seen.code).toBe(0);
@@ -117,7 +117,7 @@ test('match shows what it finds; --apply links the sure pairs, once', async () =
 });
 
 test.each([['tryton'], ['default']])(
-  'a batch of links in system %s is taken back, but for keys that were set since',
+  '--undo removes a batch of links in system %s, except keys that were set later',
   async (system) => {
     const from = ['--from', await save('parties.csv', parties), '--system', system];
     const {written} = await json([...from, '--apply']);
@@ -147,7 +147,7 @@ test.each([['tryton'], ['default']])(
   },
 );
 
-test('candidates are written for a person, whose decisions are read back', async () => {
+test('--review writes candidates for a person, and --decided reads the decisions', async () => {
   const review = join(folder, 'review.csv');
   await rm(review, {force: true});
   const from = ['--from', await save('parties.csv', parties), ...tryton, '--review', review];
@@ -167,7 +167,7 @@ test('candidates are written for a person, whose decisions are read back', async
   expect(again.stderr).toContain('is linked already');
 });
 
-test('a line that cannot be read is named, and costs no other', async () => {
+test('match names each line that it cannot read, and reads the others', async () => {
   const broken = Buffer.concat([
     Buffer.from('key,name,phone\nP-1,Ada Thornholt,5035550142\nP-5\n,Nobody,\n'),
     Buffer.from('P-1,Again,\nP-6,,\nP-7,"open,1\n'),
@@ -189,7 +189,7 @@ test('a line that cannot be read is named, and costs no other', async () => {
     expect(stderr).toContain(told);
 });
 
-test('NDJSON is read as well', async () => {
+test('match also reads NDJSON', async () => {
   const text =
     '{"key": 17, "name": "Ada Thornholt", "phone": "5035550142"}\n{"key": ["x"]}\n[1]\n{\n';
   const {sure, refused} = await json(['--from', await save('parties.ndjson', text)]);
@@ -197,7 +197,7 @@ test('NDJSON is read as well', async () => {
   expect(refused.map(({line}: {line: number}) => line)).toEqual([2, 3, 4]);
 });
 
-describe('match is refused in a sentence', () => {
+describe('match fails with a clear error', () => {
   test.each<[string[], string]>([
     [[], 'expected one of --from FILE, --decided FILE, --undo BATCH, got none'],
     [['--from', 'a.csv', '--undo', '1'], 'got --from and --undo'],
@@ -207,13 +207,13 @@ describe('match is refused in a sentence', () => {
     [['--from', 'a.csv', '--country', 'Texas'], '--country: expected two letters'],
     [['--from', 'a.csv', '--system', 'a/b'], 'match: --system: expected a name'],
     [['--decided', 'a.csv', '--review', 'b.csv'], '--review: expected --from FILE beside it'],
-  ])('%j', async (args, told) => {
+  ])('if its arguments are %j', async (args, told) => {
     const {code, stderr} = await run(args);
     expect(code).toBe(2);
     expect(stderr).toContain(told);
   });
 
-  test('where its file has no keys, or its table has none', async () => {
+  test('if its file has no keys, or its table cannot be matched', async () => {
     const none = await run(['--from', await save('none.csv', 'id,name\n1,Ada\n')]);
     expect(none.stderr).toContain('expected the columns key, got id, name');
     const empty = await run(['--from', await save('empty.csv', '')]);
@@ -223,7 +223,7 @@ describe('match is refused in a sentence', () => {
   });
 });
 
-test('a worker links, an author may not', async () => {
+test('a worker can write links, an author cannot', async () => {
   const from = ['--from', await save('parties.csv', parties), ...tryton, '--apply'];
   const refused = await run(from, author);
   expect(refused.code).toBe(3);
@@ -233,7 +233,7 @@ test('a worker links, an author may not', async () => {
 });
 
 test.each([['killed'], ['cut off']])(
-  '%s while it writes, match has written nothing',
+  '%s while it writes, match leaves no link behind',
   async (how) => {
     const from = ['--from', await save('parties.csv', parties), ...tryton, '--apply'];
     const holder = await place.pool.connect();

@@ -46,7 +46,7 @@ const allocatorLimits = [
 ];
 
 test.runIf(process.platform === 'linux')(
-  'the process that was started has fixed limits, and ends as any other',
+  'a service process starts with fixed memory limits and exits with 0',
   async () => {
     const {limits, line, ended} = await readProcess({});
     expect(limits).toEqual(allocatorLimits);
@@ -56,7 +56,7 @@ test.runIf(process.platform === 'linux')(
 );
 
 test.runIf(process.platform === 'linux')(
-  'limits of the C library that an operator has set stay as they are, and so do flags of Node',
+  'allocator limits and Node flags that an operator has set are kept',
   async () => {
     const [node = '', ...words] = programLine();
     const {limits, line} = await readProcess({MALLOC_ARENA_MAX: '4'}, [
@@ -69,7 +69,7 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
-test('a short verb has no limits, so that Node takes its own code as it was compiled', async () => {
+test('a short verb starts without memory flags, so that Node uses its compiled code', async () => {
   const [node = '', ...words] = programLine('status', '--help');
   const seen = `process.on('exit', () => process.stderr.write(JSON.stringify(process.execArgv)))`;
   const hook = `data:text/javascript,${encodeURIComponent(seen)}`;

@@ -28,7 +28,7 @@ async function run(args: readonly string[], packages: readonly string[]): Promis
   return await startProgram([...node, join(folder, 'src/main.ts'), ...args], {}).ended;
 }
 
-test('with no package at all, any verb ends with 2 and names npm install', async () => {
+test('without any package, a verb exits with 2 and names npm install', async () => {
   expect(await run(['status'], [])).toMatchObject({
     code: 2,
     stdout: '',
@@ -41,7 +41,7 @@ test('with no package at all, any verb ends with 2 and names npm install', async
   });
 });
 
-test('where a package of one verb is missing, that verb ends with 2 and names it', async () => {
+test('if a package of a verb is missing, the verb exits with 2 and names the package', async () => {
   const packages = ['commander', 'fastest-levenshtein'];
   expect(await run(['status'], packages)).toMatchObject({
     code: 2,
@@ -61,12 +61,12 @@ test.each([
     /^package @fastify\/cookie: /,
   ],
   ["Cannot find module 'bindings'\nRequire stack:\n- /app/a.js", /^package bindings: /],
-])('%j is a package to install', (message, words) => {
+])('the error %j names a package to install', (message, words) => {
   const error = Object.assign(new Error(message), {code: 'ERR_MODULE_NOT_FOUND'});
   expect(describeMissingPackage(error, '/app')).toMatch(words);
 });
 
-test('an installed program is to be installed again', () => {
+test('for an installed program, the error advises to install it again', () => {
   const error = Object.assign(new Error("Cannot find package 'pg' imported from x"), {
     code: 'ERR_MODULE_NOT_FOUND',
   });
@@ -87,6 +87,6 @@ test.each([
     Object.assign(new Error("ENOENT: no such file or directory, open 'x'"), {code: 'ENOENT'}),
   ],
   ['any other error', new Error("Cannot find package 'pg'")],
-])('that %s is missing is no matter of packages', (_, error) => {
+])('%s is not reported as a missing package', (_, error) => {
   expect(describeMissingPackage(error, '/app')).toBeNull();
 });

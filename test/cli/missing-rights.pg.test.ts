@@ -49,7 +49,7 @@ function statementIn(text: string): string {
   return /GRANT [^;]+;/.exec(text)?.[0] ?? '';
 }
 
-test('without CREATE on the database doctor, start and migrate say the same', async () => {
+test('without CREATE on the database, doctor, start and migrate print the same GRANT', async () => {
   await open();
   const database = new URL(place.databaseUrl).pathname.slice(1);
   const says = `GRANT CREATE ON DATABASE "${database}" TO "${login}";`;
@@ -66,7 +66,7 @@ test('without CREATE on the database doctor, start and migrate say the same', as
   expect(await examine()).toContain('all applied');
 });
 
-test('where the schemas are those of another, the owner is named', async () => {
+test('if another role owns the schemas, the error names the owner', async () => {
   await open(inject('warehouseTemplate'));
   await owner.query(`GRANT fieldmirror_worker TO ${login}`);
   await owner.query('DELETE FROM sync.migrations WHERE id = (SELECT max(id) FROM sync.migrations)');
@@ -79,7 +79,7 @@ test('where the schemas are those of another, the owner is named', async () => {
   expect(await examine()).toContain(says);
 });
 
-test('a login that is a member of no role is told the role', async () => {
+test('a login without a role gets an error that names the role it needs', async () => {
   await open(inject('warehouseTemplate'));
   for (const verb of [['status'], ['changes', 'list'], ['sync']]) {
     const ended = await runCommand(verb, env);
@@ -94,7 +94,7 @@ test('a login that is a member of no role is told the role', async () => {
   expect((await runCommand(['status'], env)).code).toBeLessThan(3);
 });
 
-test('a login that may not connect is told the right for that', async () => {
+test('a login that may not connect gets an error with the GRANT it needs', async () => {
   await open(inject('warehouseTemplate'));
   const database = new URL(place.databaseUrl).pathname.slice(1);
   await owner.query(`REVOKE CONNECT ON DATABASE ${database} FROM PUBLIC`);

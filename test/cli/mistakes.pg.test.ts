@@ -31,15 +31,15 @@ const zone = inSequence(
   /got America\/Denver, .* the service writes/,
 );
 
-describe("a zone that is not the account's", () => {
-  test.each([[['start', '--once']], [['sync']], [['push']]])('is refused by %j', async (args) => {
+describe("a time zone that is not the account's", () => {
+  test.each([[['start', '--once']], [['sync']], [['push']]])('is rejected by %j', async (args) => {
     const ended = await runCommand(args, {...place.env, FIELDMIRROR_TIME_ZONE: 'America/Denver'});
     expect(ended).toMatchObject({code: 2, stderr: expect.stringMatching(zone)});
     expect(ended.stderr).toMatch(/^config: FIELDMIRROR_TIME_ZONE: /);
     expect(await countAccounts()).toBe(0);
   });
 
-  test('is refused when the account is added, and found by the checks', async () => {
+  test('is rejected by accounts add, and found by doctor and accounts check', async () => {
     const env = {...place.env, FIELDMIRROR_KEY: key, FIELDMIRROR_TIME_ZONE: 'America/Denver'};
     const add = ['accounts', 'add', 'north', '--url', place.service.url, '--time-zone'];
     const added = await runCommand([...add, 'America/Denver'], env);
@@ -63,9 +63,9 @@ describe("a zone that is not the account's", () => {
   });
 });
 
-describe('half of an account in the environment', () => {
+describe('an incomplete account in the environment', () => {
   test.each([[['start']], [['status']], [['sync']], [['push']], [['doctor']], [['service']]])(
-    'an address without a token is refused by %j',
+    'an address without a token is rejected by %j',
     async (args) => {
       const {FIELDMIRROR_API_TOKEN: _, ...env} = place.env;
       const ended = await runCommand(args, env);
@@ -75,7 +75,7 @@ describe('half of an account in the environment', () => {
   );
 });
 
-test('an unknown setting is named by every verb, with the nearest one', async () => {
+test('an unknown setting is rejected, and the error names the nearest one', async () => {
   const ended = await runCommand(['status'], {...place.env, FIELDMIRROR_APIURL: place.service.url});
   expect(ended).toMatchObject({code: 2, stdout: ''});
   expect(ended.stderr).toMatch(
@@ -83,7 +83,7 @@ test('an unknown setting is named by every verb, with the nearest one', async ()
   );
 });
 
-test('a sweep without the name of an account says of which it is', async () => {
+test('sync without --account prints its account if there are several', async () => {
   const env = {...place.env, FIELDMIRROR_KEY: key};
   expect((await runCommand(['sync', 'employees'], env)).stderr).not.toContain('--account');
   const south = await openService({basePath: '/south'});

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {callOf, formatNextSteps} from '../../src/cli/terminal.ts';
 
-test('next steps are called as they are typed: by npm in a checkout, else by name', () => {
+test('next steps are printed as a user types them: with npm in a checkout, else by name', () => {
   const script = 'node --x src/main.ts start';
   const drawn = formatNextSteps('demo', {
     npm_lifecycle_event: 'start',

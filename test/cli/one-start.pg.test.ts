@@ -37,7 +37,7 @@ function begin(args: readonly string[], env: Readonly<Record<string, string>> = 
   return running;
 }
 
-test('a second start in the same folder ends with 3, and names the first one', async () => {
+test('a second start in the same folder exits with 3 and names the first one', async () => {
   const first = begin(['start']);
   const said = await first.prints(/Running\. Ctrl-C[\s\S]*|Console: \S+/);
   const [url] = /http:\/\/[\w.:]+/.exec(said) ?? [];
@@ -66,7 +66,7 @@ describe('Ctrl-C while the first start is set up', () => {
     ['SIGINT', 130, /\nStopping\. Ctrl-C again ends at once\.\n/],
     ['SIGTERM', 0, /^/],
   ] as const)(
-    '%s ends with %i within seconds, and leaves no Postgres behind',
+    'on %s, start exits with %i within seconds and leaves no Postgres running',
     async (signal, code, words) => {
       const first = begin(['start'], {FIELDMIRROR_DEMO_NIGHTS: '90'});
       await first.prints(/living through/);
@@ -85,7 +85,7 @@ describe('Ctrl-C while the first start is set up', () => {
     120_000,
   );
 
-  test('a second one ends at once', async () => {
+  test('a second Ctrl-C ends start at once', async () => {
     const first = begin(['start'], {FIELDMIRROR_DEMO_NIGHTS: '90'});
     await first.prints(/living through/);
     first.process.kill('SIGINT');
@@ -97,8 +97,8 @@ describe('Ctrl-C while the first start is set up', () => {
   }, 120_000);
 });
 
-describe('the place of a folder', () => {
-  test('is given once, and again after its end', async () => {
+describe('the start lock of a data folder', () => {
+  test('is given once, and again after its release', async () => {
     const place = await takeStartPlace(home());
     place.setConsole('http://127.0.0.1:8086');
     await expect(takeStartPlace(home())).rejects.toThrow(
@@ -108,7 +108,7 @@ describe('the place of a folder', () => {
     await (await takeStartPlace(home())).release();
   });
 
-  test('of several that begin at once, over what a killed one left, one gets it', async () => {
+  test('is given to one of several simultaneous starts, even with a leftover socket', async () => {
     await mkdir(home());
     await leaveSocket(join(home(), 'start.sock'));
     const results = await Promise.allSettled(Array.from({length: 8}, () => takeStartPlace(home())));
@@ -119,7 +119,7 @@ describe('the place of a folder', () => {
     for (const place of places) await place.release();
   });
 
-  test('is found by a path that is too long for a socket', async () => {
+  test('also works for a path that is too long for a socket', async () => {
     const long = join(home(), 'x'.repeat(120), 'y'.repeat(120));
     const place = await takeStartPlace(long);
     if (process.platform === 'linux')
@@ -127,7 +127,7 @@ describe('the place of a folder', () => {
     await place.release();
   });
 
-  test('is taken by a listener that says nothing, too', async () => {
+  test('is also held by a listener that does not answer', async () => {
     await mkdir(home());
     const silent = createServer(() => {});
     await new Promise<void>((done) => silent.listen(join(home(), 'start.sock'), done));

@@ -59,7 +59,7 @@ describe.each(['SIGKILL', 'SIGTERM'] as const)('%s to npm', (signal) => {
   test.each([
     ['start', [], /Running\. Ctrl-C/],
     ['http', ['--port', '0'], /http:\/\/127\.0\.0\.1:\d+/],
-  ])('ends %s, too', async (verb, args, words) => {
+  ])('also ends %s', async (verb, args, words) => {
     const shown = run('npm', ['run', '-s', 'fieldmirror', '--', verb, ...args]);
     const [said] = await shown.prints(words);
     shown.process.kill(signal);
@@ -93,6 +93,6 @@ const cases: readonly (readonly [string, Readonly<Record<string, string>>, boole
   ),
 ];
 
-test.each(cases)('%s: whether npm runs this program, and waits for it', (_, env, runs) => {
+test.each(cases)('%s: Fieldmirror detects whether npm runs it and waits for it', (_, env, runs) => {
   expect(isRunByNpm(env)).toBe(runs);
 });

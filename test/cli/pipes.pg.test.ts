@@ -56,29 +56,32 @@ async function listVerbs(group: readonly string[] = []): Promise<string[]> {
   return (await Promise.all(verbs.map(listVerbs))).flat();
 }
 
-test('every verb of the program is one of the cases', async () => {
+test('every verb of the program has a case in this test', async () => {
   expect((await listVerbs()).toSorted()).toEqual(Object.keys(verbCases).toSorted());
 });
 
-describe('--json through a slow pipe is one whole document, with the exit code', () => {
-  test.each(Object.entries(verbCases))('%s', (verb, {code = 0, bytes = 0, isSilent = false}) => {
-    const {stdout, stderr, ...held} = ended.get(verb) ?? {stdout: '', stderr: ''};
-    expect(held, stderr.slice(0, 1_000)).toEqual({code});
-    if (isSilent) expect(stdout).toBe('');
-    else if (bytes > 0 || code !== 2) expect(JSON.parse(stdout)).toBeTypeOf('object');
-    expect(stdout.length).toBeGreaterThanOrEqual(bytes);
-    expect(stdout + stderr, 'what a terminal must not get').not.toMatch(commandsOfTerminal);
-  });
+describe('--json through a slow pipe', () => {
+  test.each(Object.entries(verbCases))(
+    '%s prints one whole document and keeps its exit code',
+    (verb, {code = 0, bytes = 0, isSilent = false}) => {
+      const {stdout, stderr, ...held} = ended.get(verb) ?? {stdout: '', stderr: ''};
+      expect(held, stderr.slice(0, 1_000)).toEqual({code});
+      if (isSilent) expect(stdout).toBe('');
+      else if (bytes > 0 || code !== 2) expect(JSON.parse(stdout)).toBeTypeOf('object');
+      expect(stdout.length).toBeGreaterThanOrEqual(bytes);
+      expect(stdout + stderr, 'what a terminal must not get').not.toMatch(commandsOfTerminal);
+    },
+  );
 });
 
-test('an error that repeats what was typed is printed escaped', async () => {
+test('an error that repeats typed text escapes its control characters', async () => {
   const {code, stderr} = await runCommand(['status', '--account', 'a\u009b31m\u202eb'], place.env);
   expect(code).toBe(2);
   expect(stderr).toContain('a\\u009b31m\\u202eb');
   expect(stderr).not.toMatch(commandsOfTerminal);
 });
 
-test('a reader that stops reading ends the verb without a word', async () => {
+test('a verb ends silently when its reader stops reading', async () => {
   const into = '| head -1';
   expect(await runIntoPipe(['changes', 'list', '--limit', '4000'], place.env, {into})).toEqual({
     code: 0,
@@ -87,7 +90,7 @@ test('a reader that stops reading ends the verb without a word', async () => {
   });
 });
 
-test('output that cannot be written is told, and is no success', async () => {
+test('a verb fails with an error if its output cannot be written', async () => {
   expect(await runIntoPipe(['accounts', 'list'], place.env, {into: '> /dev/full'})).toEqual({
     code: 3,
     stdout: '',

@@ -21,7 +21,7 @@ test('a stream whose total is unknown has a count and no bar', () => {
   expect(drawn).not.toMatch(/[█░]/);
 });
 
-test('a stream that was swept before has a bar, which never runs over', () => {
+test('a stream that was swept before has a bar, which never exceeds its width', () => {
   const {terminal, read} = openTerminal();
   const bars = formatBars(terminal);
   bars.begin('jobs', 3000);
@@ -37,7 +37,7 @@ test('a stream that was swept before has a bar, which never runs over', () => {
   expect(read()).toContain(`jobs       ${'█'.repeat(32)} 3,100 of about 3,000 records`);
 });
 
-test('a sweep that has ended says how; closing twice draws nothing more', () => {
+test('a sweep that has ended shows its result; closing twice draws nothing more', () => {
   const {terminal, read} = openTerminal();
   const bars = formatBars(terminal);
   bars.begin('tasks', 0);
@@ -49,7 +49,7 @@ test('a sweep that has ended says how; closing twice draws nothing more', () => 
 });
 
 describe('a rate and the time left', () => {
-  test('stand beside the bar of a sweep, from its first batch on', () => {
+  test('are shown beside the bar of a sweep, measured from its first batch', () => {
     const {terminal, read} = openTerminal();
     let now = 0;
     const bars = formatBars(terminal, () => now);
@@ -62,7 +62,7 @@ describe('a rate and the time left', () => {
     expect(read()).toContain('1,500 of about 3,000 records, 150 a second, 10 s left');
   });
 
-  test('stand beside the bar of a push', () => {
+  test('are shown beside the bar of a push', () => {
     const {terminal, read} = openTerminal();
     let now = 0;
     const bar = formatPushBar(terminal, () => now);
@@ -76,8 +76,8 @@ describe('a rate and the time left', () => {
   });
 });
 
-describe('into a pipe', () => {
-  test('a sweep is a line at its beginning, and then one each ten seconds at most', () => {
+describe('progress in a pipe', () => {
+  test('a sweep prints a line when it begins, then at most one every ten seconds', () => {
     const lines: string[] = [];
     let now = 0;
     const progress = printLines(
@@ -94,7 +94,7 @@ describe('into a pipe', () => {
     ]);
   });
 
-  test('a push is a line at each tick, whether a change has ended or not, until it is over', () => {
+  test('a push prints a line at each tick until it ends, even if no change has ended', () => {
     const lines: string[] = [];
     const ticks = new Set<() => void>();
     let now = 0;
@@ -125,7 +125,7 @@ describe('into a pipe', () => {
     ]);
   });
 
-  test('changes that were made meanwhile make the total larger', () => {
+  test('changes that are added while the push runs increase the total', () => {
     const {terminal, read} = openTerminal();
     const bar = formatPushBar(terminal, () => 0);
     bar.begin('acme', 1);

@@ -35,7 +35,7 @@ const words =
   /it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary/;
 const open = `SELECT count(*)::int FROM sync.changes WHERE state = 'pending' AND sends = 0`;
 
-test('each verb that writes ends with 3 and says what to do, and afterwards all continues', {
+test('verbs that write exit with 3 on a read-only warehouse, print a fix, and continue later', {
   timeout: 180_000,
 }, async () => {
   place = await openPlace({}, inject('warehouseTemplate'));
@@ -57,7 +57,7 @@ test('each verb that writes ends with 3 and says what to do, and afterwards all 
   expect(await ask(`SELECT DISTINCT state FROM sync.changes`)).toEqual([{state: 'done'}]);
 });
 
-test('a start that runs when it comes continues automatically when it is over', {
+test('a running start continues automatically after the warehouse was read-only', {
   timeout: 180_000,
 }, async () => {
   place = await openPlace({}, inject('warehouseTemplate'));

@@ -150,14 +150,14 @@ describe('a rehearsal', () => {
   });
 
   test.each(allTables.map(({name}) => name))(
-    'has the rows of %s as the account has them, but for personal values',
+    'has the same rows of %s as the account, except for personal values',
     async (name) => {
       const rows = await readPlain(world, name);
       expect(await readPlain(second, name)).toEqual(rows);
     },
   );
 
-  test('answers with no personal value of the account, and on loopback alone', async () => {
+  test('serves no personal value of the account, and listens only on loopback', async () => {
     expect(new URL(rehearsal.url).hostname).toBe('127.0.0.1');
     const texts = [...(await readPersonal())].filter(
       (text) => text.length > 5 && /[a-z]{3}|\d{3}-\d{4}/i.test(text),
@@ -168,7 +168,7 @@ describe('a rehearsal', () => {
     expect(texts.filter((text) => answers.includes(text))).toEqual([]);
   });
 
-  test('prints what a connector did to it, and the account stays as it was', async () => {
+  test('prints what a connector changed, and leaves the account unchanged', async () => {
     await second.pool.query(
       `UPDATE warehouse.customers SET phone_number = '555-0142' WHERE customer_number = (
          SELECT min(customer_number) FROM warehouse.customers WHERE _deleted_at IS NULL)`,
@@ -216,7 +216,7 @@ describe('a rehearsal', () => {
   }, 180_000);
 });
 
-test('the next rehearsal begins again with nothing; --faults lets requests fail', async () => {
+test('the next rehearsal begins without changes; --faults makes requests fail', async () => {
   const rehearsal = await start('--faults', 'unavailable=1');
   const authorization = `Basic ${btoa(`${rehearsal.token}:${rehearsal.token}`)}`;
   const answer = await fetch(`${rehearsal.url}/jobs.xml`, {headers: {authorization}});
@@ -236,14 +236,14 @@ async function readRehearsal(): Promise<string> {
   });
 }
 
-describe('while one runs', () => {
+describe('while a rehearsal runs', () => {
   let rehearsal: Rehearsal;
   beforeAll(async () => {
     rehearsal = await start();
   }, 180_000);
   afterAll(() => rehearsal?.running.process.kill('SIGKILL'));
 
-  test('a second one in its database is refused, and leaves its records', async () => {
+  test('a second one in its database is rejected, and leaves the records unchanged', async () => {
     const before = await readRehearsal();
     const {code, stdout, stderr} = await runCommand(call(), env);
     expect(code).toBe(2);
@@ -256,7 +256,7 @@ describe('while one runs', () => {
     expect(await readRehearsal()).toBe(before);
   });
 
-  test('no stranger can keep the next one from beginning', async () => {
+  test('another role cannot block the next one with a table lock', async () => {
     const stranger = `stranger_${randomBytes(4).toString('hex')}`;
     await makeRole(stranger, `LOGIN PASSWORD 'made-up'`);
     const url = Object.assign(new URL(database.url), {username: stranger, password: 'made-up'});
@@ -271,14 +271,14 @@ describe('while one runs', () => {
     }
   });
 
-  test('and is killed, the next one begins', async () => {
+  test('a new one can begin after the first one was killed', async () => {
     rehearsal.running.process.kill('SIGKILL');
     await rehearsal.running.ended;
     rehearsal = await start();
     expect((await fetch(rehearsal.url)).status).toBe(404);
   }, 180_000);
 
-  test('and its connection breaks, it ends and says so', async () => {
+  test('it exits with an error if its database connection breaks', async () => {
     await world.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
         WHERE application_name = 'fieldmirror rehearse, pid ${rehearsal.running.process.pid}'`,
@@ -289,7 +289,7 @@ describe('while one runs', () => {
   });
 });
 
-test('a port that is taken is refused before the records of the last one are removed', async () => {
+test('a port in use is rejected before the records of the last rehearsal are deleted', async () => {
   const before = await readRehearsal();
   const holder = createServer();
   await once(holder.listen(0, '127.0.0.1'), 'listening');
@@ -301,11 +301,11 @@ test('a port that is taken is refused before the records of the last one are rem
   expect(await readRehearsal()).toBe(before);
 });
 
-describe('is refused, and writes nothing', () => {
+describe('a rehearsal is rejected', () => {
   test.each([
     ['a warehouse', () => world.databaseUrl],
     ['another business', () => service.databaseUrl],
-  ])('in the database of %s', async (what, url) => {
+  ])('in the database of %s, and writes nothing', async (what, url) => {
     const {code, stderr} = await runCommand(['rehearse', '--port', '0', '--database', url()], env);
     expect(code).toBe(2);
     expect(stderr).toContain(`or that of an earlier rehearsal, got ${what}`);
@@ -313,14 +313,14 @@ describe('is refused, and writes nothing', () => {
     expect(rows).toEqual([{name: null}]);
   });
 
-  test('with a fault that there is not', async () => {
+  test('with an unknown fault', async () => {
     const {code, stderr} = await runCommand(call('--faults', 'lots=1'), env);
     expect(code).toBe(2);
     expect(stderr).toContain('got lots=1 (did you mean lost?)');
   });
 });
 
-test('a mask keeps the kind of a value, and what is equal', () => {
+test('a mask keeps the kind of a value, and equal values stay equal', () => {
   const key = randomBytes(32);
   const mask = (field: string, value: string | null) => maskValue(field, value, key);
   expect(mask('phone_number', '937 555 0199')).toMatch(/^555-\d{3}-\d{4}$/);

@@ -32,7 +32,7 @@ beforeEach(async () => {
   expect(await runCommand(['migrate'], env)).toMatchObject({code: 0});
 });
 
-test('our schemas go once the name of the database is typed back; others stay', async () => {
+test('reset removes our schemas after the database name is typed, and keeps others', async () => {
   await client.query('CREATE SCHEMA books; CREATE TABLE books.ledger AS SELECT 7 AS entry');
   const before = await listSchemas(client);
   expect(before).toEqual(
@@ -59,7 +59,7 @@ test('our schemas go once the name of the database is typed back; others stay', 
   expect(await listSchemas(client)).toEqual(before);
 });
 
-test('a worker that is alive, and a view of others on ours, are refused by name', async () => {
+test('reset fails if a worker runs or if user objects depend on ours, and names them', async () => {
   await client.query('CREATE VIEW public.late AS SELECT count(*) FROM mart.ask_debtors');
   await client.query(
     'CREATE TABLE public.notes (account_id bigint REFERENCES sync.accounts (account_id))',
@@ -83,7 +83,7 @@ test('a worker that is alive, and a view of others on ours, are refused by name'
   await client.query('DELETE FROM sync.workers');
 });
 
-test('an embedded Postgres goes with its password; one in use is refused', {
+test('reset deletes an embedded Postgres with its password, unless it is in use', {
   timeout: 120_000,
 }, async () => {
   const home = await mkdtemp(join(tmpdir(), 'fieldmirror-reset-'));

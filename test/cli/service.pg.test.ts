@@ -41,22 +41,22 @@ async function ask(args: readonly string[], paths: readonly string[]) {
   }
 }
 
-test.each(['/acme', '/acme/'])('--base %s puts a path before every other', async (base) => {
+test.each(['/acme', '/acme/'])('--base %s serves every path below that base', async (base) => {
   const {url, answers} = await ask(['--base', base], ['/acme/jobs.xml', '/jobs.xml']);
   expect(new URL(url).pathname).toBe('/acme');
   expect(answers.map(({status}) => status)).toEqual([200, 404]);
 });
 
-test('--plain-shows: lists embed what include names, a record alone does not', async () => {
+test('with --plain-shows, include embeds records in lists but not in single records', async () => {
   const query = '?include=customer,notes';
   const {answers} = await ask(['--plain-shows'], [`/jobs.xml${query}`, `/jobs/1.xml${query}`]);
   expect(answers.map(({status}) => status)).toEqual([200, 200]);
   expect(answers.map(({text}) => text.includes('<customer-number'))).toEqual([true, false]);
 });
 
-describe('a path that no client could write as it is meant', () => {
+describe('a base path that no client could use', () => {
   test.each(['acme', '/a b', '//', '/:account', '/*', '/acme?x=1'])(
-    '--base %s is refused',
+    '--base %s is rejected',
     async (base) => {
       expect(await runCommand(['service', '--base', base], {})).toMatchObject({
         code: 2,
@@ -66,7 +66,7 @@ describe('a path that no client could write as it is meant', () => {
   );
 });
 
-test('the lines to mirror it say how to keep its account apart', async () => {
+test('the printed instructions show how to keep its account separate', async () => {
   const always = ['service', '--port', '0', '--customers', '3', '--database', database.url];
   const running = startCommand(always, {});
   const told = await running.prints(/To mirror it[\s\S]*Ctrl-C stops/);
@@ -77,7 +77,7 @@ test('the lines to mirror it say how to keep its account apart', async () => {
   );
 });
 
-test('a business that is held is not shown in place of one that is asked for', async () => {
+test('the service fails if its database has another business than the requested one', async () => {
   await ask([], ['/jobs.xml']);
   const always = ['service', '--port', '0', '--database', database.url];
   const running = startCommand([...always, '--seed', '9', '--customers', '4'], {});
@@ -94,7 +94,7 @@ test('a business that is held is not shown in place of one that is asked for', a
   expect(answers.map(({status}) => status)).toEqual([200]);
 });
 
-test('--faults lets requests fail as it says, and refuses a fault that there is not', async () => {
+test('--faults makes requests fail as given, and an unknown fault is rejected', async () => {
   const {answers} = await ask(['--faults', 'unavailable=1'], ['/jobs.xml']);
   expect(answers.map(({status}) => status)).toEqual([503]);
   expect(await runCommand(['service', '--faults', 'lots=1'], {})).toMatchObject({

@@ -8,7 +8,7 @@ import {expect, test} from 'vitest';
 import {startCommand} from '../support/command.ts';
 import {openService, timeZone} from '../support/world.ts';
 
-test('start goes on when its embedded Postgres is killed with -9', async () => {
+test('start continues when its embedded Postgres is killed with -9', async () => {
   const home = await mkdtemp(join(tmpdir(), 'fieldmirror-start-'));
   const service = await openService();
   const running = startCommand(['start'], {

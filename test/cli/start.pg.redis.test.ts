@@ -37,9 +37,9 @@ async function expectWarehouseEqualsService({service, databaseUrl}: Place): Prom
   await expectMirrored(databaseUrl, observed);
 }
 
-describe.each(backends)('start --once with the queue on %s', (backend) => {
+describe.each(backends)('start with the queue on %s', (backend) => {
   test.each(dialects)(
-    'mirrors the whole account in the %s dialect, and run again writes no row',
+    '--once mirrors the whole account in the %s dialect, and a second run writes no row',
     async (dialect) => {
       const place = await openPlaceOn(backend, {dialect}, 'template0');
       const first = await runCommand(['start', '--once', '--json'], place.env);
@@ -54,7 +54,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     },
   );
 
-  test('killed with -9 in the middle and started again, it ends with the same rows', async () => {
+  test('--once ends with the same rows after it was killed with -9 and started again', async () => {
     const place = await openPlaceOn(backend, {pageSize: 5});
     for (const progress of [/customers/, /jobs/]) {
       const running = startCommand(['start', '--once'], {
@@ -70,7 +70,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     await expectWarehouseEqualsService(place);
   }, 120_000); // Each start may have to wait for the lease of the one before.
 
-  test('when Postgres ends every session, it continues, and has the same rows', async () => {
+  test('--once continues when Postgres ends every session, and has the same rows', async () => {
     const place = await openPlaceOn(backend, {pageSize: 5});
     const running = startCommand(['start', '--once', '--json'], {
       ...place.env,
@@ -89,7 +89,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
     await expectWarehouseEqualsService(place);
   });
 
-  test('start stays, prints what is due, and stops cleanly on Ctrl-C in 10 s', async () => {
+  test('prints its schedule, keeps running, and stops on Ctrl-C within 10 s', async () => {
     const place = await openPlaceOn(backend);
     const running = startCommand(['start'], {...place.env, FIELDMIRROR_LOG_LEVEL: 'info'});
     await running.prints(/jobs nightly[\s\S]*Running\. Ctrl-C/);
@@ -103,7 +103,7 @@ describe.each(backends)('start --once with the queue on %s', (backend) => {
   });
 });
 
-test('a Redis that is down at the start is told, with exit code 3', async () => {
+test('start reports a Redis that is down, and exits with 3', async () => {
   const place = await openPlaceOn('postgres');
   const ended = await runCommand(['start', '--once'], {
     ...place.env,

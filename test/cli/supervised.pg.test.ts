@@ -24,7 +24,7 @@ afterEach(async () => {
 });
 
 test.skipIf(!isInstalled())(
-  'a supervisor hears that it is ready when /readyz says so, that it lives, and that it stops',
+  'start notifies its supervisor when /readyz returns 200, while it runs and when it stops',
   async () => {
     const socket = await openNotifySocket();
     const env = {...place.env, NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '1500000'};
@@ -45,7 +45,7 @@ test.skipIf(!isInstalled())(
   },
 );
 
-test('without systemd-notify the work goes on, and the log says what is missing', async () => {
+test('without systemd-notify, start continues and logs what is missing', async () => {
   const env = {...place.env, NOTIFY_SOCKET: join(folder, 'socket'), PATH: folder};
   const running = startCommand(['start', '--json', '--port', '0'], env);
   await running.prints(/supervisor\.not_told/);
@@ -55,7 +55,7 @@ test('without systemd-notify the work goes on, and the log says what is missing'
   expect(stderr).toContain('put systemd-notify on the PATH and NotifyAccess=all in the unit');
 });
 
-test('the address goes out of the environment; a watchdog of another process is not ours', () => {
+test('the notify address is removed from the environment; a foreign watchdog is ignored', () => {
   const env: NodeJS.ProcessEnv = {
     NOTIFY_SOCKET: '/run/notify',
     WATCHDOG_USEC: '120000000',
@@ -71,25 +71,22 @@ test('the address goes out of the environment; a watchdog of another process is 
   expect(takeSupervisor(env)).toBeNull();
 });
 
-test.skipIf(!isOnPath('systemd-analyze'))(
-  'systemd takes the unit without a complaint',
-  async () => {
-    const text = await readFile(unit, 'utf8');
-    const path = join(folder, 'fieldmirror.service');
-    // The program is not installed here.
-    await writeFile(path, text.replace('/usr/local/bin/fieldmirror', process.execPath));
-    expect(analyze('verify', path)).toEqual({status: 0, said: ''});
-    const {status, said} = analyze(
-      'security',
-      '--offline=true',
-      '--threshold=25',
-      '--no-pager',
-      path,
-    );
-    expect(said).toMatch(/exposure level for fieldmirror\.service: [\d.]+ OK/);
-    expect(status).toBe(0);
-  },
-);
+test.skipIf(!isOnPath('systemd-analyze'))('systemd accepts the unit without warnings', async () => {
+  const text = await readFile(unit, 'utf8');
+  const path = join(folder, 'fieldmirror.service');
+  // The program is not installed here.
+  await writeFile(path, text.replace('/usr/local/bin/fieldmirror', process.execPath));
+  expect(analyze('verify', path)).toEqual({status: 0, said: ''});
+  const {status, said} = analyze(
+    'security',
+    '--offline=true',
+    '--threshold=25',
+    '--no-pager',
+    path,
+  );
+  expect(said).toMatch(/exposure level for fieldmirror\.service: [\d.]+ OK/);
+  expect(status).toBe(0);
+});
 
 function analyze(...args: string[]): {readonly status: number | null; readonly said: string} {
   const {status, stdout, stderr} = spawnSync('systemd-analyze', args, {encoding: 'utf8'});

@@ -106,7 +106,7 @@ describe('colours', () => {
   const words = 'good|certified|failed|Nothing|Needs';
   const coloured = new RegExp(`\u001b\\[3[123]m(?:${words})`);
 
-  test('a terminal shows good and bad in colours, and every line fits all the same', async () => {
+  test('show good and bad states at a terminal, and every line still fits', async () => {
     const printed = await printAt(80, names, {TERM: 'xterm-256color'});
     for (const name of names) {
       expect(printed.get(name), name).toMatch(coloured);

@@ -22,7 +22,7 @@ async function ask(sql: string): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-test('a worker continues beside a newer schema, and a start of its version is refused', {
+test('a worker continues on a newer schema, but a new start of its version is rejected', {
   timeout: 180_000,
 }, async () => {
   place = await openPlace({}, inject('warehouseTemplate'));

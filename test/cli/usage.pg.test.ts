@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => place.close());
 
-describe('what is typed wrongly', () => {
+describe('wrong input', () => {
   test.each([
     [['strat'], /unknown command 'strat'[\s\S]*start/],
     [['start', '--onec'], /unknown option '--onec'[\s\S]*--once/],
@@ -40,7 +40,7 @@ describe('what is typed wrongly', () => {
     [['sweeps', 'list', 'job'], /no stream "job" \(did you mean jobs\?\)/],
     [['service', '--port', '70000'], /expected a port/],
     [['service', '--dialect', 'klingon'], /observed, documented/],
-  ])('%j is refused with exit code 2, and the right word is offered', async (args, words) => {
+  ])('%j is rejected with exit code 2 and an error that names the problem', async (args, words) => {
     expect(await runCommand(args, env)).toMatchObject({
       code: 2,
       stdout: '',
@@ -48,7 +48,7 @@ describe('what is typed wrongly', () => {
     });
   });
 
-  test('a wrong zone and a wrong address are told together', async () => {
+  test('a wrong zone and a wrong address are reported together', async () => {
     const ended = await runCommand(['status'], {
       ...env,
       FIELDMIRROR_TIME_ZONE: 'Mars/Olympus',
@@ -69,7 +69,7 @@ describe('what is typed wrongly', () => {
   });
 });
 
-describe('what cannot be reached or refuses us is exit code 3', () => {
+describe('exit code 3 is returned for', () => {
   test.each([
     ['an unreachable host', {FIELDMIRROR_API_URL: 'http://127.0.0.1:1'}, /127\.0\.0\.1:1/],
     ['a refused token', {FIELDMIRROR_API_TOKEN: 'canary-wrong'}, /401.*token/s],
@@ -100,7 +100,7 @@ describe('what cannot be reached or refuses us is exit code 3', () => {
   });
 });
 
-test('a data folder that may not be written is told with exit code 2', async () => {
+test('a data folder that cannot be written is reported with exit code 2', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-locked-'));
   // A file where the folder should be: even root cannot make a folder there.
   await writeFile(join(folder, 'home'), '');
@@ -118,7 +118,7 @@ test.each([
   ['psql', '-c', 'SELECT 1'],
   ['config', 'export'],
   ['changes', 'list'],
-])('%s %s makes no empty Postgres where none is: it says what makes one', async (...args) => {
+])('%s %s creates no Postgres if none exists, and prints which commands do', async (...args) => {
   const home = await mkdtemp(join(tmpdir(), 'fieldmirror-new-'));
   const ended = await runCommand(args, {FIELDMIRROR_HOME: home});
   const made = await readdir(home);
@@ -141,7 +141,7 @@ test.each([
   [['hooks', 'add', 'erp'], 'fieldmirror hooks add --help lists its options'],
   [['changes', 'undoo'], 'fieldmirror changes --help lists its verbs'],
   [['start', '--onec'], 'fieldmirror start --help lists its options'],
-])('%j is answered with the help that has the right word', async (args, help) => {
+])('the error for %j names the --help that lists the right word', async (args, help) => {
   const {stderr} = await runCommand(args, {});
   expect(stderr).toMatch(new RegExp(`\\n\\(${help}\\)\\nsee: fieldmirror explain E17\\n$`));
 });

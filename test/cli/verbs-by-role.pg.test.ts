@@ -190,16 +190,13 @@ test.each(asWorker)('a worker may call %s', async (line) => {
   expect([0, 1], `${stdout}${stderr}`).toContain(code);
 });
 
-test.each(asPerson)(
-  '%s is refused to a worker by what is missing, not by a right',
-  async (line) => {
-    const {code, stdout, stderr} = await run(line);
-    expect(`${stdout}${stderr}`).not.toMatch(refusal);
-    expect([0, 2], stderr).toContain(code);
-  },
-);
+test.each(asPerson)('a worker is not denied %s for a missing right', async (line) => {
+  const {code, stdout, stderr} = await run(line);
+  expect(`${stdout}${stderr}`).not.toMatch(refusal);
+  expect([0, 2], stderr).toContain(code);
+});
 
-test.each(asOwner)('%s is the owner’s, and a worker is told so', async (line) => {
+test.each(asOwner)('a worker may not run %s, and the error names the owner', async (line) => {
   await runCommand(['accounts', 'pause', 'acme'], env);
   const settings = {schedules: {acme: {nightly: {stream: 'jobs', every: '1h'}}}};
   await writeFile(join(folder, 'changed.yaml'), JSON.stringify(settings));
@@ -219,7 +216,7 @@ test.each(asOwner)('%s is the owner’s, and a worker is told so', async (line) 
 const atOnce = 6;
 const patienceMs = 15_000;
 
-test('each verb ends, or says within seconds who has locked every table', async () => {
+test('each verb ends or names the session that locks every table, within seconds', async () => {
   const {rows: tables} = await owner.query<{name: string}>(
     `SELECT schemaname || '.' || tablename AS name FROM pg_catalog.pg_tables
       WHERE schemaname IN ('warehouse', 'history', 'mart', 'sync')`,

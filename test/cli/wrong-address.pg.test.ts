@@ -50,20 +50,23 @@ const wrong: readonly [string, () => string, RegExp][] = [
   ],
 ];
 
-describe.each(wrong)('%s', (_name, url, says) => {
-  test.each([[['sync']], [['start', '--once']], [['push']]])('ends %j', async (args) => {
-    asked = 0;
-    const ended = await runCommand(args, {...place.env, FIELDMIRROR_API_URL: url()});
-    expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(says)});
-    expect(ended.stderr).not.toContain('try again later');
-    expect(asked).toBeLessThanOrEqual(1);
-    const client = new pg.Client(place.databaseUrl);
-    await client.connect();
-    expect((await client.query('SELECT FROM sync.accounts')).rowCount).toBe(0);
-    await client.end();
-  });
+describe.each(wrong)('a wrong account address: %s', (_name, url, says) => {
+  test.each([[['sync']], [['start', '--once']], [['push']]])(
+    'makes %j exit with 3 and adds no account',
+    async (args) => {
+      asked = 0;
+      const ended = await runCommand(args, {...place.env, FIELDMIRROR_API_URL: url()});
+      expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(says)});
+      expect(ended.stderr).not.toContain('try again later');
+      expect(asked).toBeLessThanOrEqual(1);
+      const client = new pg.Client(place.databaseUrl);
+      await client.connect();
+      expect((await client.query('SELECT FROM sync.accounts')).rowCount).toBe(0);
+      await client.end();
+    },
+  );
 
-  test('ends init, which writes nothing', async () => {
+  test('makes init exit with 3 and write nothing', async () => {
     const home = await mkdtemp(join(temporaryFolder(), 'fieldmirror-init-'));
     const ended = await runCommand(['init', '--url', url(), '--time-zone', 'America/New_York'], {
       FIELDMIRROR_API_TOKEN: 'a-token-of-nobody',
@@ -76,7 +79,7 @@ describe.each(wrong)('%s', (_name, url, says) => {
     await rm(home, {recursive: true});
   });
 
-  test('is what doctor finds', async () => {
+  test('is reported by doctor', async () => {
     const {code, stdout} = await runCommand(['doctor', '--json'], {
       ...place.env,
       FIELDMIRROR_API_URL: url(),

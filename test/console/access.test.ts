@@ -42,7 +42,7 @@ const asked = (request: object) => request as FastifyRequest;
 describe('a role', () => {
   test.each(
     roles.flatMap((held, at) => roles.map((needed, other) => [held, needed, at >= other] as const)),
-  )('%s, where %s is needed, may: %s', (held, needed, may) => {
+  )('%s is enough if %s is required: %s', (held, needed, may) => {
     const check = () => checkRole(viewer(held), needed, '/back');
     if (may) expect(check).not.toThrow();
     else
@@ -57,7 +57,7 @@ describe('a request', () => {
     ['console.example', true],
     ['127.0.0.1', true],
     ['evil.example', false],
-  ])('by the name %s is answered: %s', (hostname, isAnswered) => {
+  ])('for the host name %s is accepted: %s', (hostname, isAnswered) => {
     const check = () => checkHost(asked({hostname}), known);
     if (isAnswered) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({status: 421}));
@@ -69,7 +69,7 @@ describe('a request', () => {
     [{query: {a: 'x', b: 'x\0'}}, false],
     [{params: {a: '\0'}}, false],
     [{body: {a: ['x', 'y\0', 'z'], b: 'x'}}, false],
-  ])('with the texts %j is taken: %s', (request, isTaken) => {
+  ])('with the texts %j is accepted: %s', (request, isTaken) => {
     const check = () => checkTexts(asked(request));
     if (isTaken) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({status: 422}));
@@ -94,13 +94,13 @@ describe('a request', () => {
       {origin: 'https://evil.example', 'sec-fetch-site': 'same-origin'},
       false,
     ],
-  ])('%s: %j is taken: %s', (_, headers, isTaken) => {
+  ])('%s: %j is accepted: %s', (_, headers, isTaken) => {
     const check = () => checkOrigin(asked({host: '127.0.0.1:8086', headers}), known);
     if (isTaken) expect(check).not.toThrow();
     else expect(check).toThrow(expect.objectContaining({status: 403}));
   });
 
-  test('with a form is taken from its own session and from our own page alone', () => {
+  test('with a form needs the token of its session and must not come from another site', () => {
     const [own, other] = [viewer('admin', 'fms_a'), viewer('admin', 'fms_b')];
     const check = (formToken: unknown, headers = {}) =>
       checkForm(asked({host: '127.0.0.1:8086', headers}), {viewer: own, formToken, known});
@@ -112,7 +112,7 @@ describe('a request', () => {
 });
 
 describe('wrong keys', () => {
-  test('ten a minute are let through, from each source', () => {
+  test('are limited to ten a minute for each source', () => {
     const clock = {ms: 5};
     const attempts = new Attempts(() => clock.ms);
     for (let n = 0; n < 10; n++) {
@@ -126,7 +126,7 @@ describe('wrong keys', () => {
     expect(attempts.mayTry('a')).toBe(true);
   });
 
-  test('an old one does not count with the new ones', () => {
+  test('a failure of a minute ago no longer counts', () => {
     const clock = {ms: 0};
     const attempts = new Attempts(() => clock.ms);
     attempts.noteFailure('a');
@@ -135,7 +135,7 @@ describe('wrong keys', () => {
     expect(attempts.mayTry('a')).toBe(true);
   });
 
-  test('of ten thousand sources are remembered, and the oldest one gives way', () => {
+  test('of ten thousand sources are remembered; the one that failed longest ago is dropped', () => {
     const attempts = new Attempts(() => 0);
     const block = (source: string) => {
       for (let n = 0; n < 10; n++) attempts.noteFailure(source);
@@ -159,11 +159,11 @@ test.each([
   [{a: '', b: ['x', ''], c: [], d: 5, e: [5], f: null}, {}],
   [null, {}],
   [undefined, {}],
-])('the fields of %j are %j', (given, fields) => {
+])('the form fields of %j are %j', (given, fields) => {
   expect(readFormFields(given)).toEqual(fields);
 });
 
-test('what is not there is said, and what may have been meant is linked', () => {
+test('a not-found error names the missing object and includes the given links', () => {
   const ways = [{href: '/changes/7', label: 'change 7'}];
   expect(notThere('change 8')).toMatchObject({
     ...{status: 404, text: 'There is no change 8.', ways: []},

@@ -196,7 +196,7 @@ const authorUrl = () =>
  */
 const withoutEcho = (text: string) => text.replaceAll(/zanzibar(?! \w)/g, '');
 
-describe('the HTTP API, by a key of one account', () => {
+describe('the HTTP API with a key of one account', () => {
   type Ask = {readonly path: string; readonly body?: unknown; readonly status: number};
   const all = () => Object.values(theirs).slice(0, 5);
   const asks: Readonly<Record<string, () => readonly Ask[]>> = {
@@ -254,7 +254,7 @@ describe('the HTTP API, by a key of one account', () => {
     return {status: answer.status, text: await answer.text()};
   };
 
-  test('every address is in the table', () => {
+  test('every route is listed in this test', () => {
     const routes = place.routes
       .filter(
         ({method, path}) =>
@@ -264,16 +264,19 @@ describe('the HTTP API, by a key of one account', () => {
     expect([...new Set(routes)].sort()).toEqual(Object.keys(asks).sort());
   });
 
-  test.each(Object.keys(asks))('%s', async (name) => {
-    for (const ask of asks[name]?.() ?? []) {
-      const {status, text} = await call(ask);
-      if (ask.status !== 0) expect(status, text).toBe(ask.status);
-      expect(withoutEcho(text)).not.toContain(word);
-    }
-  });
+  test.each(Object.keys(asks))(
+    '%s neither returns nor changes anything of another account',
+    async (name) => {
+      for (const ask of asks[name]?.() ?? []) {
+        const {status, text} = await call(ask);
+        if (ask.status !== 0) expect(status, text).toBe(ask.status);
+        expect(withoutEcho(text)).not.toContain(word);
+      }
+    },
+  );
 });
 
-describe('the console, by somebody of one account', () => {
+describe('the console for a person bound to one account', () => {
   /** What a part of an address or a field may name of the other account. */
   const values: Readonly<Record<string, () => readonly string[]>> = {
     account: () => [word, place.stranger.accountId],
@@ -310,18 +313,21 @@ describe('the console, by somebody of one account', () => {
     typed: '1',
   });
 
-  test.each(actions.map(({name}) => name))('does not do %s to what is theirs', async (name) => {
-    const action = actions.find((each) => each.name === name);
-    for (const path of fill(action?.path ?? '')) {
-      const {text, headers} = await bound.post(path, form());
-      expect(withoutEcho(text)).not.toContain(word);
-      const to = headers.get('location');
-      if (to?.startsWith('/') === true)
-        expect(withoutEcho((await bound.get(to)).text)).not.toContain(word);
-    }
-  });
+  test.each(actions.map(({name}) => name))(
+    'does not run the action %s on another account',
+    async (name) => {
+      const action = actions.find((each) => each.name === name);
+      for (const path of fill(action?.path ?? '')) {
+        const {text, headers} = await bound.post(path, form());
+        expect(withoutEcho(text)).not.toContain(word);
+        const to = headers.get('location');
+        if (to?.startsWith('/') === true)
+          expect(withoutEcho((await bound.get(to)).text)).not.toContain(word);
+      }
+    },
+  );
 
-  test.each(pages.map(({path}) => path))('reads nothing of theirs on %s', async (path) => {
+  test.each(pages.map(({path}) => path))('shows nothing of another account on %s', async (path) => {
     const numbers = Object.values(theirs).slice(0, 5);
     for (const address of fill(path))
       for (const query of [
@@ -336,7 +342,7 @@ describe('the console, by somebody of one account', () => {
   const ticked = (numbers: readonly string[]) =>
     `choice=hold&${numbers.map((number) => `c${number}=on`).join('&')}`;
 
-  test('the test would see it: somebody of all accounts reads each of theirs', async () => {
+  test('control: a person of all accounts sees these records of the other account', async () => {
     for (const path of [
       ...Object.values(theirs)
         .slice(0, 5)
@@ -350,7 +356,7 @@ describe('the console, by somebody of one account', () => {
   });
 });
 
-describe('a verb with --account', () => {
+describe('a command with --account', () => {
   /**
    * By its name, as it is called for `acme`; `FOLDER` and `URL` are filled in. That of an assistant
    * has its own table, a rehearsal its own test (test/cli/rehearse.pg.test.ts).
@@ -399,13 +405,13 @@ describe('a verb with --account', () => {
       return [...(takes ? [name] : []), ...verbs(verb, `${name} `)];
     });
 
-  test('every one is in the table', () => {
+  test('every such command is listed in this test', () => {
     expect(verbs(buildProgram(new AbortController().signal)).sort()).toEqual(
       Object.keys(calls).sort(),
     );
   });
 
-  test('the test would see it: without --account they tell of every account', async () => {
+  test('control: without --account, lists, feed and status show every account', async () => {
     for (const call of [
       'changes list',
       'sweeps list',
@@ -417,25 +423,28 @@ describe('a verb with --account', () => {
       expect((await runCommand(call.split(' '), env)).stdout, call).toContain(word);
   });
 
-  test.each(Object.entries(calls).filter(([, call]) => call !== ''))('%s', async (name, call) => {
-    const words = call.replace('FOLDER', folder).replace('URL', receiver.url).split(' ');
-    const {code, stdout, stderr} = await runCommand([...words, '--account', 'acme'], env);
-    expect(code, stderr).toBe(name in refused ? 2 : 0);
-    expect(stdout).not.toContain(word);
-    for (const file of globSync(join(folder, 'csv', '*')))
-      expect(readFileSync(file, 'utf8'), file).not.toContain(word);
-    for (const other of ['alert_rules', 'feed_hooks', 'api_keys']) {
-      const {rows} = await place.pool.query(
-        `SELECT FROM sync.${other} WHERE account_id IS DISTINCT FROM $1
+  test.each(Object.entries(calls).filter(([, call]) => call !== ''))(
+    '%s neither shows nor changes anything of another account',
+    async (name, call) => {
+      const words = call.replace('FOLDER', folder).replace('URL', receiver.url).split(' ');
+      const {code, stdout, stderr} = await runCommand([...words, '--account', 'acme'], env);
+      expect(code, stderr).toBe(name in refused ? 2 : 0);
+      expect(stdout).not.toContain(word);
+      for (const file of globSync(join(folder, 'csv', '*')))
+        expect(readFileSync(file, 'utf8'), file).not.toContain(word);
+      for (const other of ['alert_rules', 'feed_hooks', 'api_keys']) {
+        const {rows} = await place.pool.query(
+          `SELECT FROM sync.${other} WHERE account_id IS DISTINCT FROM $1
          AND name IN ('ops', 'erp', 'apart')`,
-        [place.account.accountId],
-      );
-      expect(rows, other).toEqual([]);
-    }
-  });
+          [place.account.accountId],
+        );
+        expect(rows, other).toEqual([]);
+      }
+    },
+  );
 });
 
-describe('a function that an author of one account may call', () => {
+describe('isolation of accounts, for an author of one account', () => {
   /**
    * `$` is a change of the other account, `@` that account, `#` a forged copy of the change's row,
    * `~` a row of it.
@@ -479,7 +488,7 @@ describe('a function that an author of one account may call', () => {
     job_state: '',
   };
 
-  test('every one is in the table', async () => {
+  test('every function that the author may execute is listed in this test', async () => {
     const {rows} = await place.pool.query<{name: string}>(
       `SELECT DISTINCT proname AS name FROM pg_proc
         WHERE pronamespace::regnamespace::text IN ('sync', 'history', 'mart', 'masked', 'warehouse')
@@ -492,7 +501,7 @@ describe('a function that an author of one account may call', () => {
     expect(rows.map(({name}) => name).sort()).toEqual(Object.keys(calls).sort());
   });
 
-  test('the test would see it: the owner hears of their change', async () => {
+  test('control: the owner can read the state of a change of the other account', async () => {
     const {rows} = await place.pool.query(`SELECT sync.wait($1, '0') AS state`, [theirs.held]);
     expect(rows).toEqual([{state: 'held'}]);
   });
@@ -526,7 +535,7 @@ describe('a function that an author of one account may call', () => {
     }
   });
 
-  test('every table that the author reads shows one account', async () => {
+  test('every table and view that the author may read shows only one account', async () => {
     const {rows: tables} = await place.pool.query<{name: string}>(
       `SELECT pg_class.oid::regclass::text AS name FROM pg_class
        JOIN pg_namespace ON pg_namespace.oid = relnamespace
@@ -545,7 +554,7 @@ describe('a function that an author of one account may call', () => {
   });
 });
 
-describe('an assistant of one account', () => {
+describe('the MCP server with --account', () => {
   const calls: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
     ask: [{name: 'unbilled'}, {name: 'overdue'}],
     definitions: [{}],
@@ -573,12 +582,12 @@ describe('an assistant of one account', () => {
   });
   afterAll(() => client?.close());
 
-  test('every tool is in the table', async () => {
+  test('every tool is listed in this test', async () => {
     const {tools} = await client.listTools();
     expect(tools.map(({name}) => name).sort()).toEqual(Object.keys(calls).sort());
   });
 
-  test.each(Object.keys(calls))('%s', async (name) => {
+  test.each(Object.keys(calls))('the tool %s returns nothing of another account', async (name) => {
     for (const given of calls[name] ?? []) {
       const result = await client.callTool({name, arguments: given});
       expect(JSON.stringify(result.content)).not.toContain(word);

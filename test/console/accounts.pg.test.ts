@@ -31,7 +31,7 @@ const names = async () =>
     ({name}) => name,
   );
 
-test('somebody who is bound to an account sees that one, its keys, and no other', async () => {
+test('a viewer bound to one account sees only that account, and cannot pause it', async () => {
   const {text} = await (await place.person({role: 'viewer'})).get('/accounts');
   expect(text).toContain('example.com/acme');
   expect(text).not.toContain('example.com/other');
@@ -39,7 +39,7 @@ test('somebody who is bound to an account sees that one, its keys, and no other'
 });
 
 describe('an admin', () => {
-  test('adds an account whose token the service takes, and shows it nowhere', async () => {
+  test('adds an account if its token is accepted; audit and log do not hold it', async () => {
     const admin = await place.person({role: 'admin'});
     const form = {
       name: 'north',
@@ -54,7 +54,7 @@ describe('an admin', () => {
     expect(JSON.stringify(rows) + place.logged.join('')).not.toContain('tok-123');
   });
 
-  test('is told what the service says of a token, and nothing is stored', async () => {
+  test('sees why the service rejects a token, and no account is stored', async () => {
     const admin = await place.person({role: 'admin'});
     const page = await admin.post('/accounts/add', {name: 'south', token: 'refused'});
     expect(page.status).toBe(422);
@@ -62,7 +62,7 @@ describe('an admin', () => {
     expect(await names()).not.toContain('south');
   });
 
-  test('makes a key that is shown once, opens what it says, and is revoked', async () => {
+  test('adds a key that is shown once, signs in with its role, and can be revoked', async () => {
     const admin = await place.person({role: 'admin'});
     const page = await admin.post('/keys/add', {name: 'dana', role: 'viewer', account: 'acme'});
     const key = /fm_[\w-]{43}/.exec(page.text)?.[0] ?? '';
@@ -79,7 +79,7 @@ describe('an admin', () => {
   });
 });
 
-describe('the form of a key has what keys add has', () => {
+describe('the form that adds a key, with the options of keys add', () => {
   const key = {name: 'shop', role: 'operator', account: 'acme', system: 'tryton'};
   const held = async () =>
     (
@@ -92,14 +92,14 @@ describe('the form of a key has what keys add has', () => {
     [{role: 'viewer', holdsDeletes: 'yes'}, 'held deletes: expected a key that makes changes'],
     [{system: 'try ton'}, 'outside system: expected'],
     [{role: 'admin'}, 'account: expected all of them, got acme'],
-  ])('%j is refused as there', async (fields, words) => {
+  ])('rejects %j and stores no key', async (fields, words) => {
     const admin = await place.person({role: 'admin'});
     const refused = await admin.post('/keys/add', {...key, ...fields});
     expect([refused.status, refused.text]).toEqual([422, expect.stringContaining(words)]);
     expect(await held()).toEqual([]);
   });
 
-  test('its outside system, and deletes that are held', async () => {
+  test('stores and shows the outside system, and that deletes are held', async () => {
     const admin = await place.person({role: 'admin'});
     expect((await admin.post('/keys/add', {...key, holdsDeletes: 'yes'})).status).toBe(200);
     expect(await held()).toEqual([{system: 'tryton', holdsDeletes: true}]);
@@ -118,19 +118,19 @@ test.each([
   ['/accounts/add', {name: 'x', token: 'x'}],
   ['/keys/add', {name: 'x', role: 'admin'}],
   ['/keys/person-1/revoke', {}],
-])('an operator is refused %s', async (path, fields) => {
+])('an operator cannot post to %s', async (path, fields) => {
   const before = tried.length;
   expect((await (await place.person()).post(path, fields)).status).toBe(403);
   expect(tried).toHaveLength(before);
 });
 
-test('a check is told in the words of the command', async () => {
+test('the Accounts page shows the text that an account check returns', async () => {
   const person = await place.person();
   await person.post('/accounts/acme/check');
   expect((await person.get('/accounts')).text).toContain('good acme: answers');
 });
 
-test('pause and resume are seen at once by whoever did it', async () => {
+test('a person who pauses or resumes an account sees the new state at once', async () => {
   const person = await place.person();
   await person.get('/accounts');
   await person.post('/accounts/acme/pause', {reason: 'stocktaking <b>'});

@@ -56,7 +56,7 @@ const listEntries = async (action: string) =>
     .rows;
 
 describe('an admin', () => {
-  test('makes a rule: what signs is shown once, the address nowhere', async () => {
+  test('adds a rule: the signing secret is shown once, the secret in its URL never', async () => {
     const admin = await place.person({role: 'admin'});
     const made = await admin.post('/alerts/add', webhook('ops'));
     expect(made.status).toBe(200);
@@ -78,7 +78,7 @@ describe('an admin', () => {
     }
   });
 
-  test('tests it, and is told what the receiver answers; a refusal is told, too', async () => {
+  test('tests a rule and sees the answer of the receiver, also if it is an error', async () => {
     const admin = await place.person({role: 'admin'});
     expect((await admin.post('/alerts/ops/test')).status).toBe(303);
     expect(receiver.arrived.at(-1)?.body).toContain('alert.test');
@@ -101,7 +101,7 @@ describe('an admin', () => {
     ['a clock without a ping', {name: 'new', every: '5m'}, 'expected it with --ping'],
     ['a cause that is none', {name: 'new', causes: 'weather'}, 'no cause &quot;weather&quot;'],
     ['these causes alone, and none', {name: 'new', scope: 'these', causes: ''}, 'none was ticked'],
-  ])('is refused %s, and nothing is stored', async (_, fields, words) => {
+  ])('cannot store a rule with %s', async (_, fields, words) => {
     const admin = await place.person({role: 'admin'});
     const refused = await admin.post('/alerts/add', {...webhook('ops'), ...fields});
     expect(refused.status).toBe(422);
@@ -110,7 +110,7 @@ describe('an admin', () => {
     expect(await countRules()).toBe(1);
   });
 
-  test('sees an alert of a newer version, whose cause this one does not know', async () => {
+  test('sees an alert of a newer version whose cause this version does not know', async () => {
     const admin = await place.person({role: 'admin'});
     await place.pool.query(
       `INSERT INTO sync.alerts (cause, since, text) VALUES ('constructor', now(), 'sun is up')`,
@@ -121,7 +121,7 @@ describe('an admin', () => {
     expect(text).toMatch(/sun is up<\/span><small>constructor: an alert of another version</);
   });
 
-  test('tells of everything, whatever was ticked before that was chosen', async () => {
+  test('adds a rule for every cause by choosing everything, whatever is ticked', async () => {
     const admin = await place.person({role: 'admin'});
     const form = {...webhook('all'), scope: 'everything', account: ''};
     expect((await admin.post('/alerts/add', form)).status).toBe(200);
@@ -131,7 +131,7 @@ describe('an admin', () => {
     expect(rows).toEqual([{causes: null}]);
   });
 
-  test('a ping is due at once, and removed once: the second comes too late', async () => {
+  test('adds a ping that is due at once, and can remove it only once', async () => {
     const admin = await place.person({role: 'admin'});
     const form = {name: 'watch', receiver: 'ping', address: `${receiver.url}/p`, every: '60m'};
     expect((await admin.post('/alerts/add', form)).status).toBe(303);
@@ -148,7 +148,7 @@ describe('an admin', () => {
   });
 });
 
-test('each cause is in one group of the form, with what it means in its document', async () => {
+test('each cause is in exactly one group of the form, with its documented meaning', async () => {
   const grouped = causeGroups.flatMap((group) => group.causes);
   expect(grouped.toSorted()).toEqual(causes.toSorted());
   expect(causes.filter((cause) => !/^[A-Z].{10,}\.$/.test(describeMeaning(cause)))).toEqual([]);
@@ -160,22 +160,25 @@ test.each([
   ['/alerts/add', {}],
   ['/alerts/ops/test', {}],
   ['/alerts/ops/remove', {}],
-])('viewer and operator find no form for %s, and are refused by hand', async (path, fields) => {
-  const before = receiver.arrived.length;
-  for (const role of ['viewer', 'operator'] as const) {
-    const person = await place.person({role});
-    expect((await person.get('/alerts')).text).not.toContain(`action="${path}"`);
-    expect((await person.post(path, {...webhook('mine'), ...fields})).status).toBe(403);
-  }
-  const admin = await place.person({role: 'admin'});
-  expect((await admin.post(path, {...webhook('mine'), form: 'forged'})).status).toBe(403);
-  const elsewhere = {origin: 'https://example.com'};
-  expect((await admin.post(path, webhook('mine'), elsewhere)).status).toBe(403);
-  expect(receiver.arrived).toHaveLength(before);
-  expect(await countRules()).toBe(1);
-});
+])(
+  'a viewer and an operator get no form for %s, and a handmade request is refused',
+  async (path, fields) => {
+    const before = receiver.arrived.length;
+    for (const role of ['viewer', 'operator'] as const) {
+      const person = await place.person({role});
+      expect((await person.get('/alerts')).text).not.toContain(`action="${path}"`);
+      expect((await person.post(path, {...webhook('mine'), ...fields})).status).toBe(403);
+    }
+    const admin = await place.person({role: 'admin'});
+    expect((await admin.post(path, {...webhook('mine'), form: 'forged'})).status).toBe(403);
+    const elsewhere = {origin: 'https://example.com'};
+    expect((await admin.post(path, webhook('mine'), elsewhere)).status).toBe(403);
+    expect(receiver.arrived).toHaveLength(before);
+    expect(await countRules()).toBe(1);
+  },
+);
 
-describe('what is wrong', () => {
+describe('open alerts', () => {
   /** Another address than those above, whose story may be a second old. */
   const fresh = '/alerts?of=now';
   beforeAll(async () => {
@@ -199,7 +202,7 @@ describe('what is wrong', () => {
     );
   });
 
-  test('is shown with since when, and a rule whose messages do not arrive with why', async () => {
+  test('are listed with their text, and rules that fail to deliver with the error', async () => {
     const admin = await place.person({role: 'admin'});
     const {text} = await admin.get(fresh);
     expect(text).toContain('3 things are wrong; the messages of 2 rules do not arrive.');
@@ -210,7 +213,7 @@ describe('what is wrong', () => {
     expect(deliveries).toMatchObject([{attempts: 4, state: 'due'}, {attempts: 4}]);
   });
 
-  test('of one account alone is told to who is bound to it', async () => {
+  test('of other accounts are hidden from a bound person, with rules and deliveries', async () => {
     const person = await place.person({role: 'operator'});
     const story = await person.json(fresh);
     expect(story.rules.map(({name}: {name: string}) => name)).toEqual(['ops']);
@@ -218,7 +221,7 @@ describe('what is wrong', () => {
     expect(story.deliveries.map(({rule}: {rule: string}) => rule)).toEqual(['ops']);
   });
 
-  test('an address of e-mail is hidden from who is not to see personal data', async () => {
+  test('hide the e-mail address of a rule from a person with a masking key', async () => {
     const masked = await place.person({role: 'viewer', masks: true, isOfAll: true});
     const {text} = await masked.get('/alerts');
     expect(text).toContain('desk');

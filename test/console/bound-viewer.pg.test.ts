@@ -75,21 +75,26 @@ const addresses = pages.flatMap(({path}) =>
   ['1', '2', 'zanzibar'].map((part) => path.replaceAll(/:\w+/g, part)),
 );
 
-test.each([...new Set(addresses)])('%s', async (path) => {
-  for (const address of [path, `${path}?q=zanzibar&account=zanzibar`, `${path}?of=1`]) {
-    const asked = new URL(address, place.url).searchParams.has('q') || path.includes(name);
-    for (const how of ['', 'as=json']) {
-      const {text} = await bound.get(
-        `${address}${how === '' ? '' : `${address.includes('?') ? '&' : '?'}${how}`}`,
-      );
-      // What was asked for comes back in the words of a refusal.
-      const told = asked ? text.replaceAll(/zanzibar(?! customer| job| lost| answers)/g, '') : text;
-      expect(told).not.toContain(name);
+test.each([...new Set(addresses)])(
+  '%s shows nothing of another account to a person bound to one account',
+  async (path) => {
+    for (const address of [path, `${path}?q=zanzibar&account=zanzibar`, `${path}?of=1`]) {
+      const asked = new URL(address, place.url).searchParams.has('q') || path.includes(name);
+      for (const how of ['', 'as=json']) {
+        const {text} = await bound.get(
+          `${address}${how === '' ? '' : `${address.includes('?') ? '&' : '?'}${how}`}`,
+        );
+        // What was asked for comes back in the words of a refusal.
+        const told = asked
+          ? text.replaceAll(/zanzibar(?! customer| job| lost| answers)/g, '')
+          : text;
+        expect(told).not.toContain(name);
+      }
     }
-  }
-});
+  },
+);
 
-test('the test would see it: somebody of all accounts reads the name', async () => {
+test('control: a person of all accounts sees the name of the other account', async () => {
   for (const path of ['/', '/health']) expect((await free.get(path)).text).toContain(name);
 });
 
@@ -107,7 +112,7 @@ function listOthers(): string[] {
     );
 }
 
-test('every file of the server', async () => {
+test('no file or other GET route shows anything of another account', async () => {
   const others = listOthers();
   expect(others).toContain('/business/csv/overdue');
   let seen = '';
@@ -130,7 +135,7 @@ test('every file of the server', async () => {
   expect(seen).toContain('zanzibar customer');
 });
 
-test('the stream of events tells that a table moved, and nothing of whose rows', async () => {
+test('the event stream reports that a table changed, and nothing about its rows', async () => {
   const control = new AbortController();
   const answer = await fetch(
     `${place.url}/live?of=customers,sweeps,changes,zanzibar&account=zanzibar`,

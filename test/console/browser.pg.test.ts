@@ -81,7 +81,7 @@ async function openPage(path: string, context?: BrowserContext): Promise<Page> {
   return page;
 }
 
-test('every page of the console has an address here', () => {
+test('every page of the console is listed in this test', () => {
   expect(pages.map(({path}) => path).toSorted()).toEqual(Object.keys(addresses).toSorted());
 });
 
@@ -90,7 +90,7 @@ test.each([
   ['shown once', '/accounts', 'Make a key', {Name: 'once'}, 'Make it', 'Shown this once'],
   ['refused', '/accounts', 'Make a key', {Name: 'once'}, 'Make it', 'This cannot be done'],
 ] as const)(
-  '%s: the answer is whole at each width',
+  '%s: the result page fits each width and is accessible',
   async (_, path, opens, fill, button, title) => {
     const page = await openPage(path);
     await page.getByText(opens, {exact: true}).click();
@@ -118,7 +118,7 @@ describe('in both themes, wide and narrow', () => {
 
   // Theme and width are matters of the style sheet alone: a page that is open takes all four looks.
   test.each([...Object.values(addresses), ...others])(
-    '%s is whole, and open to everybody',
+    '%s fits the window, is accessible and logs no error',
     async (path) => {
       complaints.length = 0;
       const page = await context.newPage();
@@ -159,7 +159,7 @@ describe('without scripts', () => {
   afterAll(() => context?.close());
 
   test.each([...Object.values(addresses), ...others])(
-    '%s is there, and not wider than the window',
+    '%s opens and is not wider than the window',
     async (path) => {
       const page = await context.newPage();
       expect((await page.goto(place.url + path))?.status()).toBe(200);
@@ -174,7 +174,7 @@ describe('without scripts', () => {
   );
 });
 
-test('without scripts a filter is an address, and a form does what it says', async () => {
+test('without scripts, a filter is part of the URL and a form works', async () => {
   const context = await openContext({scripts: false});
   const page = await context.newPage();
   await page.goto(`${place.url}/sweeps`);
@@ -186,7 +186,7 @@ test('without scripts a filter is an address, and a form does what it says', asy
   await context.close();
 });
 
-test('the keyboard skips to the content, finds the search, and opens the documents', async () => {
+test('keys skip to the content, focus the search and open the documents', async () => {
   const page = await openPage('/health');
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
@@ -201,7 +201,7 @@ test('the keyboard skips to the content, finds the search, and opens the documen
   await page.context().close();
 });
 
-test.each([true, false])('documents are searched, scripts: %s', async (scripts) => {
+test.each([true, false])('a person can search the documents, scripts: %s', async (scripts) => {
   const page = await openPage('/docs/console', await openContext({scripts}));
   await page.getByLabel('Search the documents').fill('two lists of customers');
   await page.getByRole('button', {name: 'Search', exact: true}).click();
@@ -215,7 +215,7 @@ test.each([true, false])('documents are searched, scripts: %s', async (scripts) 
 });
 
 test.each([true, false])(
-  'on a phone the sections open by a button, scripts: %s',
+  'on a phone, a button opens the navigation, scripts: %s',
   async (scripts) => {
     const page = await openPage('/health', await openContext({scripts}));
     await page.setViewportSize({width: 390, height: 800});
@@ -232,7 +232,7 @@ test.each([
   ['/nowhere', 'Not found'],
   ['/changes/999999', 'Not found'],
   ['/changes?state=odd', 'There is no such filter'],
-])('%s is refused inside the frame, with the code as a link', async (path, title) => {
+])('the error page of %s keeps the navigation and links its error code', async (path, title) => {
   const page = await openPage(path);
   expect(await page.textContent('h1')).toBe(title);
   expect(await page.getByRole('navigation').getByRole('link', {name: 'Changes'}).count()).toBe(1);
@@ -244,17 +244,20 @@ test.each([
   await page.context().close();
 });
 
-test.each([true, false])('the bar for many changes, scripts: %s', async (scripts) => {
-  const page = await openPage('/changes', await openContext({scripts}));
-  const bar = page.getByRole('button', {name: 'Preview for those ticked'});
-  // Without scripts it is there from the start.
-  expect(await bar.isVisible()).toBe(!scripts);
-  await page.locator('td input').first().check();
-  expect(await bar.isVisible()).toBe(true);
-  await page.context().close();
-});
+test.each([true, false])(
+  'the bar for many changes is visible once a change is ticked, scripts: %s',
+  async (scripts) => {
+    const page = await openPage('/changes', await openContext({scripts}));
+    const bar = page.getByRole('button', {name: 'Preview for those ticked'});
+    // Without scripts it is there from the start.
+    expect(await bar.isVisible()).toBe(!scripts);
+    await page.locator('td input').first().check();
+    expect(await bar.isVisible()).toBe(true);
+    await page.context().close();
+  },
+);
 
-test('a key is typed, and the page that was asked for is shown', async () => {
+test('a person who types an unknown key sees an error page', async () => {
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(`${place.url}/sweeps`);
@@ -264,7 +267,7 @@ test('a key is typed, and the page that was asked for is shown', async () => {
   await context.close();
 });
 
-test('an open page shows what another person did, without being asked', async () => {
+test('an open page updates automatically when another person holds a change', async () => {
   const id = await place.edit(2, `phone_number = '555-0177'`);
   const one = await openPage(`/changes/${id}`);
   const other = await openPage(`/changes/${id}`);
@@ -274,7 +277,7 @@ test('an open page shows what another person did, without being asked', async ()
   await other.context().close();
 });
 
-test('an open page of alerts shows what was found, and that it is over', async () => {
+test('an open Alerts page shows a new alert and removes it when it is resolved', async () => {
   const page = await openPage('/alerts');
   await place.pool.query(
     `INSERT INTO sync.alerts (cause, since, text)
@@ -287,7 +290,7 @@ test('an open page of alerts shows what was found, and that it is over', async (
   await page.context().close();
 });
 
-test('what a person has opened, ticked and typed is kept when the page is drawn anew', async () => {
+test('opened sections, selections and typed text are kept when a page redraws', async () => {
   const page = await openPage('/accounts');
   await page.getByLabel('Reason').first().fill('stocktaking');
   await page.getByText('Make a key', {exact: true}).click();
@@ -307,7 +310,7 @@ test('what a person has opened, ticked and typed is kept when the page is drawn 
 
 const services = listDoings(() => place);
 
-describe('by its button', () => {
+describe('an action started by its button', () => {
   let context: BrowserContext;
   beforeAll(async () => {
     context = await openContext();
@@ -315,7 +318,7 @@ describe('by its button', () => {
   afterAll(() => context?.close());
 
   test.each(services)(
-    '$action is done, and stands in the audit',
+    '$action runs and writes one audit entry',
     async ({action, prepare, path, opens, ticks, fill = {}, picks = {}, through, button}) => {
       const made = (await prepare?.()) ?? '';
       const count = async () =>
@@ -343,7 +346,7 @@ describe('by its button', () => {
     },
   );
 
-  test('every action of the console is tried here', () => {
+  test('every action of the console is listed in this test', () => {
     expect([...new Set(services.map(({action}) => action))].toSorted()).toEqual(
       [...new Set(actions.map(({name}) => name))].toSorted(),
     );

@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 test.each(['owner', 'dispatcher', 'bookkeeper', 'customers'])(
-  'the page %s answers its questions',
+  'the page %s shows its answers, and none of another account',
   async (name) => {
     const page = await (await place.person({role: 'viewer'})).get(`/business/${name}`);
     expect(page.status).toBe(200);
@@ -40,7 +40,7 @@ test.each(['owner', 'dispatcher', 'bookkeeper', 'customers'])(
   },
 );
 
-test('a page or a question that there is not names the nearest', async () => {
+test('an unknown page or question links to the nearest one', async () => {
   const person = await place.person();
   expect((await person.get('/business/chef')).text).toContain('href="/business/owner"');
   const {status, text} = await person.get('/business/ask/debtor');
@@ -48,13 +48,13 @@ test('a page or a question that there is not names the nearest', async () => {
   expect(text).toContain('href="/business/ask/debtors"');
 });
 
-test('a moment before the mirror knew anything is refused with the reason', async () => {
+test('a time before the mirror has data is rejected with the reason', async () => {
   const {status, text} = await (await place.person()).get('/business/ask/debtors?as-of=2001-01-01');
   expect(status).toBe(422);
   expect(text).toContain('the mirror knows');
 });
 
-test('an answer that needs a setting says which, and holds up no other', async () => {
+test('an answer that needs a setting names it and does not block other answers', async () => {
   const {text} = await (await place.person()).get('/business/owner');
   expect(text).toContain('needs the working hours of a technician');
   expect(text).toContain('href="/settings"');
@@ -62,7 +62,7 @@ test('an answer that needs a setting says which, and holds up no other', async (
   expect(text).toContain('Who owes us, since when?');
 });
 
-test('an answer leaves as CSV, with its columns and as a file', async () => {
+test('an answer can be downloaded as a CSV file with its columns', async () => {
   const {status, headers, text} = await (await place.person()).get('/business/csv/open-jobs');
   expect(status).toBe(200);
   expect(headers.get('content-type')).toMatch(/^text\/csv/);
@@ -70,7 +70,7 @@ test('an answer leaves as CSV, with its columns and as a file', async () => {
   expect(text.split('\n')[0]).toMatch(/^\uFEFF?place,state,jobs/);
 });
 
-test('somebody who is not to see names gets keys in their place, in each form', async () => {
+test('a person with a masking key sees no name or phone number, in any format', async () => {
   const [seeing, masked] = [await place.person(), await place.person({masks: true})];
   for (const path of [
     '/business/ask/overdue',
@@ -85,13 +85,13 @@ test('somebody who is not to see names gets keys in their place, in each form', 
   }
 });
 
-test('somebody who may see names sees the phone of who owes', async () => {
+test('a person without a masking key sees the phone numbers of debtors', async () => {
   const {text} = await (await place.person()).get('/business/ask/debtors');
   expect(text).toContain('555-0177');
   expect(text).toContain('days overdue');
 });
 
-test('who is named in an answer is a link to the record, also for those who see keys', async () => {
+test('customers and jobs in an answer link to their records, also if masked', async () => {
   const {rows} = await place.pool.query(
     `SELECT customer.row_id AS customer, job.row_id AS job FROM warehouse.customers AS customer
        JOIN warehouse.jobs AS job USING (account_id)
@@ -108,7 +108,7 @@ test('who is named in an answer is a link to the record, also for those who see 
   }
 });
 
-test('the first page shows the last week beside the week and the year before', async () => {
+test('the first page compares the last week with the week and the year before', async () => {
   const {text} = await (await place.person()).get('/business');
   expect(text).toContain('>Revenue</a>');
   expect(text).toMatch(/(no figure|± 0 %|[▲▼][^<]*) week on week<br>[^<]+ year on year/);
@@ -119,7 +119,7 @@ test('each question is in one group of the first page', () => {
   expect(grouped.toSorted()).toEqual(questions.map(({name}) => name).toSorted());
 });
 
-test('a question is answered for other days and by something else', async () => {
+test('a question can be answered for another period and another grouping', async () => {
   const person = await place.person();
   const {status, text} = await person.get('/business/ask/work-mix?from=2020-01-01&by=town');
   expect(status).toBe(200);
@@ -142,7 +142,7 @@ test('a question is answered for other days and by something else', async () => 
   }
 });
 
-test('a heading sorts the whole answer by its column, in each form, and back', async () => {
+test('a column heading sorts the whole answer in either direction, also as CSV', async () => {
   const {accountId} = place.account;
   await inSweepTransaction(place.pool, async (client) => {
     await client.query(
@@ -173,7 +173,7 @@ test('a heading sorts the whole answer by its column, in each form, and back', a
   }
 });
 
-test('who is not to see names gets no order by them', async () => {
+test('for a person with a masking key, sorting by name sorts by key', async () => {
   const masked = await place.person({masks: true});
   const {text} = await masked.get('/business/csv/debtors?sort=name');
   const names = [...text.matchAll(/customer \d+/g)].map(([name]) => name);
@@ -181,12 +181,12 @@ test('who is not to see names gets no order by them', async () => {
   expect(names).toEqual(names.toSorted());
 });
 
-test('appointments by hour and weekday are a table of two directions', async () => {
+test('appointments by hour and weekday are shown as a grid', async () => {
   const {text} = await (await place.person()).get('/business/ask/rush-hours');
   expect(text).toMatch(/<table class="grid">[\s\S]*<td class="number shade-5">/);
 });
 
-test('an answer is counted once for all filters that it does not depend on', async () => {
+test('an answer is computed once for all filters that do not affect it', async () => {
   const person = await place.person();
   const path = '/business/ask/largest-customers?as=json';
   const countedAt = async (more: string) =>
@@ -202,7 +202,7 @@ test('an answer is counted once for all filters that it does not depend on', asy
   expect(await accountOf('&account=other')).toBe(place.stranger.accountId);
 });
 
-test('an answer that is shown again says when it was counted', async () => {
+test('an answer that is minutes old shows when it was counted', async () => {
   const {told} = await (await place.person()).json('/business/ask/debtors?as=json');
   const countedAt = '2026-11-20T08:00:00.000Z';
   const shown = (now: string) =>
@@ -211,7 +211,7 @@ test('an answer that is shown again says when it was counted', async () => {
   expect(shown('2026-11-20T08:05:00.000Z')).toMatch(/Counted at .*2026-11-20.*08:00.*5 min ago/s);
 });
 
-test('what the data is like moves with each write to it, and with nothing else', async () => {
+test('the data state changes with each write to the data, and with no other write', async () => {
   const {accountId} = place.account;
   const write = async (text: string, values: readonly unknown[]) => {
     await inSweepTransaction(place.pool, async (client) => {
@@ -246,7 +246,7 @@ describe('with a currency', () => {
     questions
       .filter(({needs, period}) => needs === undefined && period !== undefined)
       .map((question) => [wordOf(question), question] as const),
-  )('the page of %s says its days, and the currency of its amounts', async (word, question) => {
+  )('the page of %s shows its period and the currency of its amounts', async (word, question) => {
     const days = '?from=2026-10-01&to=2026-10-31';
     const {status, text} = await (await place.person()).get(`/business/ask/${word}${days}`);
     expect(status).toBe(200);
@@ -254,7 +254,7 @@ describe('with a currency', () => {
     expect(text.includes('amounts in CHF')).toBe(question.money.length > 0);
   });
 
-  test('below an answer stand its total and that of the days before, in the currency', async () => {
+  test('an answer ends with its total and that of the period before, in the currency', async () => {
     const {accountId} = place.account;
     await inSweepTransaction(place.pool, async (client) => {
       await client.query(

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-describe('what a page says of the same elsewhere', () => {
+describe('the SQL that a page about changes prints', () => {
   test('runs as it is printed', async () => {
     const id = await place.edit(1, `phone_number = '1'`);
     await place.set(id, `application = 'it''s'`);

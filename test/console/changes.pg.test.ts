@@ -24,8 +24,8 @@ function numbersOn({text}: {readonly text: string}): string[] {
   return [...text.matchAll(/<td><a [^>]*href="\/changes\/(\d+)/g)].map(([, id = '']) => id);
 }
 
-describe('the list', () => {
-  test('shows first what needs a person, then what is open, then what is over', async () => {
+describe('the list of changes', () => {
+  test('shows changes that need a person first, then open ones, then settled ones', async () => {
     const [done, later, held, pending, rejected, conflict] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -61,7 +61,7 @@ describe('the list', () => {
     expect(page.text).toContain('>Acme: phone number</a>');
   });
 
-  test('has the states, reasons and next steps of the terminal', async () => {
+  test('shows the state, the next step and the changed fields of each change', async () => {
     const first = await place.edit(1, `phone_number = '1'`);
     await place.set(first, `state = 'held'`);
     const second = await place.edit(1, `phone_number = '2'`);
@@ -84,7 +84,7 @@ describe('the list', () => {
     ]);
   });
 
-  test('is filtered by state, table, author and age, and says by which it may be', async () => {
+  test('filters by state, table, author and age; a wrong state lists the valid ones', async () => {
     const customer = await place.edit(1, `phone_number = '1'`);
     const job = await place.make(
       `UPDATE warehouse.jobs SET name = 'z' WHERE account_id = ${place.account.accountId}
@@ -109,7 +109,7 @@ describe('the list', () => {
     expect(refused.text).toContain('did you mean');
   });
 
-  test('that is empty shows how a change is made, or the way out of a filter', async () => {
+  test('shows how to make a change if it is empty, or that the filter matches none', async () => {
     const person = await place.person();
     expect((await person.get('/changes')).text).toContain('UPDATE warehouse.customers');
     expect((await person.get('/changes?state=held')).text).toContain(
@@ -117,7 +117,7 @@ describe('the list', () => {
     );
   });
 
-  test('finds what the service altered', async () => {
+  test('can show only the changes that the service altered', async () => {
     const [altered, plain] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -133,7 +133,7 @@ describe('the list', () => {
     expect(page.text).toContain('the service altered phone_number');
   });
 
-  test('goes on page by page, and shows each change once', async () => {
+  test('shows each change exactly once across its pages', async () => {
     await place.pool.query(
       `INSERT INTO warehouse.tasks (account_id, name) SELECT $1, 'task ' || n
         FROM generate_series(1, 130) AS n`,
@@ -173,7 +173,7 @@ describe('the list', () => {
 });
 
 describe('one change', () => {
-  test('tells base, wish, row and service side by side, and what a person can do', async () => {
+  test('shows base, wanted, row and service values, and the possible decisions', async () => {
     const id = await place.edit(1, `phone_number = '555-0199', name = 'Acme Ltd'`);
     await place.putInConflict(id, {phone_number: '555-0300'});
     const operator = await place.person();
@@ -202,7 +202,7 @@ describe('one change', () => {
     expect(seen.text).toContain(`fieldmirror changes resolve ${id} --take service`);
   });
 
-  test('tells each request and its answer, and the request that would be sent', async () => {
+  test('shows each request with its answer, and the request to be sent next', async () => {
     const id = await place.edit(1, `phone_number = '555-0199'`);
     await place.pool.query(
       `INSERT INTO sync.attempts (change_id, fence, method, path, request, ended_at, outcome,
@@ -219,7 +219,7 @@ describe('one change', () => {
     expect(text).toContain('&lt;phone_number&gt;555-0199&lt;/phone_number&gt;');
   });
 
-  test('leads to what it waits for and what waits for it, a note to its record', async () => {
+  test('links to changes it waits for and holds up; a note links to its job', async () => {
     const first = await place.edit(1, `phone_number = '1'`);
     await place.set(first, `state = 'held'`);
     const second = await place.edit(1, `phone_number = '2'`);
@@ -236,7 +236,7 @@ describe('one change', () => {
     expect((await viewer.get(`/changes/${note}`)).text).toContain('href="/records/jobs/11"');
   });
 
-  test('that is not there names its neighbours', async () => {
+  test('that does not exist answers 404 and links to a nearby change', async () => {
     const id = await place.edit(1, `phone_number = '1'`);
     const viewer = await place.person({role: 'viewer'});
     const page = await viewer.get('/changes/999999');
@@ -247,7 +247,7 @@ describe('one change', () => {
       expect((await viewer.get(`/changes/${wrong}`)).status).toBe(404);
   });
 
-  test('keeps hostile text as text', async () => {
+  test('escapes hostile HTML in its values', async () => {
     const id = await place.edit(1, `name = '${hostile}'`);
     await place.set(id, `application = '${hostile}', external_key = '${hostile}'`);
     await place.set(id, `state = 'rejected', settled_at = now(), reason = '422: ${hostile}'`);
@@ -265,7 +265,7 @@ describe('one change', () => {
     expect((await operator.get(`/changes/${id}`)).text).toContain('&lt;img');
   });
 
-  test('never tells a password', async () => {
+  test('never shows a password', async () => {
     const {accountId} = place.account;
     const id = await place.edit(1, `phone_number = '1'`);
     await place.pool.query(
@@ -286,7 +286,7 @@ describe('one change', () => {
     expect(texts[0]).toContain('(set)');
   });
 
-  test('hides values, reasons, requests and keys from those who may not see them', async () => {
+  test('hides values, reasons, requests and keys from a person with a masking key', async () => {
     const id = await place.edit(1, `name = 'Secret Ltd', external_key = 'Secret key'`);
     await place.set(id, `external_key = 'Secret key'`);
     await place.putInConflict(id, {name: 'Secret other'});
@@ -322,7 +322,7 @@ describe('one change', () => {
   });
 });
 
-describe('other words', () => {
+describe('different wording of the next step', () => {
   const look = (): PageContext => ({
     viewer: {
       ...{sessionId: '1', wayIn: 'key', apiKeyId: '1', name: 'dana', role: 'admin', masks: false},
@@ -358,7 +358,7 @@ describe('other words', () => {
     ['stopped', `state = 'held', held_for = 'instant', reason = 'x'`, 'state=altered'],
     ['rejected', `state = 'rejected', settled_at = now(), reason = 'x'`, '/retry'],
     ['in conflict', `state = 'conflict', reason = 'x'`, '/resolve'],
-  ])('about a change that is %s change no button and no link', async (_, state, offered) => {
+  ])('does not affect buttons and links of a change that is %s', async (_, state, offered) => {
     const id = await place.edit(1, `name = 'x'`);
     await place.set(id, state);
     const story = await readChangeInFull(place.pool, id, [place.account]);
@@ -367,7 +367,7 @@ describe('other words', () => {
     expect(movesOn(reword(story))).toEqual(movesOn(story));
   });
 
-  test('change no mask: what is said beside our own words is hidden', async () => {
+  test('does not affect masking: notes and typed reasons stay hidden', async () => {
     const id = await place.edit(1, `name = 'x'`);
     const story = await readChangeInFull(place.pool, id, [place.account]);
     if (story === null) throw new Error('expected the change');

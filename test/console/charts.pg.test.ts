@@ -61,7 +61,7 @@ const measure = `[...document.querySelectorAll('figure svg text')]
 const questions = ['ask/largest-customers', 'ask/days-to-money'];
 const pages = [...boards.map(({name}) => name), ...questions];
 
-describe.each([true, false])('letters of charts are readable, scripts: %s', (scripts) => {
+describe.each([true, false])('text in charts, scripts: %s', (scripts) => {
   let context: BrowserContext;
   beforeAll(async () => {
     context = await browser.newContext({javaScriptEnabled: scripts});
@@ -71,7 +71,7 @@ describe.each([true, false])('letters of charts are readable, scripts: %s', (scr
   });
   afterAll(() => context?.close());
 
-  test.each(pages)('%s: at least 11 pixels high, and none is cut off', async (path) => {
+  test.each(pages)('on %s is at least 11 pixels high and not cut off', async (path) => {
     const page = await context.newPage();
     const answer = await page.goto(`${place.url}/business/${path}`);
     expect((await answer?.body())?.length).toBeLessThan(60_000);
@@ -97,16 +97,19 @@ const findGaps = `(() => {
     .map(([top]) => top);
 })()`;
 
-test.each(boards.map(({name}) => name))('%s: no half of a row is empty', async (name) => {
-  const context = await browser.newContext({viewport: {width: 1280, height: 900}});
-  const person = await place.person();
-  const [, value = ''] = /fieldmirror=([^;]+)/.exec(person.cookies()) ?? [];
-  await context.addCookies([{name: 'fieldmirror', value, url: place.url}]);
-  const page = await context.newPage();
-  await page.goto(`${place.url}/business/${name}`);
-  expect(await page.evaluate(findGaps)).toEqual([]);
-  await context.close();
-});
+test.each(boards.map(({name}) => name))(
+  'the sections of the page %s fill the whole width of each row',
+  async (name) => {
+    const context = await browser.newContext({viewport: {width: 1280, height: 900}});
+    const person = await place.person();
+    const [, value = ''] = /fieldmirror=([^;]+)/.exec(person.cookies()) ?? [];
+    await context.addCookies([{name: 'fieldmirror', value, url: place.url}]);
+    const page = await context.newPage();
+    await page.goto(`${place.url}/business/${name}`);
+    expect(await page.evaluate(findGaps)).toEqual([]);
+    await context.close();
+  },
+);
 
 interface Letters {
   readonly pixels: number;

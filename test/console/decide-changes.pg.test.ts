@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => place?.close());
 
 describe('a decision about one change', () => {
-  test('is made in the name of the person, with its entry in the audit', async () => {
+  test('is executed and recorded in the audit under the name of the person', async () => {
     const id = await place.edit(1, `phone_number = '1'`);
     const operator = await place.person();
     const held = await operator.post(`/changes/${id}/hold`, {back: `/changes/${id}`});
@@ -39,7 +39,7 @@ describe('a decision about one change', () => {
     });
   });
 
-  test('that came too late changes nothing, and says what the change is now', async () => {
+  test('that comes too late changes nothing and shows the current state', async () => {
     const id = await place.edit(1, `phone_number = '1'`);
     await place.putInConflict(id, {phone_number: '2'});
     const [one, other] = [await place.person(), await place.person()];
@@ -57,7 +57,7 @@ describe('a decision about one change', () => {
   });
 
   test.each(['hold', 'release', 'retry', 'cancel', 'accept', 'resolve'])(
-    'is refused to a viewer, and about a change of an account that is not seen: %s',
+    'is refused to a viewer, and to an operator of another account: %s',
     async (verb) => {
       const [own, strange] = [
         await place.edit(1, `phone_number = '1'`),
@@ -77,7 +77,7 @@ describe('a decision about one change', () => {
     },
   );
 
-  test('decides a conflict field by field, those that move as one together', async () => {
+  test('resolves a conflict field by field; grouped fields are decided together', async () => {
     const id = await place.edit(
       1,
       `phone_number = '1', service_city = 'Rome', service_zip_code = '00100'`,
@@ -119,7 +119,7 @@ describe('a decision about one change', () => {
     expect((await place.lastAudit()).after).toEqual({state: 'pending', sides});
   });
 
-  test('adopts the record that a create became, or sends the create once more', async () => {
+  test('can adopt the record that a create made, or send the create again', async () => {
     const add = async () => {
       const id = await place.make(
         `INSERT INTO warehouse.tasks (account_id, name) VALUES (${place.account.accountId}, 'x')`,
@@ -143,7 +143,7 @@ describe('a decision about one change', () => {
     expect(await place.stateOf(other)).toBe('pending');
   });
 
-  test('accepts what the service altered, and lets go on what was held for it', async () => {
+  test('can accept an alteration by the service and release changes held for it', async () => {
     const [altered, held] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -180,7 +180,7 @@ describe('a decision about many changes', () => {
       ].map(([, name = '', value = '']) => [name, value.replaceAll('&amp;', '&')]),
     );
 
-  test('is shown before it is made: to how many, and why not to the others', async () => {
+  test('has a preview: how many changes it applies to, and why not to the others', async () => {
     const [one, two, done] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -206,7 +206,7 @@ describe('a decision about many changes', () => {
     expect((await operator.get(`/changes/preview?choice=undo&c${one}=on`)).status).toBe(422);
   });
 
-  test('does what it can in one transaction, and lists what it could not', async () => {
+  test('applies to the changes that allow it, and lists the others with the reason', async () => {
     const ids = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),
@@ -241,7 +241,7 @@ describe('a decision about many changes', () => {
     });
   });
 
-  test('touches no account that is not seen, and is refused to a viewer', async () => {
+  test('skips changes of accounts the person may not see; a viewer is refused', async () => {
     const strange = await place.edit(1, `phone_number = '1'`, {
       accountId: place.stranger.accountId,
     });
@@ -260,12 +260,12 @@ describe('a decision about many changes', () => {
     {choice: 'hold', numbers: ''},
     {choice: 'hold', numbers: '1,x'},
     {choice: 'hold', numbers: '1-10001'},
-  ])('takes a decision and at most 10,000 numbers: not %j', async (given) => {
+  ])('rejects a wrong decision, wrong numbers or more than 10,000 numbers: %j', async (given) => {
     const operator = await place.person();
     expect((await operator.post('/changes/decide', given)).status).toBe(422);
   });
 
-  test('gives up many with one reason, and decides many conflicts alike', async () => {
+  test('cancels several changes with one reason, or resolves a conflict among them', async () => {
     const [one, two] = [
       await place.edit(1, `phone_number = '1'`),
       await place.edit(2, `phone_number = '2'`),

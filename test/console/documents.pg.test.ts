@@ -16,7 +16,7 @@ const get = async (path: string) => {
   return {status: answer.status, text: await answer.text()};
 };
 
-test('each document is a page, whose links lead to pages and headings that are there', async () => {
+test('each document is a page, and its links lead to existing pages and headings', async () => {
   const ids = new Map<string, ReadonlySet<string>>();
   const links: [string, string][] = [];
   for (const path of listDocuments()) {
@@ -42,7 +42,7 @@ test('each document is a page, whose links lead to pages and headings that are t
   expect(dead).toEqual([]);
 });
 
-test('a link to a document has its title, and a folder leads to its list', async () => {
+test('a link to a document shows its title, and a link to a folder opens its list', async () => {
   const {text} = await get('/docs');
   expect(text).toContain('<a href="/docs/insight">');
   expect(text).not.toMatch(/>[\w-]+\.md</);
@@ -50,7 +50,7 @@ test('a link to a document has its title, and a folder leads to its list', async
   expect(text).toContain('<h2 id="decisions">Decisions</h2>');
 });
 
-test('who is signed in has the frame around a document; who is not has the document', async () => {
+test('a document has the console navigation only for people who are signed in', async () => {
   const sections = '<nav class="side"';
   const viewer = await place.person({role: 'viewer'});
   for (const path of ['/docs', '/docs/insight']) {
@@ -60,7 +60,7 @@ test('who is signed in has the frame around a document; who is not has the docum
   expect((await get('/docs/insight')).text).toContain('On this page');
 });
 
-describe('the search', () => {
+describe('the search of documents', () => {
   const find = async (words: string) => {
     const {status, text} = await get(`/docs?q=${encodeURIComponent(words)}`);
     expect(status).toBe(200);
@@ -69,7 +69,7 @@ describe('the search', () => {
     }));
   };
 
-  test('finds the passage, by words in any order and by their beginning', async () => {
+  test('finds a section by words in any order and by the start of a word', async () => {
     const section = {href: '/docs/matching#write-and-undo', title: expect.any(String)};
     expect(await find('undo write')).toContainEqual(section);
     expect((await find('E07'))[0]?.href).toBe('/docs/errors#e07-service');
@@ -77,7 +77,7 @@ describe('the search', () => {
     expect(await find('ombstone')).toEqual([]);
   });
 
-  test('each hit leads to a heading that is there', async () => {
+  test('links each hit to an existing heading', async () => {
     const hits = [...(await find('the')), ...(await find('fieldmirror')), ...(await find('key'))];
     expect(hits.length).toBeGreaterThan(40);
     for (const {href} of hits) {
@@ -88,7 +88,7 @@ describe('the search', () => {
   });
 
   test.each(['(', '\\', '[a-', '<b>', '  ', 'x'.repeat(200), '.*', 'nowhereword'])(
-    '%s is a text like any other, and what is not found is said',
+    'treats %s as plain text and reports hits, or that nothing was found',
     async (words) => {
       const {status, text} = await get(`/docs?q=${encodeURIComponent(words)}`);
       expect(status).toBe(200);
@@ -102,7 +102,7 @@ test.each([
   ['E07', '/docs/errors', 'e07-service'],
   ['e07', '/docs/errors', 'e07-service'],
   ['A16', '/docs/alerts', 'a16-change-untaken'],
-])('the code %s leads to its section', async (code, path, anchor) => {
+])('the code %s redirects to its section', async (code, path, anchor) => {
   const answer = await fetch(`${place.url}/docs/${code}`, {redirect: 'manual'});
   expect(answer.headers.get('location')).toBe(`${path}#${anchor}`);
   expect((await get(path)).text).toContain(`id="${anchor}"`);
@@ -116,13 +116,13 @@ test.each([
   'decisions',
   'errors.md',
   posix.join('site', 'main.ts'),
-])('%s is no document, and nothing else is read', async (path) => {
+])('%s is not a document: the answer is 404 with a link to the documents', async (path) => {
   const {status, text} = await get(`/docs/${path}`);
   expect(status).toBe(404);
   expect(text).toContain('href="/docs"');
 });
 
-test('a refusal links to its page', async () => {
+test('an error page links to the document of its code', async () => {
   const viewer = await place.person({role: 'viewer'});
   const refused = await viewer.get('/changes/999999');
   expect(refused.text).toContain('<a href="/docs/E23">E23</a>');

@@ -32,11 +32,11 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-test('every page of the console has an address here', () => {
+test('every page of the console is listed in this test', () => {
   expect(Object.keys(addresses).toSorted()).toEqual(pages.map(({path}) => path).toSorted());
 });
 
-test.each(all)('%s is light, and what it names is a link', async (path) => {
+test.each(all)('%s is at most 60 kB, and every record that it names is a link', async (path) => {
   const {status, text} = await person.get(path);
   expect(status).toBe(200);
   expect(Buffer.byteLength(text)).toBeLessThanOrEqual(mostBytes);

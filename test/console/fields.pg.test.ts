@@ -52,7 +52,7 @@ const give = (who: Person, fields: Readonly<Record<string, string>>, field = 'cu
   });
 
 describe('the list of fields', () => {
-  test('tells of each its types, its place, its share and since when it is seen', async () => {
+  test('shows the type, the column and the filled share of each field', async () => {
     const page = await person.get('/fields?table=jobs');
     const text = page.text.replaceAll(/ data-name="[^"]*"/g, '');
     expect(text).toContain('3 fields of jobs');
@@ -63,7 +63,7 @@ describe('the list of fields', () => {
     expect(text).toContain('always empty');
   });
 
-  test('begins with jobs, and leads to every table that has any', async () => {
+  test('opens with jobs and lists every table that has fields', async () => {
     const {table, tables} = await person.json('/fields');
     expect(table).toBe('jobs');
     expect(tables).toEqual([
@@ -72,23 +72,23 @@ describe('the list of fields', () => {
     ]);
   });
 
-  test('tells what changed in the last 90 days, and no more', async () => {
+  test('shows only changes of fields in the last 90 days', async () => {
     const {events} = await person.json('/fields');
     expect(events).toMatchObject([{field: 'custom_text1', kind: 'retyped', sweepId: '7'}]);
     expect((await person.get('/fields')).text).not.toContain('long ago');
   });
 
-  test('is that of accounts that the viewer sees', async () => {
+  test('shows only the fields of the selected account', async () => {
     expect((await admin.json('/fields?account=other')).tables).toEqual([]);
     expect((await admin.get('/fields?account=other')).text).toContain('No field was seen yet');
   });
 
-  test('shows names of fields as text', async () => {
+  test('escapes HTML in field names', async () => {
     expect((await person.get('/fields?table=customers')).text).not.toContain('<b>odd');
   });
 
   test.each(['/fields?table=boats', '/fields?table=jobs&field=boats'])(
-    'has no page %s',
+    'answers 404 for %s',
     async (path) => {
       expect((await person.get(path)).status).toBe(404);
     },
@@ -98,13 +98,13 @@ describe('the list of fields', () => {
     ['/fields?table=jbos', 'did you mean jobs?'],
     ['/fields?table=jobs&field=custom_tex1', 'did you mean custom_text1?'],
     ['/fields?field=custom_tex1', 'did you mean custom_text1?'],
-  ])('suggests for %s', async (path, suggestion) => {
+  ])('suggests the nearest name for %s', async (path, suggestion) => {
     expect((await person.get(path)).text).toContain(suggestion);
   });
 });
 
 describe('one field', () => {
-  test('is told with examples', async () => {
+  test('is shown with examples of its values', async () => {
     const {fields} = await person.json('/fields?table=jobs&field=custom_text1');
     expect(fields[0].examples.toSorted()).toEqual(['Gate 11', 'Gate 12']);
     expect((await person.json('/fields?table=jobs&field=total')).fields[0].examples).toEqual([
@@ -112,7 +112,7 @@ describe('one field', () => {
     ]);
   });
 
-  test('that may be personal has none for somebody whose key masks', async () => {
+  test('that may be personal has no examples for a person with a masking key', async () => {
     const masked = await place.person({masks: true});
     for (const path of [
       '/fields?table=jobs&field=custom_text1',
@@ -124,7 +124,7 @@ describe('one field', () => {
     ]);
   });
 
-  test('that is a secret has neither examples nor a name', async () => {
+  test('that is a secret is shown as never stored, and cannot be named', async () => {
     const {text} = await admin.get('/fields?table=customers&field=token&account=acme');
     expect(text).toContain('a secret: dropped, never stored');
     expect(text).not.toContain('Give it this name');
@@ -132,7 +132,7 @@ describe('one field', () => {
 });
 
 describe('a name for a field', () => {
-  test('is given by an admin, makes a column of mart, and is taken away again', async () => {
+  test('is given by an admin, adds a column to mart, and can be removed', async () => {
     expect((await admin.get('/fields?table=jobs&field=custom_text1&account=acme')).text).toContain(
       'Give it this name',
     );
@@ -175,7 +175,7 @@ describe('a name for a field', () => {
     expect(await promoted()).toBeNull();
   });
 
-  test('that a view of somebody else stands on is not taken away', async () => {
+  test("is not removed while a user's view depends on it", async () => {
     await give(admin, {name: 'entrance'});
     await place.pool.query('CREATE VIEW public.doors AS SELECT entrance FROM mart.jobs');
     const {status, text} = await give(admin, {was: 'entrance', name: ''});
@@ -186,7 +186,7 @@ describe('a name for a field', () => {
     await give(admin, {was: 'entrance', name: ''});
   });
 
-  test('comes too late where somebody has given another one meanwhile', async () => {
+  test('is refused if another person has given a different name meanwhile', async () => {
     await give(admin, {name: 'entrance'});
     const {status, text} = await give(admin, {was: '', name: 'gate'});
     expect(status).toBe(409);
@@ -194,7 +194,7 @@ describe('a name for a field', () => {
     expect(await promoted()).toBe('entrance');
   });
 
-  test('of an account that is not there, or of a field that is not, is refused', async () => {
+  test('is refused for an unknown account or an unknown field', async () => {
     expect((await give(admin, {account: 'nowhere', name: 'gate'})).status).toBe(404);
     expect((await give(admin, {name: 'gate'}, 'boats')).status).toBe(409);
   });

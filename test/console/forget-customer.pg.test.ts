@@ -40,8 +40,8 @@ const names = () =>
       WHERE customer_number IN (1, 21) ORDER BY 1, 2`,
   );
 
-describe('before it is done', () => {
-  test('changes on their way are named, by the preview and to any form', async () => {
+describe('before a customer is forgotten', () => {
+  test('the preview and the form list unfinished changes and refuse to continue', async () => {
     const {status, text} = await admin.get(path);
     expect(status).toBe(200);
     expect(text).toMatch(/changes of the customer are not over: \d+\. Push them, or cancel them/);
@@ -55,7 +55,7 @@ describe('before it is done', () => {
     );
   });
 
-  test('the preview counts what goes, as the verb does, and does nothing', async () => {
+  test('the preview counts the rows that would be removed, and removes nothing', async () => {
     const before = await names();
     const story = await admin.json(`${path}?account=acme`);
     expect(story).toMatchObject({
@@ -82,7 +82,7 @@ describe('before it is done', () => {
     expect(await receipts()).toEqual([]);
   });
 
-  test('nobody but an admin is shown the way, opens the preview, or does it', async () => {
+  test('only an admin sees the link; others are refused the preview and the form', async () => {
     expect((await admin.get('/records/customers/21')).text).toContain('Forget this customer');
     expect((await admin.get('/records/jobs/31')).text).not.toContain('Forget this customer');
     for (const role of ['viewer', 'operator'] as const) {
@@ -96,13 +96,13 @@ describe('before it is done', () => {
     expect(await receipts()).toEqual([]);
   });
 
-  test('a key that masks sees whom it is about by the number alone', async () => {
+  test('a person with a masking key sees nothing personal in the preview', async () => {
     const masked = await place.person({role: 'admin', masks: true});
     for (const {text} of [await masked.get(path), await masked.get(`${path}?as=json`)])
       expect(withoutChance(text)).not.toMatch(personal);
   });
 
-  test('another number typed back, or no such customer: nothing is done', async () => {
+  test('a wrong number typed back or an unknown customer removes nothing', async () => {
     for (const typed of ['', '12', 'twenty-one'])
       expect((await admin.post(path, {account: 'acme', typed})).text).toMatch(
         /expected the number 21, typed back/,
@@ -118,7 +118,7 @@ describe('before it is done', () => {
   });
 });
 
-describe('once the number is typed back', () => {
+describe('after the number is typed back', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'fieldmirror-forget-'));
@@ -131,7 +131,7 @@ describe('once the number is typed back', () => {
   });
   afterAll(() => rm(folder, {recursive: true}));
 
-  test('its data are gone, others keep theirs, receipt and audit hold none', async () => {
+  test('only personal data of this customer is deleted; receipt and audit hold none', async () => {
     const [kept] = await names();
     const viewer = await place.person({role: 'viewer'});
     const pages = ['/records/customers/21', '/records/jobs/31', '/records?q=21'];
@@ -171,7 +171,7 @@ describe('once the number is typed back', () => {
     });
   });
 
-  test('statistics hold no value of it: the tables were analysed behind it', async () => {
+  test('Postgres statistics hold none of its values, and the table is vacuumed', async () => {
     const found = await select(
       `SELECT tablename FROM pg_stats WHERE schemaname IN ('warehouse', 'history')
        AND most_common_vals::text || coalesce(histogram_bounds::text, '') ~ 'Brien'`,
@@ -184,7 +184,7 @@ describe('once the number is typed back', () => {
     ).toEqual([]);
   });
 
-  test('everybody sees the receipt, and whoever comes later hears that it is done', async () => {
+  test('a viewer sees the receipt, and a second request is refused as already done', async () => {
     const viewer = await place.person({role: 'viewer'});
     const page = await viewer.get('/records/customers/21');
     expect(page.text).toMatch(/The personal data was removed .* by the login/);
@@ -198,7 +198,7 @@ describe('once the number is typed back', () => {
     expect(await receipts()).toHaveLength(1);
   });
 
-  test('of two who go on from one preview one forgets, the other comes too late', async () => {
+  test('if two admins confirm at the same time, one succeeds and the other gets 409', async () => {
     const to = '/records/customers/2/forget';
     const other = await place.person({role: 'admin'});
     const sent = await Promise.all(
@@ -226,12 +226,12 @@ async function openOther(url: string, lockTimeoutMs: number) {
   return {person, close};
 }
 
-describe('it is told why not', () => {
+describe('a problem while a customer is forgotten', () => {
   const preview = '/records/customers/3/forget?account=acme';
   const forget = (person: Person) =>
     person.post('/records/customers/3/forget', {account: 'acme', typed: '3'});
 
-  test('where the login of the console is a worker’s: the owner does it', async () => {
+  test('if the console has the login of a worker, the owner must run the command', async () => {
     const login = `console_${randomBytes(4).toString('hex')}`;
     await makeRole(login, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
     const url = new URL(place.databaseUrl);
@@ -251,7 +251,7 @@ describe('it is told why not', () => {
     await dropRoles(login);
   });
 
-  test('while somebody else writes for too long nothing is done', async () => {
+  test('if another transaction holds the row for too long, nothing is done', async () => {
     const {person, close} = await openOther(place.databaseUrl, 50);
     const told = /somebody else was writing for too long.*try again shortly/;
     await inTransaction(place.pool, async (writer) => {
@@ -266,7 +266,7 @@ describe('it is told why not', () => {
     await close();
   });
 
-  test('what follows it fails: it is forgotten all the same, and said so', async () => {
+  test('if the clean-up fails, the customer is still forgotten; the error is shown', async () => {
     const failing = async () => {
       throw new Error('the disk is away');
     };

@@ -42,7 +42,7 @@ afterAll(async () => {
   await rm(folder, {recursive: true});
 });
 
-test('each setting in force is told with where it came from; never a secret', async () => {
+test('each active setting is shown with its source, and no secret is shown', async () => {
   const admin = await place.person({role: 'admin'});
   const {settings} = await admin.json('/health');
   const find = (name: string) => settings.find((each: {name: string}) => each.name === name);
@@ -62,7 +62,7 @@ test('each setting in force is told with where it came from; never a secret', as
 // A story is shown to others for a second; one with another address is read anew.
 const fresh = '/health?of=mail';
 
-test('an address of e-mail is hidden from those who may not see personal data', async () => {
+test('e-mail addresses are hidden from a person who may not see personal data', async () => {
   await place.pool.query(
     `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
       VALUES ('desk', 'email', 'ops@example.com', 1000)`,
@@ -76,7 +76,7 @@ test('an address of e-mail is hidden from those who may not see personal data', 
   expect((await admin.get(fresh)).text).toContain('ops@example.com');
 });
 
-test('somebody who is bound to an account is not told the settings of all', async () => {
+test('a person bound to one account does not see the global settings', async () => {
   const person = await place.person();
   expect((await person.json('/health')).settings).toBeNull();
   expect((await person.get('/health')).text).not.toContain('FIELDMIRROR_TIME_ZONE');

@@ -62,29 +62,32 @@ describe.each(setUps)('$what', ({host, publicUrl, hostNames, known, unknown, are
     {method: 'GET', path: '/v1/nothing'},
   ];
 
-  test.each(unknown)('refuses %s at every address', async (name) => {
-    const routes = listRoutes();
-    expect(routes.length).toBeGreaterThan(80);
-    const answered = [];
-    for (const route of routes) {
-      const status = await ask(route, `${name}:8086`);
-      if (status !== 421) answered.push(`${route.method} ${route.path}`);
-    }
-    expect(answered).toEqual(areProbesOpen ? ['GET /livez', 'GET /readyz'] : []);
-  });
+  test.each(unknown)(
+    'rejects the host name %s at every route, except at open probes',
+    async (name) => {
+      const routes = listRoutes();
+      expect(routes.length).toBeGreaterThan(80);
+      const answered = [];
+      for (const route of routes) {
+        const status = await ask(route, `${name}:8086`);
+        if (status !== 421) answered.push(`${route.method} ${route.path}`);
+      }
+      expect(answered).toEqual(areProbesOpen ? ['GET /livez', 'GET /readyz'] : []);
+    },
+  );
 
-  test.each(known)('answers %s', async (name) => {
+  test.each(known)('accepts the host name %s', async (name) => {
     for (const path of ['/sign-in', '/', '/v1/customers', '/metrics', '/livez', '/readyz']) {
       expect(await ask({method: 'GET', path}, `${name}:8086`), path).not.toBe(421);
     }
   });
 
-  test('has probes among its addresses', () => {
+  test('has two probes among the tested routes', () => {
     expect(listRoutes().filter(isProbe)).toHaveLength(2);
   });
 });
 
-test('a refusal says which settings name the server', async () => {
+test('a refusal names the settings that define the host names', async () => {
   const place = await openPlace();
   const {port} = new URL(place.url);
   const read = async (path: string) =>

@@ -80,7 +80,7 @@ async function compare(context: BrowserContext): Promise<Page> {
 }
 
 describe.each([true, false])('an operator, scripts: %s', (scripts) => {
-  test('compares a list, decides, links, and takes it back', async () => {
+  test('compares a list, chooses a pair, links the pairs and undoes the batch', async () => {
     const context = await open(await place.person({role: 'operator'}), {scripts});
     const page = await compare(context);
     expect(await page.textContent('.lead')).toContain('2 are surely the same; 1 may be');
@@ -121,7 +121,7 @@ describe.each([true, false])('an operator, scripts: %s', (scripts) => {
     await context.close();
   });
 
-  test('of sure pairs that are left out, and none chosen, nothing is written', async () => {
+  test('links nothing if the sure pairs are unticked and no pair is chosen', async () => {
     const context = await open(await place.person({role: 'operator'}), {scripts});
     const page = await compare(context);
     await page.getByLabel('Link these 2 pairs').uncheck();
@@ -132,7 +132,7 @@ describe.each([true, false])('an operator, scripts: %s', (scripts) => {
   });
 });
 
-test('what was found is whole at each width in both themes, and open to everybody', async () => {
+test('the results fit each width in both themes and are accessible', async () => {
   const context = await open(await place.person({role: 'operator'}));
   const page = await compare(context);
   for (const summary of await page.locator('main summary').all()) await summary.click();
@@ -163,7 +163,7 @@ describe('a list that cannot be compared', () => {
     [{lines, table: 'jobs'}, 'table: expected customers or employees, got "jobs"'],
     [{lines, system: 'try ton'}, 'outside system: expected'],
     [{lines, country: 'XX'}, 'country: expected two letters such as US, got "XX"'],
-  ])('%j is refused in words', async (given, words) => {
+  ])('%j is rejected with the reason', async (given, words) => {
     const operator = await place.person();
     const refused = await operator.post('/match/compare', {...fields, ...given});
     expect([refused.status, refused.text.replaceAll('&quot;', '"')]).toEqual([
@@ -172,7 +172,7 @@ describe('a list that cannot be compared', () => {
     ]);
   });
 
-  test('a form that is none is refused in words', async () => {
+  test('a body that is not a form is rejected with the reason', async () => {
     const operator = await place.person();
     const answer = await fetch(`${place.url}/match/compare`, {
       method: 'POST',
@@ -186,7 +186,7 @@ describe('a list that cannot be compared', () => {
   });
 });
 
-describe('links that are made up', () => {
+describe('a forged request', () => {
   const rowOf = async (number: number, accountId = place.account.accountId) =>
     (
       await place.pool.query(
@@ -195,7 +195,7 @@ describe('links that are made up', () => {
       )
     ).rows[0].row_id;
 
-  test('one row twice, a key twice, no number, no pairs: nothing is written', async () => {
+  test('writes nothing if a row or a key repeats, or a value is invalid', async () => {
     const operator = await place.person();
     const [ada, bert] = [await rowOf(11), await rowOf(12)];
     for (const [given, words] of [
@@ -211,7 +211,7 @@ describe('links that are made up', () => {
     expect(await linked()).toEqual([]);
   });
 
-  test('a row of another account is left as it is', async () => {
+  test('does not link a row of another account', async () => {
     const theirs = await rowOf(1, place.stranger.accountId);
     const operator = await place.person();
     const refused = await operator.post('/match/apply', {...fields, 'pick:P-9': theirs});
@@ -222,7 +222,7 @@ describe('links that are made up', () => {
     expect(await linked()).toEqual([]);
   });
 
-  test('a batch of another account is not taken back', async () => {
+  test('does not undo a batch of another account', async () => {
     const admin = await place.person({role: 'admin'});
     const theirs = await rowOf(1, place.stranger.accountId);
     const given = {...fields, account: 'other'};
@@ -240,7 +240,7 @@ describe('links that are made up', () => {
   });
 });
 
-test('a viewer and a masked key see batches, and compare and link nothing', async () => {
+test('a viewer and a masking key see batches, but cannot compare or link', async () => {
   for (const [given, refusals] of [
     [{role: 'viewer'}, [403, 403, 403]],
     [{role: 'operator', masks: true}, [403, 422, 422]],

@@ -29,7 +29,7 @@ async function sweep(stream: string, ago: string, state = 'certified'): Promise<
   );
 }
 
-test('four streams that were proven within their targets are fresh', async () => {
+test('a stream that was certified within its target is fresh', async () => {
   const {streams} = await (await place.person()).json('/');
   expect(streams).toHaveLength(4);
   expect(streams[0]).toMatchObject({
@@ -40,7 +40,7 @@ test('four streams that were proven within their targets are fresh', async () =>
   });
 });
 
-test('what is promised of a stream by day stands beside it, and whether it is kept', async () => {
+test('a stream with a window schedule shows its promise and whether it is kept', async () => {
   await place.pool.query(
     `INSERT INTO sync.schedules (account_id, name, stream, mode, window_name, every_ms, next_due_at)
      VALUES ($1, 'customers fresh', 'customers', 'window', 'whole_list', 3600000, now())`,
@@ -60,7 +60,7 @@ test('what is promised of a stream by day stands beside it, and whether it is ke
   expect((await person.get('/')).text).toContain(`2 days<small>${told}</small>`);
 });
 
-test('a stream that was proven too long ago is not fresh, and is named first', async () => {
+test('a stream that was certified too long ago is not fresh, and is named first', async () => {
   await place.pool.query(
     `UPDATE sync.sweeps SET started_at = now() - interval '3 days',
       ended_at = now() - interval '3 days' WHERE stream = 'jobs'`,
@@ -72,7 +72,7 @@ test('a stream that was proven too long ago is not fresh, and is named first', a
   ]);
 });
 
-test('what needs a person is what status tells, with the way to it', async () => {
+test('problems that need a person are listed with links to them', async () => {
   await sweep('tasks', '1 minute', 'failed');
   const id = await place.edit(1, `phone_number = '1'`);
   await place.putInConflict(id, {phone_number: '2'});
@@ -98,7 +98,7 @@ test('what needs a person is what status tells, with the way to it', async () =>
   expect((await masked.get('/')).text).not.toContain('Acme');
 });
 
-test('a mirror that is well says so in green, with a tile for each stream', async () => {
+test('a healthy mirror shows a green banner and a tile for each stream', async () => {
   const {text} = await (await place.person()).get('/');
   expect(text).toContain('class="banner good');
   expect(text).toContain('All four streams are fresh; nothing needs you.');
@@ -116,7 +116,7 @@ test('reads and writes of the last day are counted by the hour in which they end
   expect(hours.at(-1)).toMatchObject({done: 1});
 });
 
-test('a night shows the last verdict of its day', async () => {
+test('a nightly run shows the last verdict of its day', async () => {
   await sweep('jobs', '1 hour', 'uncertified');
   const {nights} = await (await place.person()).json('/');
   expect(nights.filter(({stream}: {stream: string}) => stream === 'jobs').at(-1)).toMatchObject({
@@ -124,7 +124,7 @@ test('a night shows the last verdict of its day', async () => {
   });
 });
 
-test('somebody who sees one account is told of no other', async () => {
+test('a person bound to one account sees nothing of another', async () => {
   await place.pool.query(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, error, ended_at)
       VALUES ($1, 'jobs', 'full', 'schedule', 'failed', 'secret of another', now())`,
@@ -140,7 +140,7 @@ test.each([
   [[true, true, true, true], 1, 'All four streams are fresh; one thing needs you.'],
   [[true, false], 0, 'Not fresh: jobs; nothing else needs you.'],
   [[true, false], 3, 'Not fresh: jobs; 3 things need you.'],
-])('%j with %i problems: %s', (fresh, problems, sentence) => {
+])('for fresh streams %j and %i problems the summary is: %s', (fresh, problems, sentence) => {
   const streams = fresh.map((isFresh) => ({isFresh, stream: 'jobs'}));
   expect(describeOverview(streams, Array.from({length: problems}))).toBe(sentence);
 });

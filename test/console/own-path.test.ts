@@ -17,13 +17,13 @@ test.each([
   '/./\n/evil.example',
   'https://evil.example',
   'javascript:alert(1)',
-])('%j leads to the overview', (back) => {
+])('the path %j is replaced by the overview', (back) => {
   expect(ownPath(back)).toBe('/');
   expect(leads(back)).toBe(site);
 });
 
 test.each(['/', '/health?x=1', '/changes/5?back=//evil.example', '/records/jobs/7'])(
-  '%s stays',
+  'the path %s is kept',
   (back) => {
     expect(ownPath(back)).toBe(back);
   },

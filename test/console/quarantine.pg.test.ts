@@ -51,7 +51,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-test('the list tells each with why and since when; of another account nothing', async () => {
+test('the list shows each record with the reason, and none of another account', async () => {
   const person = await place.person();
   const {text} = await person.get('/quarantine');
   expect(text).toContain('2 records could not be read.');
@@ -62,7 +62,7 @@ test('the list tells each with why and since when; of another account nothing', 
   expect((await person.json('/quarantine')).entries).toHaveLength(2);
 });
 
-test('one entry shows what the service sent, as text; of no other account', async () => {
+test('an entry shows the escaped XML; one of another account answers 404', async () => {
   const person = await place.person();
   const {text} = await person.get(`/quarantine/${ids.numbered}`);
   expect(text).toContain('&lt;img src=x&gt;');
@@ -71,7 +71,7 @@ test('one entry shows what the service sent, as text; of no other account', asyn
   expect((await person.get('/quarantine/1;drop')).status).toBe(404);
 });
 
-test('somebody who may not see personal data sees what was expected alone', async () => {
+test('a person with a masking key sees the expected type, but not the value', async () => {
   const masked = await place.person({masks: true});
   const {text} = await masked.get(`/quarantine/${ids.numbered}`);
   expect(text).toContain('field subtotal: expected a number, got •••');
@@ -84,7 +84,7 @@ test('somebody who may not see personal data sees what was expected alone', asyn
   for (const each of told) expect(each).not.toMatch(/Orla|img src/);
 });
 
-test('another try is a sweep of that record, asked for once, and stands in the audit', async () => {
+test('a retry requests one sweep of the record and is recorded in the audit', async () => {
   const viewer = await place.person({role: 'viewer'});
   expect((await viewer.get('/quarantine')).text).not.toContain('/retry');
   expect((await viewer.post(`/quarantine/${ids.numbered}/retry`)).status).toBe(403);
@@ -108,7 +108,7 @@ test('another try is a sweep of that record, asked for once, and stands in the a
   expect(entries[0]).toMatchObject({subject: `quarantine ${ids.numbered}`, after: {number: '11'}});
 });
 
-test('what cannot be tried is told: no number, one that has left, a pause', async () => {
+test('a retry is refused without a number, in a paused account, or once resolved', async () => {
   const person = await place.person();
   const tried = (id: string) => person.post(`/quarantine/${id}/retry`);
   expect((await tried(ids.unnumbered)).text).toContain('its number could not be read');

@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-describe('one field', () => {
-  test('is told from its beginning', async () => {
+describe('the history of a field', () => {
+  test('is shown from the first value on, with the writer', async () => {
     const {field} = await person.json('/records/jobs/31?field=total');
     expect(field).toMatchObject({
       field: 'total',
@@ -24,15 +24,15 @@ describe('one field', () => {
     expect((await person.get('/records/jobs/31?field=total')).text).toContain('10.00');
   });
 
-  test('that was never seen is refused by its nearest', async () => {
+  test('answers 404 and suggests the nearest name if the field is unknown', async () => {
     const {status, text} = await person.get('/records/jobs/31?field=totl');
     expect(status).toBe(404);
     expect(text).toContain('did you mean total?');
   });
 });
 
-describe('a past moment', () => {
-  test('shows the record and its parts as they were, and marks what differs', async () => {
+describe('a record at an earlier time', () => {
+  test('shows its values and parts as they were, and marks differences', async () => {
     const {record} = await person.json(`/records/jobs/31?at=${place.after.made}`);
     expect(record).toMatchObject({at: place.after.made, version: 1, isThere: true});
     const total = record.values.find(({field}: {field: string}) => field === 'total');
@@ -48,7 +48,7 @@ describe('a past moment', () => {
     expect(text).toContain('Back to now');
   });
 
-  test('is reached by the number of a version, as the slider sends it', async () => {
+  test('can be requested by version number, as the slider does', async () => {
     const now = await person.get('/records/jobs/31');
     expect(now.text).toMatch(/type="range" name="version" min="1" max="3" value="3"/);
     const {record} = await person.json('/records/jobs/31?version=2');
@@ -56,7 +56,7 @@ describe('a past moment', () => {
     expect((await person.json('/records/jobs/31?version=3')).record.at).toBeNull();
   });
 
-  test('before the first version says that there was no row', async () => {
+  test('shows that there was no row before the first version', async () => {
     const {record} = await person.json('/records/jobs/31?at=2020-01-01T00:00');
     expect(record).toMatchObject({isThere: false, version: 0, values: []});
     expect((await person.get('/records/jobs/31?at=2020-01-01T00:00')).text).toContain(
@@ -64,25 +64,25 @@ describe('a past moment', () => {
     );
   });
 
-  test('is read by the clock of the account', async () => {
+  test('is requested in the time zone of the account', async () => {
     const {record} = await person.json('/records/jobs/31?at=2020-01-01T00:00');
     expect(record.at).toBe('2020-01-01T05:00:00.000Z');
   });
 
-  test('before a deletion shows the record as it lived', async () => {
+  test('is shown as not deleted if the time is before the deletion', async () => {
     const {record} = await person.json(`/records/jobs/32?at=${place.after.priced}`);
     expect(record).toMatchObject({isThere: true, deletedSince: null});
   });
 
   test.each(['yesterday', '2026-13-01T00:00', '2026-03-08T02:30'])(
-    '%s is refused with words',
+    'is refused if the time is %s',
     async (at) => {
       expect((await person.get(`/records/jobs/31?at=${at}`)).status).toBe(422);
     },
   );
 });
 
-test('a long past is told twenty versions at a time', async () => {
+test('a long history is shown twenty versions at a time', async () => {
   for (let n = 1; n <= 25; n++)
     await writeAsSweep(
       place,

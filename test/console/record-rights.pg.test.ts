@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-describe('somebody whose key masks', () => {
+describe('a person with a masking key', () => {
   const personal =
     /Wren|Brien|413|0178|wren\.obrien|Back door|Gate|Boiler|Pump|Key under|Quill|Valve|onerror/;
 
@@ -37,20 +37,20 @@ describe('somebody whose key masks', () => {
     }
   });
 
-  test('finds nobody by name, phone number or address', async () => {
+  test('cannot find a record by name, phone number or e-mail address', async () => {
     for (const q of ['wren', '555-0178', 'wren.obrien@example.org'])
       expect(await masked.json(`/records?q=${q}`)).toMatchObject({hits: [], nearest: []});
     expect((await masked.json('/records?q=21')).hits).toMatchObject([{number: '21', name: '•••'}]);
   });
 
-  test('sees what is not personal', async () => {
+  test('sees values that are not personal', async () => {
     const {text} = await masked.get('/records/jobs/31');
     expect(text).toContain('24.90');
     expect(text).toContain('scheduled');
   });
 });
 
-describe('to fetch a record again', () => {
+describe('fetching a record again', () => {
   const sweeps = async () =>
     (
       await place.pool.query(
@@ -59,7 +59,7 @@ describe('to fetch a record again', () => {
       )
     ).rows;
 
-  test('makes the sweep that the command makes, once, with its entry in the audit', async () => {
+  test('requests one sweep of the record, with an audit entry', async () => {
     const asked = await person.post('/records/jobs/31/fetch', {
       account: 'acme',
       back: '/records/jobs/31',
@@ -78,7 +78,7 @@ describe('to fetch a record again', () => {
     );
   });
 
-  test('is not offered to a viewer, nor done by a form made by hand', async () => {
+  test('is not offered to a viewer, and a handmade form is refused', async () => {
     const viewer = await place.person({role: 'viewer'});
     expect((await viewer.get('/records/jobs/32')).text).not.toContain('Fetch again');
     const before = await sweeps();
@@ -86,7 +86,7 @@ describe('to fetch a record again', () => {
     expect(await sweeps()).toEqual(before);
   });
 
-  test('is refused in an account not seen, paused, or of a row without a number', async () => {
+  test('is refused for an unseen or paused account, and for a row without a number', async () => {
     const before = await sweeps();
     expect((await person.post('/records/jobs/11/fetch', {account: 'other'})).status).toBe(404);
     expect((await person.post('/records/customers/row-1/fetch', {account: 'acme'})).status).toBe(

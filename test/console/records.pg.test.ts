@@ -20,8 +20,8 @@ const numbers = async (q: string) => {
   return hits.map((hit: {stream: string; number: string | null}) => `${hit.stream} ${hit.number}`);
 };
 
-describe('a record is found', () => {
-  test('by its number, in whichever stream, before anything else', async () => {
+describe('the search for records', () => {
+  test('finds records by number in every stream, and no others', async () => {
     expect(await numbers('1')).toEqual(['employees 1', 'customers 1']);
     expect(await numbers('#31')).toEqual(['jobs 31']);
   });
@@ -37,7 +37,7 @@ describe('a record is found', () => {
     ['its phone number with the country', '+1 413 555 0178'],
     ['the end of its phone number', '555-0178'],
     ['the key of another system', 'ERP-21'],
-  ])('by %s', async (_, q) => {
+  ])('finds a customer by %s', async (_, q) => {
     expect(await numbers(q)).toEqual(['customers 21']);
   });
 
@@ -53,15 +53,15 @@ describe('a record is found', () => {
     '%',
     'O’',
     'a:*b',
-  ])('never by an error: %j', async (q) => {
+  ])('answers %j without an error', async (q) => {
     expect((await person.get(`/records?q=${encodeURIComponent(q)}`)).status).toBe(200);
   });
 
-  test('that has no number yet by its name', async () => {
+  test('finds a record without a number by its name', async () => {
     expect(await numbers('quill')).toEqual(['customers null']);
   });
 
-  test('only in accounts that the viewer may see', async () => {
+  test('finds records only in accounts that the viewer may see', async () => {
     const {hits} = await person.json('/records?q=acme');
     expect(hits.map((hit: {account: string}) => hit.account)).toEqual(['acme']);
     expect((await admin.json('/records?q=acme')).hits).toHaveLength(2);
@@ -70,7 +70,7 @@ describe('a record is found', () => {
     ]);
   });
 
-  test('among the latest where nothing is typed: changed ones, and new ones', async () => {
+  test('lists the latest changed and new records if nothing is typed', async () => {
     const {latest} = await person.json('/records');
     const told = latest.map(({stream, number, name}: Record<string, string>) =>
       [stream, number, name].join(' '),
@@ -80,7 +80,7 @@ describe('a record is found', () => {
     expect((await person.get('/records')).text).toMatch(/href="\/records\/customers\/row-\d+"/);
   });
 
-  test('at most fifty at once, and says that there are more', async () => {
+  test('shows at most fifty hits and notes that there are more', async () => {
     await writeAsSweep(
       place,
       `INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id) SELECT $1, 5000 + n,
@@ -91,7 +91,7 @@ describe('a record is found', () => {
     expect((await person.get('/records?q=sweeping')).text).toContain('The first 50 of more');
   });
 
-  test('and what is not there is told with what is nearest', async () => {
+  test('shows the nearest records if nothing is found', async () => {
     const {text} = await person.get('/records?q=30');
     expect(text).toContain('Nothing was found for “30”');
     expect(text).toContain('href="/records/jobs/31"');
@@ -99,8 +99,8 @@ describe('a record is found', () => {
   });
 });
 
-describe('a record', () => {
-  test('tells each value with where it came from, and its parts with theirs', async () => {
+describe('the page of a record', () => {
+  test('shows which sweep wrote each value and each part', async () => {
     const {record} = await person.json('/records/jobs/31');
     const total = record.values.find(({field}: {field: string}) => field === 'total');
     expect(total).toMatchObject({value: '24.90', writer: {kind: 'sweep', sweepId: '2', page: 5}});
@@ -113,7 +113,7 @@ describe('a record', () => {
     expect(text).toContain('href="/records/customers/21"');
   });
 
-  test('tells the change that is on its way', async () => {
+  test('shows the change on its way to the service, and filters fields by name', async () => {
     const {text} = await person.get('/records/jobs/31');
     expect(text).toContain('<dt>total</dt><dd>24.90</dd>');
     expect(text.indexOf('Job charges')).toBeLessThan(text.indexOf('<h2>Fields</h2>'));
@@ -125,7 +125,7 @@ describe('a record', () => {
     expect(text).toMatch(/href="\/changes\/\d+"/);
   });
 
-  test('tells named fields under their names, and folds away what no column takes', async () => {
+  test('shows named fields under their names, and folds fields without a column', async () => {
     const {record} = await person.json('/records/customers/21');
     const entrance = record.values.find(({field}: {field: string}) => field === 'custom_text1');
     expect(entrance).toMatchObject({promotedAs: 'entrance', value: 'Back door'});
@@ -135,22 +135,22 @@ describe('a record', () => {
     );
   });
 
-  test('lists the jobs of a customer, and leads to them', async () => {
+  test('links from a customer to its jobs', async () => {
     expect((await person.get('/records/customers/21')).text).toContain('href="/records/jobs/32"');
   });
 
-  test('that is gone says what the service said', async () => {
+  test('shows the answer of the service if the record is deleted', async () => {
     const {text} = await person.get('/records/jobs/32');
     expect(text).toContain('the service said 404: “Invalid job.”');
   });
 
-  test('shows text of strangers as text', async () => {
+  test('escapes HTML in its values', async () => {
     const {text} = await person.get('/records/customers/21');
     expect(text).not.toContain('<img src=x');
     expect(text).toContain('&lt;img src=x onerror=alert(1)&gt;');
   });
 
-  test('without a number is reached by its row', async () => {
+  test('can be opened by row if the record has no number', async () => {
     const {rows} = await place.pool.query(
       `SELECT row_id FROM warehouse.customers WHERE name = 'Quill Hall'`,
     );
@@ -160,7 +160,7 @@ describe('a record', () => {
     expect(text).toContain('Quill Hall');
   });
 
-  test('of another account is not there', async () => {
+  test('answers 404 for a record of another account', async () => {
     const {rows} = await place.pool.query(
       'SELECT row_id FROM warehouse.jobs WHERE account_id = $1',
       [place.stranger.accountId],
@@ -169,14 +169,14 @@ describe('a record', () => {
     expect((await person.get('/records/jobs/11?account=other')).status).toBe(404);
   });
 
-  test('that several accounts have asks which', async () => {
+  test('offers a choice if several accounts have the record', async () => {
     const {status, text} = await admin.get('/records/jobs/11');
     expect(status).toBe(300);
     expect(text).toContain('href="/records/jobs/11?account=other"');
     expect((await admin.get('/records/jobs/11?account=other')).status).toBe(200);
   });
 
-  test('that is not there is told with what the service said, and the nearest', async () => {
+  test('answers 404 with the answer of the service and the nearest record', async () => {
     const {status, text} = await person.get('/records/jobs/33');
     expect(status).toBe(404);
     expect(text).toContain('the service said 404: Never heard of it.');
@@ -189,7 +189,7 @@ describe('a record', () => {
     '/records/jobs/row-x',
     '/records/boats/1',
     '/records/jobs/99999999999999999999',
-  ])('is not at %s', async (path) => {
+  ])('answers 404 at %s', async (path) => {
     expect((await person.get(path)).status).toBe(404);
   });
 });

@@ -31,7 +31,7 @@ afterAll(() => place.close());
 
 afterEach(() => vi.restoreAllMocks());
 
-test('fifty people who ask at once are each themselves, by one statement', async () => {
+test('fifty sessions requested at once are read by one statement, each correctly', async () => {
   const tokens = await Promise.all(
     Array.from({length: 50}, (_, at) => place.signIn(`person-${at}`)),
   );
@@ -42,7 +42,7 @@ test('fifty people who ask at once are each themselves, by one statement', async
   expect(query).toHaveBeenCalledTimes(1);
 });
 
-test('whoever asks while others are read waits for the next statement', async () => {
+test('a session requested during a read waits for the next statement', async () => {
   const [one, other] = [await place.signIn('one'), await place.signIn('other')];
   const query = vi.spyOn(place.pool, 'query');
   const reads = new SessionReads(place.pool);
@@ -53,7 +53,7 @@ test('whoever asks while others are read waits for the next statement', async ()
   expect(query).toHaveBeenCalledTimes(2);
 });
 
-test('nothing is kept: a session that was ended is over for the next one who asks', async () => {
+test('sessions are not cached: an ended session is not returned again', async () => {
   const token = await place.signIn('leaver');
   const reads = new SessionReads(place.pool);
   const session = await reads.read(token);
@@ -61,7 +61,7 @@ test('nothing is kept: a session that was ended is over for the next one who ask
   expect(await reads.read(token)).toBeNull();
 });
 
-test('a text that is no cookie of ours, and one that nobody was given, are nobody', async () => {
+test('an invalid or unknown token returns no session', async () => {
   const reads = new SessionReads(place.pool);
   const never = (await place.signIn('somebody')).replace(/.{5}$/, 'AAAAA');
   expect(await Promise.all(['', "'; DROP", never].map((token) => reads.read(token)))).toEqual([
@@ -71,7 +71,7 @@ test('a text that is no cookie of ours, and one that nobody was given, are nobod
   ]);
 });
 
-test('where the database refuses, all who waited are told, and the next one is read', async () => {
+test('if the database fails, all waiting reads fail, and the next read succeeds', async () => {
   const token = await place.signIn('patient');
   vi.spyOn(place.pool, 'query').mockImplementationOnce(() => Promise.reject(new Error('away')));
   const reads = new SessionReads(place.pool);

@@ -21,7 +21,7 @@ async function readSettings() {
   return rows;
 }
 
-test('an admin sets currency and hours; answers come, and the audit has both', async () => {
+test('an admin sets currency and hours; answers work, and the audit records it', async () => {
   const admin = await place.person({role: 'admin'});
   const before = await admin.get('/business/ask/utilisation?account=acme');
   expect(before.text).toContain('href="/settings?account=acme"');
@@ -46,7 +46,7 @@ test.each([
   ],
   ['hours', {hours2: '25'}, 'hours on Wednesday: expected hours of a day, 0 to 24'],
   ['days', {repeat: '1.5'}, 'repeat visit: expected whole days, 1 to 365'],
-])('%s that cannot be are refused, and nothing is lost', async (_, fields, words) => {
+])('a wrong value for %s is rejected, and no setting changes', async (_, fields, words) => {
   const admin = await place.person({role: 'admin'});
   const before = await readSettings();
   const refused = await admin.post('/settings', {account: 'acme', ...fields});
@@ -67,7 +67,7 @@ test('a closed day is added and removed', async () => {
   expect((await admin.json('/settings?account=acme')).accounts[0].closedDays).toEqual([]);
 });
 
-describe('names for numbers', () => {
+describe('names for ids of the service', () => {
   // A page is read once a second for all who look at it: what it said before is of no use here.
   let place: Place;
   beforeAll(async () => {
@@ -81,7 +81,7 @@ describe('names for numbers', () => {
     return (await admin.json('/settings?account=acme')).accounts[0].unlabelled;
   };
 
-  test('a number of records is shown, named, and then stands in answers', async () => {
+  test('an id without a name is listed, gets a name, and answers show the name', async () => {
     const {accountId} = place.account;
     await inSweepTransaction(place.pool, async (client) => {
       await client.query(
@@ -112,7 +112,7 @@ describe('names for numbers', () => {
     expect((await viewer.get('/settings')).text).toMatch(/>customer source<[\s\S]*?>Radio</);
   });
 
-  test('an empty name takes it away', async () => {
+  test('an empty name deletes the name', async () => {
     const admin = await place.person({role: 'admin'});
     await admin.post('/settings/label', {...source, label: 'Radio'});
     await admin.post('/settings/label', {...source, label: ' '});
@@ -123,7 +123,7 @@ describe('names for numbers', () => {
     [{kind: 'shoe_size'}, 'got "shoe_size 7"'],
     [{id: '0'}, 'got "customer_source 0"'],
     [{account: 'nobody'}, 'There is no account'],
-  ])('%j is refused', async (given, words) => {
+  ])('%j is rejected', async (given, words) => {
     const admin = await place.person({role: 'admin'});
     const {text} = await admin.post('/settings/label', {...source, label: 'x', ...given});
     expect(text.replaceAll('&quot;', '"')).toContain(words);
@@ -131,7 +131,7 @@ describe('names for numbers', () => {
   });
 });
 
-test('a technician gets other hours, and loses them again', async () => {
+test('a technician can get separate hours, and lose them again', async () => {
   const admin = await place.person({role: 'admin'});
   const read = async () => (await admin.json('/settings?account=acme')).accounts[0].capacity;
   const one = {account: 'acme', employee: '2'};
@@ -146,7 +146,7 @@ test('a technician gets other hours, and loses them again', async () => {
   expect(await read()).toEqual([]);
 });
 
-test('an operator reads the settings of the own account, and changes none', async () => {
+test('an operator sees the settings of one account and cannot change them', async () => {
   const operator = await place.person();
   const {text} = await operator.get('/settings');
   expect(text).not.toContain('action="/settings"');

@@ -17,7 +17,7 @@ function open() {
   };
 }
 
-test('whoever asks within a second is given what another has read', async () => {
+test('requests within a second share one read', async () => {
   const {read, pass} = open();
   expect(await Promise.all([read(), read(), read()])).toEqual([1, 1, 1]);
   pass(999);
@@ -26,14 +26,14 @@ test('whoever asks within a second is given what another has read', async () => 
   expect(await read()).toBe(2);
 });
 
-test('whoever has just written reads anew, and so do the others after that', async () => {
+test('a request after a write reads again, and later requests share that read', async () => {
   const {read} = open();
   await read();
   expect(await read(undefined, true)).toBe(2);
   expect(await read()).toBe(2);
 });
 
-test('where something must not be shown again, every story is read anew', async () => {
+test('forgetAll also drops long-lived results, and forgetRecent does not', async () => {
   const {read, readings} = open();
   await read(60_000);
   readings.forgetRecent();
@@ -42,7 +42,7 @@ test('where something must not be shown again, every story is read anew', async 
   expect(await read(60_000)).toBe(2);
 });
 
-test('a story that is kept longer is shown, and read anew behind the page', async () => {
+test('an expired long-lived result is served while it is refreshed in the background', async () => {
   const {read, pass} = open();
   await read(60_000);
   pass(60_000);
@@ -53,7 +53,7 @@ test('a story that is kept longer is shown, and read anew behind the page', asyn
   expect(await read(60_000)).toBe(3);
 });
 
-test('after something moved nobody is given what was read before', async () => {
+test('forgetRecent drops short-lived results and keeps long-lived ones', async () => {
   const {read, readings} = open();
   const kept = () => readings.read('board', async () => 'board', {isFresh: false, keptMs: 60_000});
   await Promise.all([read(), kept()]);
@@ -64,7 +64,7 @@ test('after something moved nobody is given what was read before', async () => {
   ).toBe('board');
 });
 
-test('what could not be read is no answer for the next one', async () => {
+test('a failed read is not cached', async () => {
   const {readings} = open();
   const failed = readings.read('page', () => Promise.reject(new Error('away')), {
     isFresh: false,
@@ -79,7 +79,7 @@ test('what could not be read is no answer for the next one', async () => {
 const minute = 60_000;
 const day = 86_400_000;
 
-test('what is kept long stays true, and is not read again, while nothing moves', async () => {
+test('a long-lived result is not read again while the warehouse does not change', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read(minute);
@@ -90,7 +90,7 @@ test('what is kept long stays true, and is not read again, while nothing moves',
   expect(await read(minute)).toBe(1);
 });
 
-test('once something moved, what is kept long is read anew before anybody waits', async () => {
+test('after a change, a long-lived result is refreshed before a request needs it', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read(minute);
@@ -107,7 +107,7 @@ test('once something moved, what is kept long is read anew before anybody waits'
   expect(await read(minute)).toBe(2);
 });
 
-test('a story read while something moved is read anew', async () => {
+test('a long-lived result is refreshed after each change of the warehouse', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('before');
   await read(minute);
@@ -120,7 +120,7 @@ test('a story read while something moved is read anew', async () => {
   expect(await read(minute)).toBe(3);
 });
 
-test('a story that tells an age is read anew although nothing moves', async () => {
+test('a result that contains an age is refreshed even if no data changes', async () => {
   const {readings, pass} = open();
   let count = 0;
   const read = () =>
@@ -135,7 +135,7 @@ test('a story that tells an age is read anew although nothing moves', async () =
   }
 });
 
-test('where the warehouse cannot be asked, whoever asks waits for a reading', async () => {
+test('without news of the warehouse, a request waits if the result is too old', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read(minute);
@@ -143,7 +143,7 @@ test('where the warehouse cannot be asked, whoever asks waits for a reading', as
   expect(await read(minute)).toBe(2);
 });
 
-test('what nobody asked for in eight days is not kept up', async () => {
+test('a long-lived result is dropped after eight days without a request', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read(minute);
@@ -154,7 +154,7 @@ test('what nobody asked for in eight days is not kept up', async () => {
   expect(await read(minute)).toBe(2);
 });
 
-test('of what is kept long the hundred that were asked for last are kept up', async () => {
+test('only the hundred long-lived results that were requested last are kept', async () => {
   const {readings, pass} = open();
   let count = 0;
   const read = (key: string) =>
@@ -171,7 +171,7 @@ test('of what is kept long the hundred that were asked for last are kept up', as
   expect(await read('page 1')).toBe('page 1 102');
 });
 
-test('what cannot be kept up is read by whoever asks next, who is told why', async () => {
+test('if a background refresh fails, the next request reads again and gets the error', async () => {
   const {readings, pass} = open();
   let isAway = false;
   const read = () =>
@@ -186,7 +186,7 @@ test('what cannot be kept up is read by whoever asks next, who is told why', asy
   await expect(read()).rejects.toThrow('away');
 });
 
-test('usual stories are not kept up', async () => {
+test('a short-lived result is not refreshed in the background', async () => {
   const {read, pass, readings} = open();
   await readings.keepUp('as it was');
   await read();
@@ -195,7 +195,7 @@ test('usual stories are not kept up', async () => {
   expect(await read()).toBe(2);
 });
 
-test('the warehouse is asked only while something is kept long, and until the end', async () => {
+test('the warehouse is polled only while there are long-lived results, until stopped', async () => {
   vi.useFakeTimers({toFake: ['setTimeout', 'clearTimeout']});
   try {
     const {read, readings} = open();

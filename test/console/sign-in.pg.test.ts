@@ -11,8 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-describe('somebody who is not signed in', () => {
-  test('is led to the sign-in page, and back to where they wanted to go', async () => {
+describe('a person who is not signed in', () => {
+  test('is redirected to the sign-in page, which keeps the page to return to', async () => {
     const stranger = makePerson(place.url);
     const {status, headers} = await stranger.get('/health?x=1');
     expect(status).toBe(303);
@@ -22,7 +22,7 @@ describe('somebody who is not signed in', () => {
     expect(page.text).toContain('fieldmirror keys add');
   });
 
-  test('does nothing by a form', async () => {
+  test('cannot send a form', async () => {
     const {status, text} = await makePerson(place.url).post('/accounts/acme/pause', {form: 'x'});
     expect(status).toBe(401);
     expect(text).toContain('signed out');
@@ -30,12 +30,12 @@ describe('somebody who is not signed in', () => {
     expect(rows).toEqual([{state: 'active'}]);
   });
 
-  test('hears nothing of what moves', async () => {
+  test('gets no event stream', async () => {
     expect((await makePerson(place.url).get('/live?of=changes')).status).toBe(303);
   });
 
   test.each(['//evil.example', 'https://evil.example', '/\\evil.example', 'javascript:alert(1)'])(
-    'is never led to another site: %s',
+    'is never redirected to another site: %s',
     async (back) => {
       const page = await makePerson(place.url).get(`/sign-in?back=${encodeURIComponent(back)}`);
       expect(page.text).toContain('name="back" value="/"');
@@ -44,7 +44,7 @@ describe('somebody who is not signed in', () => {
 });
 
 describe('a key', () => {
-  test('opens a session whose cookie no script and no other site can use', async () => {
+  test('opens a session with a cookie; a wrong key answers 401', async () => {
     const person = makePerson(place.url);
     const page = await person.post('/sign-in', {key: 'fm_wrong'});
     expect(page.status).toBe(401);
@@ -64,7 +64,7 @@ describe('a key', () => {
     expect((await person.get('/health')).status).toBe(303);
   });
 
-  test('that is revoked ends the stream of events of an open page within seconds', async () => {
+  test('that is revoked closes its event streams; those of other keys stay open', async () => {
     const [person, other] = [await place.person(), await place.person()];
     const {rows} = await place.pool.query(
       'SELECT name FROM sync.sessions ORDER BY session_id DESC LIMIT 2',
@@ -86,7 +86,7 @@ describe('a key', () => {
     await told?.cancel();
   });
 
-  test('is nowhere in the database nor in the log, and no cookie is', async () => {
+  test('opens a session whose cookie is in neither the sessions table nor the log', async () => {
     const person = await place.person();
     const cookie = /fms_[\w-]{43}/.exec(person.cookies())?.[0] ?? 'none';
     const {rows} = await place.pool.query('SELECT sessions::text AS row FROM sync.sessions');
@@ -108,7 +108,7 @@ describe('a key from a form of another site', () => {
   test.each([
     ['of another origin', {origin: 'https://evil.example'}],
     ['that a browser calls cross-site', {'sec-fetch-site': 'cross-site'}],
-  ])('%s signs nobody in, though it is right', async (what, headers) => {
+  ])('%s does not sign in, although it is valid', async (what, headers) => {
     const given = {name: `crossing ${what.length}`, accountId: null, role: 'admin' as const};
     const key = (await addApiKey(place.pool, {...given, masks: false}))?.reveal() ?? '';
     const before = await lastSession();
@@ -125,7 +125,7 @@ describe('signing out', () => {
   test.each([
     ['without the token of the session', {form: 'forged'}, {}],
     ['from another site', {}, {origin: 'https://evil.example'}],
-  ])('%s leaves the session as it is', async (_what, fields, headers) => {
+  ])('%s is refused, and the session stays open', async (_what, fields, headers) => {
     const person = await place.person();
     const page = await person.post('/sign-out', fields, headers);
     expect(page.status).toBe(403);
@@ -142,7 +142,7 @@ describe('signing out', () => {
     expect(await lastSession()).toMatchObject({is_over: true});
   });
 
-  test('takes the cookie out of the browser', async () => {
+  test('deletes the cookie in the browser', async () => {
     const person = await place.person();
     const {headers} = await person.post('/sign-out');
     expect(headers.get('location')).toBe('/sign-in');
@@ -153,7 +153,7 @@ describe('signing out', () => {
   });
 });
 
-test('a session that is over opens nothing, and so does one that was signed out', async () => {
+test('an expired or signed-out session opens no page', async () => {
   const [one, other] = [await place.person(), await place.person()];
   await one.post('/sign-out');
   expect((await one.get('/health')).status).toBe(303);
@@ -162,7 +162,7 @@ test('a session that is over opens nothing, and so does one that was signed out'
   expect((await other.get('/health')).status).toBe(303);
 });
 
-test('a link signs in once, within ten minutes', async () => {
+test('a link signs in only once, and not after it has expired', async () => {
   const code = (await makeSignInCode(place.pool, 'viewer')).reveal();
   const [one, other] = [makePerson(place.url), makePerson(place.url)];
   const answers = await Promise.all(
@@ -176,7 +176,7 @@ test('a link signs in once, within ten minutes', async () => {
   );
 });
 
-test('a link signs in as the terminal may: of all accounts, and with nothing masked', async () => {
+test('a sign-in link gives access to all accounts, with nothing masked', async () => {
   const code = (await makeSignInCode(place.pool, 'operator')).reveal();
   const person = makePerson(place.url);
   await person.get(`/sign-in?code=${code}`);
@@ -186,7 +186,7 @@ test('a link signs in as the terminal may: of all accounts, and with nothing mas
   expect((await person.get('/records/customers/1?account=acme')).text).toContain('Acme');
 });
 
-test('the overview is led back to without naming it', async () => {
+test('a redirect from the overview to the sign-in page names no page to return to', async () => {
   const {headers} = await makePerson(place.url).get('/');
   expect(headers.get('location')).toBe('/sign-in');
 });
@@ -199,14 +199,14 @@ describe('a form', () => {
     ['of another origin', {}, {origin: 'https://evil.example'}],
     ['of an origin that hides', {}, {origin: 'null'}],
     ['that a browser calls cross-site', {}, {'sec-fetch-site': 'cross-site'}],
-  ])('%s does nothing', async (_what, fields, headers) => {
+  ])('%s is refused and changes nothing', async (_what, fields, headers) => {
     const person = await place.person();
     expect((await person.post(pause, fields, headers)).status).toBe(403);
     const {rows} = await place.pool.query(`SELECT FROM sync.audit`);
     expect(rows).toEqual([]);
   });
 
-  test('of a role that may not is refused, and nothing is written', async () => {
+  test('of a role without the right is refused, and nothing is written', async () => {
     const viewer = await place.person({role: 'viewer'});
     const {status, text} = await viewer.post(pause);
     expect(status).toBe(403);
@@ -214,11 +214,11 @@ describe('a form', () => {
     expect((await place.pool.query(`SELECT FROM sync.audit`)).rows).toEqual([]);
   });
 
-  test('for an account that its sender does not see finds nothing', async () => {
+  test('for an account that its sender may not see answers 404', async () => {
     expect((await (await place.person()).post('/accounts/other/pause')).status).toBe(404);
   });
 
-  test('stands in the audit: who did what, from where, before and after', async () => {
+  test('is recorded in the audit with role, address, action, before and after', async () => {
     const person = await place.person();
     const page = await person.post(pause, {reason: 'holidays'});
     expect(page.status).toBe(303);
@@ -239,7 +239,7 @@ describe('a form', () => {
 });
 
 test.each(['evil.example', 'evil.example:8086', '10.0.0.1'])(
-  'a name that this server was not given is refused: %s',
+  'an unknown host name is refused: %s',
   async (host) => {
     const {port} = new URL(place.url);
     for (const path of ['/sign-in', '/', '/metrics', '/readyz', '/nothing']) {
@@ -256,7 +256,7 @@ test.each(['evil.example', 'evil.example:8086', '10.0.0.1'])(
   },
 );
 
-test('the policy of each page lets nothing in from elsewhere', async () => {
+test('the content security policy of a page allows nothing from other sites', async () => {
   const {headers} = await (await place.person()).get('/health');
   expect(headers.get('content-security-policy')).toMatch(
     /^default-src 'none'; script-src 'self'; style-src 'self';/,
@@ -266,7 +266,7 @@ test('the policy of each page lets nothing in from elsewhere', async () => {
   expect(headers.get('cache-control')).toBe('no-store');
 });
 
-test('an address that tries wrong keys has to wait', async () => {
+test('an address that tries wrong keys is rate limited', async () => {
   const guest = makePerson(place.url);
   const statuses = [];
   for (let at = 0; at < 12; at++)
@@ -274,7 +274,7 @@ test('an address that tries wrong keys has to wait', async () => {
   expect(statuses.at(-1)).toBe(429);
 });
 
-test('an address that tries wrong links has to wait, also with one that begins so', async () => {
+test('wrong links are limited together only if their first eight characters match', async () => {
   const guest = makePerson(place.url);
   const tryCode = async (code: string) => (await guest.get(`/sign-in?code=${code}`)).status;
   const statuses = [];
@@ -284,7 +284,7 @@ test('an address that tries wrong links has to wait, also with one that begins s
   expect(await tryCode('fmc_abcX')).toBe(401);
 });
 
-test('wrong keys count together where they share eight letters, and no others do', async () => {
+test('wrong keys are limited together only if their first eight characters match', async () => {
   const guest = makePerson(place.url);
   const tryKey = async (key: string) => (await guest.post('/sign-in', {key})).status;
   const statuses = [];
@@ -301,14 +301,14 @@ describe('behind a proxy that signs people in', () => {
   });
   afterAll(() => proxied?.close());
 
-  test('its headers say who it is and what they may', async () => {
+  test('proxy headers set name and role; the cookie is HttpOnly, Secure and Strict', async () => {
     const person = makePerson(proxied.url);
     const page = await person.get('/health', {'x-user': 'dana', 'x-role': 'viewer'});
     expect(page.text).toContain('dana, viewer');
     expect(page.headers.getSetCookie()[0]).toMatch(/HttpOnly; Secure; SameSite=Strict/);
   });
 
-  test('the session of one is not that of another', async () => {
+  test('another name gets a separate session; a request without headers gets none', async () => {
     const person = makePerson(proxied.url);
     await person.get('/health', {'x-user': 'dana', 'x-role': 'admin'});
     const page = await person.get('/health', {'x-user': 'eve', 'x-role': 'viewer'});
@@ -316,7 +316,7 @@ describe('behind a proxy that signs people in', () => {
     expect((await person.get('/health')).status).toBe(303);
   });
 
-  test('a session is over where name or role are others than before', async () => {
+  test('a session ends if the name or the role in the headers changes', async () => {
     const person = makePerson(proxied.url);
     const as = async (name: string, role: string) =>
       (await person.get('/health', {'x-user': name, 'x-role': role})).text;
@@ -334,11 +334,11 @@ describe('behind a proxy that signs people in', () => {
     ['a name of 200 letters', {'x-user': 'n'.repeat(200), 'x-role': 'viewer'}, 200],
     ['a name of 201 letters', {'x-user': 'n'.repeat(201), 'x-role': 'viewer'}, 303],
     ['no role', {'x-user': 'dana'}, 303],
-  ])('%s is answered by %j: %i', async (_what, headers: Record<string, string>, status) => {
+  ])('%s (%j) answers %i', async (_what, headers: Record<string, string>, status) => {
     expect((await makePerson(proxied.url).get('/health', headers)).status).toBe(status);
   });
 
-  test('headers from an address that is not the proxy mean nothing', async () => {
+  test('headers from an address other than the proxy are ignored', async () => {
     const proxy = {addresses: ['10.9.8.7'], nameHeader: 'x-user', roleHeader: 'x-role'};
     const other = await openPlace({proxy});
     const headers = {'x-user': 'dana', 'x-role': 'admin'};
@@ -347,7 +347,7 @@ describe('behind a proxy that signs people in', () => {
     await other.close();
   });
 
-  test('a form is sent from the name that people use, whatever the proxy asks', async () => {
+  test('a form is accepted from the public URL, and not from another origin', async () => {
     const person = makePerson(proxied.url);
     const headers = {'x-user': 'kim', 'x-role': 'operator'};
     const page = await person.get('/health', headers);
@@ -358,7 +358,7 @@ describe('behind a proxy that signs people in', () => {
     expect((await send('https://mirror.example.com')).status).toBe(303);
   });
 
-  test('who tries wrong keys is known by the address that the proxy tells', async () => {
+  test('wrong keys are limited by the client address that the proxy forwards', async () => {
     const tryAs = async (address: string) =>
       (await makePerson(proxied.url).post('/sign-in', {key: 'fm_x'}, {'x-forwarded-for': address}))
         .status;
@@ -366,7 +366,7 @@ describe('behind a proxy that signs people in', () => {
     expect([await tryAs('203.0.113.5'), await tryAs('203.0.113.6')]).toEqual([429, 401]);
   });
 
-  test('a role that there is not lets nobody in', async () => {
+  test('an unknown role does not sign in', async () => {
     const {status} = await makePerson(proxied.url).get('/health', {
       'x-user': 'dana',
       'x-role': 'owner',
@@ -374,7 +374,7 @@ describe('behind a proxy that signs people in', () => {
     expect(status).toBe(303);
   });
 
-  test('without a proxy the headers mean nothing', async () => {
+  test('without a proxy, the headers are ignored', async () => {
     const {status} = await makePerson(place.url).get('/health', {
       'x-forwarded-user': 'dana',
       'x-forwarded-role': 'admin',

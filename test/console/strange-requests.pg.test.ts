@@ -145,7 +145,7 @@ afterEach(async () => {
 });
 
 describe.each(requests)('$what', ({value, query}) => {
-  test('in every address that is read', async () => {
+  test('causes no server error at any GET route', async () => {
     faults.length = 0;
     for (const path of pathsOf('GET')) {
       const address = `${fill(path, value)}?${query}`;
@@ -161,7 +161,7 @@ describe.each(requests)('$what', ({value, query}) => {
     expect(faults).toEqual([]);
   });
 
-  test('in every field of every form', async () => {
+  test('causes no server error in any field of any form', async () => {
     faults.length = 0;
     const form = / name="form" value="([^"]+)"/.exec((await admin.get('/health')).text)?.[1] ?? '';
     for (const path of pathsOf('POST').filter((each) => !endsSession(each))) {
@@ -185,7 +185,7 @@ describe.each(requests)('$what', ({value, query}) => {
   });
 });
 
-test('the names are those of the forms, of the pages and of the API', () => {
+test('the tested names include names of forms, of pages and of the API', () => {
   for (const name of [
     'receiver',
     'causes',
@@ -201,7 +201,7 @@ test('the names are those of the forms, of the pages and of the API', () => {
   expect(names.length).toBeGreaterThan(40);
 });
 
-test('every other method of every address is refused, whatever its body', async () => {
+test('every route refuses PUT, PATCH, DELETE and OPTIONS, whatever the body', async () => {
   faults.length = 0;
   const paths = new Set(place.routes.map(({path}) => path).filter((path) => !path.includes('*')));
   const bodies = ['', '{', '[]', '{"fields": {"__proto__": 1}}', '<job/>', 'x'.repeat(100_000)];
@@ -216,7 +216,7 @@ test('every other method of every address is refused, whatever its body', async 
   expect(faults).toEqual([]);
 });
 
-test('a key is counted as wrong when the way in is doubled', async () => {
+test('a sign-in with two codes answers 401, one with two return paths 200', async () => {
   const stranger = makePerson(place.url);
   expect((await stranger.get('/sign-in?code=a&code=b')).status).toBe(401);
   expect((await stranger.get('/sign-in?back=a&back=b')).status).toBe(200);

@@ -71,7 +71,7 @@ async function refuse(name: string): Promise<void> {
   );
 }
 
-test('somebody bound to an account sees its subscribers, and no step', async () => {
+test('a person bound to one account sees only its subscribers, and no actions', async () => {
   await refuse('own');
   const person = await place.person({role: 'operator'});
   const story = await person.json('/alerts');
@@ -85,7 +85,7 @@ test('somebody bound to an account sees its subscribers, and no step', async () 
 });
 
 describe('an admin', () => {
-  test('lets a stopped subscriber be sent its message again, with an audit', async () => {
+  test('can resume a stopped subscriber at its cursor; the audit records it', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     const before = await hook('erp');
@@ -108,7 +108,7 @@ describe('an admin', () => {
     expect((await admin.get('/alerts')).text).toContain('erp is sent its message again at once.');
   });
 
-  test('lets a subscriber begin at the end of the feed, or at a cursor', async () => {
+  test('can resume a subscriber at the end of the feed or at a given cursor', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     const before = await hook('erp');
@@ -132,7 +132,7 @@ describe('an admin', () => {
     await admin.post('/alerts/hooks/erp/retry', {after: 'end'});
   });
 
-  test('passes a message over in their own name, and sends it late', async () => {
+  test('can skip a message, recorded under their name, and send it later', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     expect(await admin.post('/alerts/hooks/erp/skip')).toMatchObject({status: 303});
@@ -162,7 +162,7 @@ describe('an admin', () => {
     expect((await admin.post(`${to}/retry`)).text).toContain('has no dead letter');
   });
 
-  test('drops a dead letter once, and of the subscriber alone whose it is', async () => {
+  test('can drop a dead letter only once, and only of the right subscriber', async () => {
     await refuse('erp');
     const admin = await place.person({role: 'admin'});
     await admin.post('/alerts/hooks/erp/skip');
@@ -177,7 +177,7 @@ describe('an admin', () => {
     expect((await admin.post(`/alerts/hooks/erp/letters/${after.letter}/skip`)).status).toBe(404);
   });
 
-  test('is refused what cannot be: no such subscriber, nothing to pass over', async () => {
+  test('gets an error for an unknown subscriber or letter, or with nothing to skip', async () => {
     const admin = await place.person({role: 'admin'});
     expect((await admin.post('/alerts/hooks/nobody/retry')).status).toBe(404);
     expect((await admin.post('/alerts/hooks/erp/letters/x/skip')).status).toBe(404);
@@ -190,7 +190,7 @@ describe('an admin', () => {
 });
 
 test.each(['retry', 'skip', 'letters/1/retry', 'letters/1/skip'])(
-  'viewer and operator are refused %s by hand, and nothing is sent',
+  'a viewer and an operator are refused %s, and nothing is sent',
   async (step) => {
     const before = receiver.arrived.length;
     for (const role of ['viewer', 'operator'] as const) {
@@ -202,7 +202,7 @@ test.each(['retry', 'skip', 'letters/1/retry', 'letters/1/skip'])(
   },
 );
 
-test('open pages are told that a subscriber fails, and of no batch that is taken', async () => {
+test('open pages are notified of a failing subscriber, not of accepted batches', async () => {
   const told: string[] = [];
   const stop = new AbortController();
   await new Promise<void>((heard, failed) => {
@@ -226,7 +226,7 @@ test('open pages are told that a subscriber fails, and of no batch that is taken
   expect(told[0]).toBe('nothing until here');
 });
 
-test('a subscriber of a file of settings says that it waits for its address', async () => {
+test('a subscriber from a settings file shows that it waits for its address', async () => {
   await writeHookSetting(place.pool, {
     ...{
       name: 'office',

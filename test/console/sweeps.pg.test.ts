@@ -40,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => place?.close());
 
-test('the list shows the newest first, fifty a page, and goes on with the older', async () => {
+test('the list shows the newest sweeps first, fifty a page, and links to older ones', async () => {
   const person = await place.person({role: 'viewer'});
   const first = await person.json('/sweeps');
   expect(first.sweeps).toHaveLength(50);
@@ -51,7 +51,7 @@ test('the list shows the newest first, fifty a page, and goes on with the older'
   expect([second.sweeps.length, second.isLast]).toEqual([11, true]);
 });
 
-test('filters are words of the address, and other words filter nothing', async () => {
+test('filters are read from the URL, and an unknown value filters nothing', async () => {
   const person = await place.person();
   expect((await person.json('/sweeps?state=stopped')).sweeps).toHaveLength(1);
   expect((await person.json('/sweeps?stream=employees')).sweeps).toHaveLength(0);
@@ -60,7 +60,7 @@ test('filters are words of the address, and other words filter nothing', async (
   ).toHaveLength(50);
 });
 
-test('quiet runs are one line a day, which leads to each of them', async () => {
+test('quiet runs are grouped into one line a day, with a link to all of them', async () => {
   await place.pool.query(
     `INSERT INTO sync.sweeps (account_id, stream, mode, window_name, requested_by, state,
        started_at, ended_at, requests, updated)
@@ -101,7 +101,7 @@ test('quiet runs are one line a day, which leads to each of them', async () => {
   await place.pool.query(`DELETE FROM sync.sweeps WHERE mode = 'window'`);
 });
 
-test('a sweep of another account is not there', async () => {
+test('a sweep of another account answers 404', async () => {
   const person = await place.person();
   const {rows} = await place.pool.query(
     `SELECT max(sweep_id) AS id FROM sync.sweeps WHERE stream = 'tasks'`,
@@ -112,7 +112,7 @@ test('a sweep of another account is not there', async () => {
   expect((await person.get('/sweeps/0;drop')).status).toBe(404);
 });
 
-test('one sweep tells its verdict, what it rests on, and what is usual', async () => {
+test('a sweep shows its verdict, its evidence and the usual figures', async () => {
   const {text} = await (await place.person()).get(`/sweeps/${stopped}`);
   expect(text).toContain('2,100 of 3,000 rows would go');
   expect(text).toContain('usually 3,005');
@@ -122,7 +122,7 @@ test('one sweep tells its verdict, what it rests on, and what is usual', async (
   expect(sweep).toMatchObject({state: 'stopped', stream: 'jobs'});
 });
 
-test('a sweep is asked for once, however often the button is pressed', async () => {
+test('pressing the button twice requests only one sweep', async () => {
   const person = await place.person();
   const [one, other] = [
     await person.post('/accounts/acme/sweep', {stream: 'jobs'}),
@@ -135,7 +135,7 @@ test('a sweep is asked for once, however often the button is pressed', async () 
   await place.pool.query(`DELETE FROM sync.sweeps WHERE state = 'due'`);
 });
 
-test('a stopped sweep is let through once, by name; a second comes too late', async () => {
+test('a stopped sweep is approved once, under a name; a second approval is refused', async () => {
   const viewer = await place.person({role: 'viewer'});
   expect((await viewer.get(`/sweeps/${stopped}`)).text).not.toContain('/approve');
   expect((await viewer.post(`/sweeps/${stopped}/approve`)).status).toBe(403);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 test.each(pages.map(({path}) => path))(
-  'a NUL in the address of %s is refused in words',
+  'a NUL in the URL of %s is rejected with the reason',
   async (path) => {
     const {status, text} = await person.get(`${path.replaceAll(/:\w+/g, '1')}?q=%00`);
     expect(status).toBe(422);
@@ -21,7 +21,7 @@ test.each(pages.map(({path}) => path))(
   },
 );
 
-test('a NUL in a field of a form is refused in words, and nothing is done', async () => {
+test('a NUL in a form field is rejected with the reason, and nothing is done', async () => {
   const {status, text} = await person.post('/accounts/acme/pause', {why: 'no\0where'});
   expect(status).toBe(422);
   expect(text).toContain('This is no text');

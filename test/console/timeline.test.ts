@@ -53,7 +53,7 @@ const draw = (story: SweepStory) =>
     usualSeconds,
   ]);
 
-test('a full sweep has read, then verified, each beside what is usual', () => {
+test('a full sweep has a read and a verify step, each with its usual duration', () => {
   expect(draw(tell({evidence: {readAt: at(12)}}, {usual}))).toEqual([
     ['waited for a worker', at(0), at(2), false, null],
     ['read', at(2), at(12), false, 8],
@@ -61,7 +61,7 @@ test('a full sweep has read, then verified, each beside what is usual', () => {
   ]);
 });
 
-test('where the end of the reading was not kept, both are one step and nothing is guessed', () => {
+test('without the end of reading, both steps are one; an unknown usual time is not guessed', () => {
   expect(draw(tell({dueAt: at(5)}, {usual}))).toEqual([
     ['read and verified', at(2), at(20), false, 15],
   ]);
@@ -70,7 +70,7 @@ test('where the end of the reading was not kept, both are one step and nothing i
   ).toEqual([...['verified', at(12), at(20), false, null]]);
 });
 
-test('what is under way has no end yet', () => {
+test('a running step has no end', () => {
   const running = {state: 'running', endedAt: null, dueAt: at(2)} as const;
   expect(draw(tell({...running, stage: 'read'}))).toEqual([['read', at(2), null, true, null]]);
   expect(draw(tell({...running, evidence: {readAt: at(9)}})).at(-1)).toEqual([
@@ -81,7 +81,7 @@ test('what is under way has no end yet', () => {
   ]);
 });
 
-test('a sweep that a person let through: when it was stopped is not kept, the rest is', () => {
+test('an approved sweep has all its steps; only the time of the stop is unknown', () => {
   const gone = {
     number: '4',
     status: 404,
@@ -110,7 +110,7 @@ test('a sweep that a person let through: when it was stopped is not kept, the re
   expect(listSteps(story).at(-1)?.text).toBe('1 row marked deleted');
 });
 
-test('questions whose answer was that the record is gone stand between their moments', () => {
+test('requests that found missing records are one step, from the first to the last', () => {
   const gone = (number: string, second: number) => ({
     ...{
       number,
@@ -127,7 +127,7 @@ test('questions whose answer was that the record is gone stand between their mom
   expect(listSteps(story).at(-1)?.text).toBe('2 answers');
 });
 
-test('a window is read; one record is asked for', () => {
+test('a window sweep has one step, read; a record sweep has one step, asked', () => {
   expect(
     draw(tell({mode: 'window', windowName: 'today', dueAt: at(2)})).map(([step]) => step),
   ).toEqual(['read']);
@@ -136,7 +136,7 @@ test('a window is read; one record is asked for', () => {
   ).toEqual(['asked']);
 });
 
-test('in words each step has how long it took, and what is usual', () => {
+test('the text of a step shows its duration and the usual duration', () => {
   expect(describeSteps(tell({evidence: {readAt: at(12)}}, {usual}), at(30))).toEqual([
     'waited for a worker: 2 s',
     'read: 10 s, usually 8 s',

@@ -32,8 +32,8 @@ const form = (text: string) =>
     ),
   );
 
-describe('a change that is taken back', () => {
-  test('is shown first: what would be written, with its request; nothing is done', async () => {
+describe('undoing one change', () => {
+  test('has a preview of the values and the request, which writes nothing', async () => {
     const before = await phoneOf(1);
     const id = await makeDone(1, '555-0199');
     const operator = await place.person();
@@ -50,7 +50,7 @@ describe('a change that is taken back', () => {
     expect((await place.pool.query('SELECT FROM sync.changes')).rowCount).toBe(1);
   });
 
-  test('gets a held change, in the name of the person, with its entry in the audit', async () => {
+  test('makes a held change under the name of the person, with an audit entry', async () => {
     const before = await phoneOf(1);
     const id = await makeDone(1, '555-0199');
     const operator = await place.person();
@@ -89,8 +89,8 @@ describe('a change that is taken back', () => {
   });
 });
 
-describe('all changes that match', () => {
-  test('are taken back, but for what was changed since, which is told', async () => {
+describe('undoing many changes', () => {
+  test('cancels unsent changes, and skips and reports those changed since', async () => {
     const [one, two] = [await makeDone(1, '555-0001'), await makeDone(2, '555-0002')];
     await place.pool.query(`UPDATE sync.changes SET batch = 'import 4711'`);
     const later = await makeDone(2, '555-0003');
@@ -116,7 +116,7 @@ describe('all changes that match', () => {
     expect(later).not.toBe(two);
   });
 
-  test('are of accounts that are seen, and taken back by operators alone', async () => {
+  test('skips accounts that the person may not see, and is refused to a viewer', async () => {
     const id = await makeDone(1, '555-0199');
     const strange = await place.edit(1, `phone_number = '1'`, {
       accountId: place.stranger.accountId,
@@ -131,14 +131,14 @@ describe('all changes that match', () => {
     expect((await viewer.get(`/changes/${id}`)).text).not.toContain('/changes/undo');
   });
 
-  test('have to be named, and may not be too many', async () => {
+  test('is rejected without numbers, with wrong numbers or with more than 10,000', async () => {
     const operator = await place.person();
     expect((await operator.get('/changes/undo')).status).toBe(422);
     for (const numbers of ['', '1,x', '1-10001'])
       expect((await operator.post('/changes/undo', {numbers})).status).toBe(422);
   });
 
-  test('show no values to an operator who is not to see them', async () => {
+  test('shows no values to an operator with a masking key', async () => {
     const id = await makeDone(1, '555-0199');
     const masked = await place.person({masks: true});
     const {text} = await masked.get(`/changes/undo?c${id}=on`);

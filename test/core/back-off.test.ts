@@ -2,8 +2,8 @@ import {describe, expect, test} from 'vitest';
 import {backOffMs, DEFAULT_RETRY, pauseAfter, retry} from '../../src/core/back-off.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 
-describe('a pause before the next try', () => {
-  test('ends at once when it is aborted, with the reason itself', async () => {
+describe('a pause before a retry', () => {
+  test('ends at once when it is aborted, and fails with the reason', async () => {
     const stop = new AbortController();
     const reason = new AccessError('the account is stopped');
     const policy = {...DEFAULT_RETRY, baseMs: 30_000, random: () => 1};
@@ -14,7 +14,7 @@ describe('a pause before the next try', () => {
     await expect(retry(run, policy, stop.signal)).rejects.toBe(reason);
   });
 
-  test('does not come after an error that no repetition mends', async () => {
+  test('does not follow an error that a retry cannot fix', async () => {
     let runs = 0;
     const run = async () => {
       runs++;
@@ -25,7 +25,7 @@ describe('a pause before the next try', () => {
   });
 });
 
-test('a pause doubles up to its limit, and its random part is the one that was asked for', () => {
+test('a pause doubles up to its limit, with the requested random part', () => {
   const pauses = (fixed: number, random: number) =>
     [0, 1, 2, 3, 40].map((failures) =>
       backOffMs(failures, {firstMs: 1_000, longestMs: 5_000, fixed, random: () => random}),
@@ -35,7 +35,7 @@ test('a pause doubles up to its limit, and its random part is the one that was a
   expect(pauses(0, 0.25)).toEqual([250, 500, 1_000, 1_250, 1_250]);
 });
 
-test('a pause is never shorter than the other side asked for', () => {
+test('a pause is never shorter than the retryAfterMs of the error', () => {
   const backOff = {firstMs: 1_000, longestMs: 5_000, fixed: 1};
   const asked = new RetryableError('not now', {retryAfterMs: 9_000});
   expect(pauseAfter(asked, 0, backOff)).toBe(9_000);

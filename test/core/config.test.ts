@@ -22,7 +22,7 @@ function problemsOf(env: Record<string, string>): string {
   return '';
 }
 
-test('nothing set means made-up data, embedded Postgres, the queue in Postgres', () => {
+test('without settings, the account, the database URL and the Redis URL are null', () => {
   const config = loadConfig({});
   expect([config.account, config.databaseUrl, config.redisUrl]).toEqual([null, null, null]);
 });
@@ -31,25 +31,28 @@ test('an empty variable counts as not set, as docker compose passes it', () => {
   expect(loadConfig({FIELDMIRROR_API_URL: '', DATABASE_URL: ' '})).toEqual(loadConfig({}));
 });
 
-test('a real account is read whole', () => {
+test('all settings of a real account are read', () => {
   const config = loadConfig(account);
   expect(config.account?.apiUrl).toBe('https://app.example.com/acme');
   expect(config.timeZone).toBe('America/Chicago');
   expect(config.account?.token.reveal()).toBe('canary-token');
 });
 
-test.each(Object.keys(account))('a real account without %s is refused by that name', (name) => {
-  const {[name]: _, ...rest} = account as Record<string, string>;
-  const problem = problemsOf(rest);
-  // The zone alone names no account.
-  expect(problem).toContain(`config: ${name}: expected`);
-});
+test.each(Object.keys(account))(
+  'a real account without %s is rejected, and the error names the setting',
+  (name) => {
+    const {[name]: _, ...rest} = account as Record<string, string>;
+    const problem = problemsOf(rest);
+    // The zone alone names no account.
+    expect(problem).toContain(`config: ${name}: expected`);
+  },
+);
 
 test.each([
   ['EST5', 'America/New_York'],
   ['PST', 'America/Los_Angeles'],
   ['Chicago', 'America/Chicago'],
-])('the zone "%s" is refused, and %s is offered', (given, meant) => {
+])('the zone "%s" is rejected, and %s is suggested', (given, meant) => {
   const problem = problemsOf({...account, FIELDMIRROR_TIME_ZONE: given});
   expect(problem).toBe(
     `config: FIELDMIRROR_TIME_ZONE: expected an IANA zone (did you mean ${meant}?), got "${given}"`,
@@ -61,19 +64,19 @@ test.each([
   ['FIELDMIRROR_TOKEN', 'FIELDMIRROR_API_TOKEN'],
   ['FIELDMIRROR_TIMEZONE', 'FIELDMIRROR_TIME_ZONE'],
   ['FIELDMIRROR_KEYFILE', 'FIELDMIRROR_KEY_FILE'],
-])('a setting %s that is none is refused, and %s is offered', (typed, meant) => {
+])('the unknown setting %s is rejected, and %s is suggested', (typed, meant) => {
   expect(problemsOf({...account, [typed]: 'canary'})).toBe(
     `config: ${typed}: there is no such setting (did you mean ${meant}?); unset it`,
   );
 });
 
-test('names of others are left alone', () => {
+test('variables of other programs are ignored', () => {
   expect(
     problemsOf({...account, FIELD_MIRROR: 'x', PATH: '/bin', npm_config_fieldmirror_x: 'y'}),
   ).toBe('');
 });
 
-test('all that is wrong is said at once', () => {
+test('all errors are reported at once', () => {
   const problem = problemsOf({
     DATABASE_URL: 'mysql://x',
     REDIS_URL: 'localhost',
@@ -100,7 +103,7 @@ test('neither token nor password is in the settings, an error, or a dump', () =>
   );
 });
 
-test('a direct address without the pooled one is refused', () => {
+test('DATABASE_DIRECT_URL without DATABASE_URL is rejected', () => {
   expect(problemsOf({DATABASE_DIRECT_URL: 'postgres://u:canary-word@h/d'})).toBe(
     'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; ' +
       'without a pooler DATABASE_URL alone is enough',
@@ -114,7 +117,7 @@ test('a direct address without the pooled one is refused', () => {
   expect(inspect(settings)).not.toMatch(/canary/);
 });
 
-test('further names of the server are a list of names without ports', () => {
+test('FIELDMIRROR_HOST_NAMES is a list of names without ports', () => {
   expect(loadConfig({}).hostNames).toEqual([]);
   expect(loadConfig({FIELDMIRROR_HOST_NAMES: 'mirror, mirror.prod.svc'}).hostNames).toEqual([
     'mirror',
@@ -126,7 +129,7 @@ test('further names of the server are a list of names without ports', () => {
     );
 });
 
-test('a token alone is enough to add an account, and for nothing else', () => {
+test('a token alone is enough to add an account, but not to configure one', () => {
   const env = {FIELDMIRROR_API_TOKEN: 'canary-token'};
   expect(loadConfig(env, {isAdding: true})).toMatchObject({account: null, apiUrl: null});
   expect(loadConfig(env, {isAdding: true}).token?.reveal()).toBe('canary-token');
@@ -150,18 +153,18 @@ describe('keys', () => {
     return path;
   }
 
-  test('are none when none is given', () => {
+  test('are an empty list when none is given', () => {
     expect(loadConfig({}).keys).toEqual([]);
   });
 
-  test('come from the variable or from a file, and are the same', () => {
+  test('are the same from the variable and from a file', () => {
     const keys = loadConfig({FIELDMIRROR_KEY: texts.join(',')}).keys.map(({id}) => id);
     expect(new Set(keys).size).toBe(2);
     const path = fileOf(`${texts.join(',')}\n`, 0o600);
     expect(loadConfig({FIELDMIRROR_KEY_FILE: path}).keys.map(({id}) => id)).toEqual(keys);
   });
 
-  test.each([0o640, 0o604, 0o644, 0o660, 0o666])('in a file of mode %o are refused', (mode) => {
+  test.each([0o640, 0o604, 0o644, 0o660, 0o666])('in a file of mode %o are rejected', (mode) => {
     const path = fileOf(texts.join(), mode);
     expect(problemsOf({FIELDMIRROR_KEY_FILE: path})).toBe(
       'config: FIELDMIRROR_KEY_FILE: expected a file that only its owner can read, ' +
@@ -169,7 +172,7 @@ describe('keys', () => {
     );
   });
 
-  test('that are none, in both places, or not there, are told beside other faults', () => {
+  test('that are invalid (beside other errors), given twice or missing are reported', () => {
     const wrong = {REDIS_URL: 'localhost'};
     expect(problemsOf({...wrong, FIELDMIRROR_KEY: 'canary'}).split('\n')).toEqual([
       'config: FIELDMIRROR_KEY: expected 32 bytes in base64 (openssl rand -base64 32)',
@@ -202,14 +205,14 @@ test.each([
   'redis://localhost/queue',
   'redis://user:%zz@localhost',
   'http://localhost:6379',
-])('REDIS_URL=%s is refused before a client sees it', (url) => {
+])('REDIS_URL=%s is rejected when the settings are read', (url) => {
   expect(problemsOf({REDIS_URL: url})).toMatch(
     /^config: REDIS_URL: expected .*redis:\/\/.*, got "/,
   );
 });
 
 test.each(['redis://localhost', 'rediss://u:p%40@cache.example.com:6380/3', 'redis://[::1]:6379/'])(
-  'REDIS_URL=%s is taken as it is',
+  'REDIS_URL=%s is accepted unchanged',
   (url) => {
     expect(loadConfig({REDIS_URL: url}).redisUrl).toBe(url);
   },

@@ -74,7 +74,7 @@ const headers: Readonly<Record<string, (shown: string) => Answer>> = {
   },
 };
 
-describe('the error of a sweep does not show the token that came', () => {
+describe('the error of a sweep does not show a token that the service returned', () => {
   test.each(Object.entries(refusals))('in %s', async (_where, toAnswer) => {
     for (const [name, wear] of all.filter((_, at) => at % 5 === 0 || at < disguises.length)) {
       const shown = wear(token);
@@ -84,7 +84,7 @@ describe('the error of a sweep does not show the token that came', () => {
     }
   });
 
-  test.each(Object.entries(headers))('in %s', async (_where, toAnswer) => {
+  test.each(Object.entries(headers))('in a header, as %s', async (_where, toAnswer) => {
     for (const [name, wear] of disguises) {
       const shown = wear(token).replaceAll(/[^\x21-\x7e]|["\\]/g, '');
       if (shown.length < token.length) continue;
@@ -110,7 +110,7 @@ describe('the error of a sweep does not show the token that came', () => {
   });
 });
 
-test('a record in quarantine does not show it, nor does the reason', async () => {
+test('a record in quarantine and its reason do not show the token', async () => {
   const bad = (number: number, shown: string) =>
     job(number, `<subtotal type="decimal">=${xml(shown)}</subtotal>`);
   const records = all.map(([, wear], at) => bad(at + 1, wear(token)));
@@ -134,7 +134,7 @@ test('a record in quarantine does not show it, nor does the reason', async () =>
     expect(shows(`${rows[at].reason} ${rows[at].xml}`, wear(token)), name).toBe(false);
 });
 
-test('no line of the log shows it', () => {
+test('no log line shows the token', () => {
   const lines: string[] = [];
   const secrets = [new Secret(token)];
   const log = createLogger({
@@ -151,7 +151,7 @@ test('no line of the log shows it', () => {
   }
 });
 
-test('a change that was refused does not show it, wherever it is told', async () => {
+test('a refused change does not show the token in the database, the API or the CLI', async () => {
   const {pool, databaseUrl, account} = world;
   const worn = all.filter((_, at) => at % 5 === 0 || at < disguises.length);
   answer = (response, _path, method) => {

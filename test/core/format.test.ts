@@ -11,11 +11,11 @@ test.each([
   [0.04, '0'],
   [999.96, '1,000'],
   [-1234.5, '-1,234.5'],
-])('the number %d reads %s', (value, text) => {
+])('the number %d is formatted as %s', (value, text) => {
   expect(formatNumber(value)).toBe(text);
 });
 
-test('a number reads as the tables of American English have it', () => {
+test('a number is formatted like toLocaleString formats it for en-US', () => {
   fc.assert(
     fc.property(
       fc.integer({min: 0, max: 10 ** 14}),

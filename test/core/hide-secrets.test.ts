@@ -38,7 +38,7 @@ describe('a secret is not shown', () => {
     );
   });
 
-  test.each(disguises)('%s, where it is a password of any letters', (_name, wear) => {
+  test.each(disguises)('%s, if it is a password of any letters', (_name, wear) => {
     fc.assert(
       fc.property(passwords, (secret) => {
         const disguised = wear(secret);
@@ -48,7 +48,7 @@ describe('a secret is not shown', () => {
     );
   });
 
-  test('whichever letters it has, in upper and in lower case', () => {
+  test('in upper and in lower case, for every letter that has both', () => {
     const letters = Array.from({length: 0x20000}, (_, code) => code)
       .filter((code) => code < 0xd800 || code > 0xdfff)
       .map((code) => String.fromCodePoint(code))
@@ -63,14 +63,14 @@ describe('a secret is not shown', () => {
     }
   });
 
-  test('and what is beside it stays', () => {
+  test('while the text beside it is kept', () => {
     const secret = 'Tok3n/abc+def_1%2;&x';
     for (const [name, wear] of disguises.filter(([name]) => !/base64|Basic/.test(name)))
       expect(hide(`got ${wear(secret)}`, secret), name).toMatch(/^got \[secret\][\u200b\u00ad ]?$/);
     expect(hide(`${secret} and ${secret}`, secret)).toBe('[secret] and [secret]');
   });
 
-  test('where a message was cut behind its beginning', () => {
+  test('if a message was cut after its beginning', () => {
     const secret = 'abcdefghijklmnopqrstuvwxyz';
     expect(hide('got "abcdefghijkl…" here', secret)).toBe('got "[secret]…" here');
     expect(hide(`<${Buffer.from(secret).toString('hex').slice(0, 30)}…>`, secret)).toBe(
@@ -95,7 +95,7 @@ describe('a secret is not shown', () => {
   });
 });
 
-describe('ordinary words stay', () => {
+describe('ordinary words are kept', () => {
   const words = Object.keys(eventPages).flatMap((event) => event.split(/[._]/));
   const sentences = [
     'GET /customers.xml?page=3 at app.example.com, attempt 1 of 5: ' +
@@ -107,7 +107,7 @@ describe('ordinary words stay', () => {
     words.join(' '),
   ];
 
-  test.each(sentences)('whatever the secret: %s', (sentence) => {
+  test.each(sentences)('for any secret: %s', (sentence) => {
     fc.assert(
       fc.property(fc.oneof(tokens, hexTokens), (secret) => {
         expect(hide(sentence, secret)).toBe(sentence);
@@ -115,7 +115,7 @@ describe('ordinary words stay', () => {
     );
   });
 
-  test('beside a short secret that is a part of them', () => {
+  test('if a short secret is a part of them', () => {
     expect(hide('the jobs of a jobber, and job 7', 'job')).toBe('the jobs of a jobber, and job 7');
     expect(hide('customers and custom fields', 'custo')).toBe('customers and custom fields');
     expect(hide('Passing passed', 'pass')).toBe('Passing passed');
@@ -123,7 +123,7 @@ describe('ordinary words stay', () => {
       expect(hide('a abc   \t  b', none)).toBe('a abc   \t  b');
   });
 
-  test('and a short secret is hidden where it stands alone', () => {
+  test('while a short secret is hidden as a separate word', () => {
     for (const [name, wear] of disguises.filter(([name]) =>
       /as it is|hex|base64|Basic|percent|entities|JSON/.test(name),
     ))
@@ -131,7 +131,7 @@ describe('ordinary words stay', () => {
   });
 });
 
-test('a log can afford it: a line takes far less than a millisecond', () => {
+test('hiding 50 secrets in a log line uses less than a millisecond of CPU time', () => {
   const secrets = Array.from(
     {length: 50},
     (_, n) => new Secret(`${n}a1b2c3d4e5f60718293a4b5c6d7e8f9${n}`),
@@ -145,7 +145,7 @@ test('a log can afford it: a line takes far less than a millisecond', () => {
   expect(cpuMsOf(hideMany)).toBeLessThan(2_000);
 });
 
-test('no text, however it is made, takes long', () => {
+test('hiding a secret in hostile texts uses less than ten seconds of CPU time', () => {
   const hideOne = hiderOf([new Secret('a1b2c3d4e5f60718')]);
   const nested = [1, 2, 3, 4].reduce(
     (text) => Buffer.from(text).toString('base64'),

@@ -51,7 +51,7 @@ async function crowd(mark: string) {
   return {codes: new Set(codes), close: () => sockets.map((socket) => socket.destroy())};
 }
 
-test('a process that was killed is gone, and one that lives is not', async () => {
+test('a killed process counts as dead, and a living one does not', async () => {
   const [killed, living] = await Promise.all([startHolder(), startHolder()]);
   expect(await Promise.all([killed, living].map(({mark}) => isHolderGone(mark)))).toEqual([
     false,
@@ -65,7 +65,7 @@ test('a process that was killed is gone, and one that lives is not', async () =>
   expect(await isHolderGone((await markThisProcess()) ?? '')).toBe(false);
 });
 
-test('a stopped process is not gone, however many ask', async () => {
+test('a stopped process does not count as dead, even with 700 connections to it', async () => {
   const {child, mark} = await startHolder();
   child.kill('SIGSTOP');
   expect(await isHolderGone(mark)).toBe(false);
@@ -79,19 +79,19 @@ test('a stopped process is not gone, however many ask', async () => {
   expect(await isHolderGone(mark)).toBe(true);
 });
 
-test('a process that is busy for ever is not gone', async () => {
+test('a process in an endless loop does not count as dead', async () => {
   const {mark} = await startHolder('for (;;);');
   expect(await isHolderGone(mark)).toBe(false);
 });
 
-test('a mark keeps no process alive, and neither does the question about one', async () => {
+test('neither a mark nor a check of a mark keeps a process alive', async () => {
   const {child} = await startHolder(`
     const isGone = await isHolderGone(await markThisProcess());
     process.exitCode = isGone ? 1 : 0;`);
   expect(await once(child, 'exit')).toEqual([0, null]);
 });
 
-test('nothing is known of a process of another kernel, network namespace or spelling', async () => {
+test('a mark of another kernel or namespace, or malformed, never counts as dead', async () => {
   const {child, mark} = await startHolder();
   await kill(child);
   expect(await isHolderGone(mark)).toBe(true);

@@ -48,7 +48,7 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(isHeld);
   });
 
-  test('counts from before the claim was asked for: never longer, if slow', () => {
+  test('runs from before its claim was sent, so a slow claim does not extend it', () => {
     const since = clocks();
     pass(leaseMs - 1_000);
     const lease = new Lease(clocks, {since, leaseMs});
@@ -57,7 +57,7 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(false);
   });
 
-  test('that was slept past is held again once a renewal says so', () => {
+  test('that expired is not lost, and is held again after a renewal', () => {
     const lease = take();
     pass(2 * leaseMs);
     expect(lease.isHeld()).toBe(false);
@@ -66,7 +66,7 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(true);
   });
 
-  test('is not made shorter by an older renewal that comes in late', () => {
+  test('is not shortened by an older renewal that arrives late', () => {
     const lease = take();
     const early = clocks();
     pass(20_000);
@@ -76,7 +76,7 @@ describe('a lease', () => {
     expect(lease.isHeld()).toBe(true);
   });
 
-  test('that is lost stays lost, ends its work, and says why', () => {
+  test('that is lost stays lost, and aborts its work with the reason', () => {
     const lease = take();
     lease.lose(new Error('another worker has it'));
     lease.renew(clocks());
@@ -129,7 +129,7 @@ describe('leases that are renewed together', () => {
     await new Promise(setImmediate);
   }
 
-  test('are asked for three times in the time of one, in one question', async () => {
+  test('are renewed three times per lease time, in one request', async () => {
     tick?.();
     expect(asked).toEqual([]);
     leases.hold('change 1', clocks());
@@ -139,7 +139,7 @@ describe('leases that are renewed together', () => {
     expect(asked.map(({things}) => things)).toEqual([['change 1', 'change 2']]);
   });
 
-  test('are held from when the renewal was asked for, not from when it was answered', async () => {
+  test('run from the request of the renewal, not from its answer', async () => {
     const lease = leases.hold('change 1', clocks());
     pass(10_000);
     tick?.();
@@ -152,7 +152,7 @@ describe('leases that are renewed together', () => {
     expect(lease.isHeld()).toBe(false);
   });
 
-  test('are no longer, and not lost, when a renewal fails', async () => {
+  test('are neither extended nor lost when a renewal fails', async () => {
     const lease = leases.hold('change 1', clocks());
     pass(20_000);
     await renew(new Error('no connection'));
@@ -163,7 +163,7 @@ describe('leases that are renewed together', () => {
     expect([lease.isHeld(), lease.lost.aborted]).toEqual([true, false]);
   });
 
-  test('are no longer, and not lost, where the database cannot tell now', async () => {
+  test('are neither extended nor lost if the database cannot decide now', async () => {
     const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
     pass(20_000);
     await renew([null, true]);
@@ -171,14 +171,14 @@ describe('leases that are renewed together', () => {
     expect([one?.isHeld(), one?.lost.aborted, other?.isHeld()]).toEqual([false, false, true]);
   });
 
-  test('end the work of those alone that the database has given to somebody else', async () => {
+  test('abort only the work whose lease the database gave to another holder', async () => {
     const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
     await renew([false, true]);
     expect(one?.lost.reason).toEqual(new Error('change 1 was lost'));
     expect([one?.isHeld(), other?.isHeld(), other?.lost.aborted]).toEqual([false, true, false]);
   });
 
-  test('of a process that slept past them are held once the database says so', async () => {
+  test('that expired during sleep are held again if the database confirms them', async () => {
     const [one, other] = ['change 1', 'change 2'].map((thing) => leases.hold(thing, clocks()));
     wallMs += 10 * leaseMs;
     expect([one?.isHeld(), other?.isHeld()]).toEqual([false, false]);
@@ -187,7 +187,7 @@ describe('leases that are renewed together', () => {
     expect([one?.lost.aborted, other?.lost.aborted]).toEqual([false, true]);
   });
 
-  test('are not renewed once they are released, nor any once they are closed', async () => {
+  test('are not renewed after a release, and none is renewed after closing', async () => {
     leases.hold('change 1', clocks());
     leases.hold('change 2', clocks());
     leases.release('change 1');

@@ -27,7 +27,7 @@ test.each([
   expect(lines.match(/\[secret\]/g)).toHaveLength(3);
 });
 
-test('a secret that becomes known later is searched for from then on', () => {
+test('a secret that is added later is hidden from then on', () => {
   const secrets: Secret[] = [];
   const lines: string[] = [];
   const log = createLogger({
@@ -41,7 +41,7 @@ test('a secret that becomes known later is searched for from then on', () => {
   expect(lines.join('')).not.toContain(secret);
 });
 
-test('a Secret that is logged whole prints as [secret]', () => {
+test('a Secret object that is logged does not print its value', () => {
   expect(
     linesOf((log) => log.info({token: new Secret('other')}, `${new Secret('other')}`)),
   ).not.toContain('other');

@@ -4,21 +4,21 @@ import {expect, test, vi} from 'vitest';
 vi.resetModules();
 const {freeBytes, moveBytes, takeBytes} = await import('../../src/core/own-bytes.ts');
 
-test('bytes that have memory of their own are empty afterwards, views too', () => {
+test('freeBytes empties bytes with separate memory, and their views', () => {
   const bytes = Buffer.allocUnsafeSlow(100);
   const view = bytes.subarray(20, 40);
   freeBytes(bytes);
   expect([bytes.length, view.length, bytes.buffer.byteLength]).toEqual([0, 0, 0]);
 });
 
-test('so are those that take most of a larger memory', () => {
+test('freeBytes empties bytes that fill half of their memory', () => {
   const bytes = Buffer.allocUnsafeSlow(2 * Buffer.poolSize).subarray(0, Buffer.poolSize);
   freeBytes(bytes);
   expect(bytes.length).toBe(0);
 });
 
 test.each([1, 100, Buffer.poolSize / 2 - 1])(
-  '%i bytes of the pool stay, with their neighbours',
+  'freeBytes keeps %i bytes of the pool, and their neighbours',
   (size) => {
     const neighbour = Buffer.from('a neighbour');
     const bytes = Buffer.concat([Buffer.alloc(size, 'x')]);
@@ -27,13 +27,13 @@ test.each([1, 100, Buffer.poolSize / 2 - 1])(
   },
 );
 
-test('memory that threads share stays', () => {
+test('freeBytes keeps memory that is shared between threads', () => {
   const bytes = new Uint8Array(new SharedArrayBuffer(100));
   freeBytes(bytes);
   expect(bytes.length).toBe(100);
 });
 
-test('large memory that was freed is taken again, and the old bytes are empty', () => {
+test('takeBytes reuses large freed memory, and the old bytes are empty', () => {
   const before = takeBytes(300_000);
   before.fill('a page');
   freeBytes(before);
@@ -46,7 +46,7 @@ test('large memory that was freed is taken again, and the old bytes are empty', 
   freeBytes(after);
 });
 
-test('of two owners neither sees the other', () => {
+test('takeBytes never gives the same memory to two owners', () => {
   freeBytes(takeBytes(300_000));
   const [one, other] = [takeBytes(300_000), takeBytes(300_000)];
   one.fill(1);
@@ -54,12 +54,12 @@ test('of two owners neither sees the other', () => {
   expect([one[0], other[0]]).toEqual([1, 2]);
 });
 
-test('memory much larger than what is asked for is left for another', () => {
+test('takeBytes does not reuse memory much larger than requested', () => {
   freeBytes(takeBytes(1_000_000));
   expect(takeBytes(200_000).buffer.byteLength).toBeLessThan(400_000);
 });
 
-test('no more than eight megabytes are kept', () => {
+test('at most eight megabytes of freed memory are kept', () => {
   const taken = Array.from({length: 20}, () => takeBytes(1_000_000));
   for (const bytes of taken) bytes[0] = 7;
   for (const bytes of taken) freeBytes(bytes);
@@ -70,7 +70,7 @@ test('no more than eight megabytes are kept', () => {
   expect(others).toHaveLength(20);
 });
 
-test('large bytes are moved into memory that was used before, and theirs is empty', () => {
+test('moveBytes moves large bytes into used memory, and empties the original', () => {
   const [former, bytes] = [takeBytes(300_000), Buffer.alloc(300_000, 'a page')];
   const {buffer} = former;
   former.fill('another');
@@ -83,7 +83,7 @@ test('large bytes are moved into memory that was used before, and theirs is empt
   ]);
 });
 
-test.each([1, 100, 20_000, 100_000])('%i bytes stay where they are', (size) => {
+test.each([1, 100, 20_000, 100_000])('moveBytes leaves %i bytes in place', (size) => {
   const neighbour = Buffer.from('a neighbour');
   const bytes = Buffer.concat([Buffer.alloc(size, 'x')]);
   expect([moveBytes(bytes) === bytes, bytes.length, neighbour.toString()]).toEqual([

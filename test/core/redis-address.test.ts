@@ -3,11 +3,11 @@ import {expect, test} from 'vitest';
 import {loadConfig} from '../../src/core/config.ts';
 import {parseRedisAddress} from '../../src/core/redis-address.ts';
 
-test('an address of one Redis is left to the client', () => {
+test('an address of a single Redis is passed on unchanged', () => {
   expect(parseRedisAddress('redis://h/3')).toEqual({kind: 'single', url: 'redis://h/3'});
 });
 
-test('servers of a cluster are read with the ports that they have, or the usual one', () => {
+test('cluster servers are read with their ports, or the default port', () => {
   expect(parseRedisAddress('redis-cluster://a.example.com:7001,10.0.0.2,[::1]:7003')).toEqual({
     kind: 'cluster',
     servers: [
@@ -20,7 +20,7 @@ test('servers of a cluster are read with the ports that they have, or the usual 
   });
 });
 
-test('sentinels are read with the name and the number behind them', () => {
+test('sentinels are read with the name and the database number after them', () => {
   expect(parseRedisAddress('rediss-sentinel://a,b:26380/my%20queue/3')).toMatchObject({
     kind: 'sentinel',
     servers: [
@@ -37,7 +37,7 @@ test('sentinels are read with the name and the number behind them', () => {
 });
 
 test.each(['redis-cluster://u%40:p%2Fw%3A@h', 'redis-sentinel://u%40:p%2Fw%3A@h/queue'])(
-  'user and password of %s are decoded, and shown nowhere',
+  'user and password of %s are decoded, and the password is not in a dump',
   (text) => {
     const address = parseRedisAddress(text);
     if (address.kind === 'single') throw new Error('one Redis');
@@ -47,7 +47,7 @@ test.each(['redis-cluster://u%40:p%2Fw%3A@h', 'redis-sentinel://u%40:p%2Fw%3A@h/
   },
 );
 
-test('sentinels have a login of their own, with or without a user', () => {
+test('sentinels have a separate login, with or without a user', () => {
   const read = (query: string) => {
     const address = parseRedisAddress(`redis-sentinel://:pw@h/queue?${query}`);
     return address.kind === 'sentinel' ? address.sentinelLogin : null;
@@ -73,7 +73,7 @@ test.each([
   ['redis-sentinel://h/queue?sentinel_password=canary@x&y=1', 'the login of the sentinels'],
   ['redis-clusters://user:canary@h', 'redis://, redis-cluster:// or redis-sentinel://'],
   ['user:canary@h', 'redis://, redis-cluster:// or redis-sentinel://'],
-])('%s is refused with what was expected, and no password is repeated', (url, words) => {
+])('%s is rejected with the expected form, and no password is repeated', (url, words) => {
   const refused = () => loadConfig({REDIS_URL: url});
   expect(refused).toThrow(words);
   expect(refused).toThrow(/^config: REDIS_URL: expected /);
@@ -83,7 +83,7 @@ test.each([
 test.each([
   'redis-cluster://u:canary@h:1,h2',
   'rediss-sentinel://u:canary@h/queue/2?sentinel_user=u&sentinel_password=canary',
-])('%s is among the settings without a password', (url) => {
+])('%s is listed in the settings without its password', (url) => {
   const {settings, redisUrl} = loadConfig({REDIS_URL: url});
   expect(redisUrl).toBe(url);
   const shown = settings.find(({name}) => name === 'REDIS_URL')?.value;

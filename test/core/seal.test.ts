@@ -31,7 +31,7 @@ function refusalOf(sealed: Sealed, keys: readonly SealingKey[], accountId = '7')
 }
 
 describe('a seal', () => {
-  test('gives back any token to its account and its key, and shows nothing', () => {
+  test('returns any token for its account and key, and does not show it', () => {
     fc.assert(
       fc.property(
         fc.string({minLength: 8, unit: 'grapheme'}),
@@ -45,7 +45,7 @@ describe('a seal', () => {
     );
   });
 
-  test('is another one each time', () => {
+  test('is different each time', () => {
     const seals = Array.from({length: 50}, () => seal(token, first, '7').bytes.toString('hex'));
     expect(new Set(seals).size).toBe(50);
   });
@@ -56,7 +56,7 @@ describe('a seal', () => {
     );
   });
 
-  test('with any one bit turned, or cut at any place, does not open', () => {
+  test('with any bit flipped, or cut at any byte, does not open', () => {
     const {keyId, bytes} = seal(token, first, '7');
     for (let bit = 0; bit < bytes.length * 8; bit++) {
       const turned = Buffer.from(bytes);
@@ -70,7 +70,7 @@ describe('a seal', () => {
       ).not.toBe('');
   });
 
-  test('tells a key that is not there from a damaged seal, by the names of both keys', () => {
+  test('names both keys if its key is missing, and is reported as damaged otherwise', () => {
     const sealed = seal(token, first, '7');
     expect(refusalOf(sealed, [second])).toContain(
       `sealed with key ${first.id}, the key given is ${second.id}; ` +
@@ -80,20 +80,20 @@ describe('a seal', () => {
     expect(refusalOf({keyId: second.id, bytes: sealed.bytes}, [second])).toMatch(/damaged/);
   });
 
-  test('of a newer version says so', () => {
+  test('of a newer version fails with both versions in the error', () => {
     const {keyId, bytes} = seal(token, first, '7');
     const newer = Buffer.concat([Buffer.of(2), bytes.subarray(1)]);
     expect(refusalOf({keyId, bytes: newer}, [first])).toMatch(/expected version 1, got 2/);
   });
 
-  test('opens with whichever of several keys sealed it', () => {
+  test('opens with several keys if one of them sealed it', () => {
     for (const key of [first, second])
       expect(unseal(seal(token, key, '7'), [first, second], '7').reveal()).toBe('canary-token');
   });
 });
 
 describe('keys', () => {
-  test('are read one after the other, with or without padding, and named by a fingerprint', () => {
+  test('are read from a list, with or without padding, and have a fingerprint as id', () => {
     const texts = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'));
     const keys = parseKeys(`${texts[0]}, ${texts[1]?.replace('=', '')}`);
     expect(keys.map(({id}) => id)).toEqual([first.id, second.id]);
@@ -107,7 +107,7 @@ describe('keys', () => {
     Buffer.alloc(33).toString('base64'),
     `${Buffer.alloc(32).toString('base64').slice(0, 40)}!!!=`,
     Buffer.alloc(32).toString('hex'),
-  ])('%j is none, and is not repeated', (text) => {
+  ])('%j is rejected, alone and as the second key', (text) => {
     expect(() => parseKeys(text)).toThrow('expected 32 bytes in base64 (openssl rand -base64 32)');
     expect(() => parseKeys(`${Buffer.alloc(32).toString('base64')},${text}`)).toThrow('as key 2');
   });

@@ -8,24 +8,24 @@ import {canDraw, countColumns, fold, widthOf} from '../../src/core/text.ts';
 const words = fc.array(fc.stringMatching(/^[a-zé漢#]{1,14}$/), {minLength: 1, maxLength: 40});
 const widths = fc.integer({min: 40, max: 130});
 
-describe('a stream', () => {
-  test('that is no terminal has no width, and nothing is drawn on it', () => {
+describe('an output stream', () => {
+  test('that is not a terminal has no width and cannot be drawn on', () => {
     expect(widthOf({columns: 60})).toBeNull();
     expect(canDraw({}, {TERM: 'xterm'})).toBe(false);
   });
-  test('that is a terminal has its own, or that of terminals that tell none', () => {
+  test('that is a terminal has its width, at least 40, or 80 if it is unknown', () => {
     expect(widthOf({isTTY: true, columns: 61})).toBe(61);
     expect(widthOf({isTTY: true, columns: 0})).toBe(80);
     expect(widthOf({isTTY: true, columns: 3})).toBe(40);
   });
-  test('is not drawn on where it is dumb', () => {
+  test('cannot be drawn on if it is a dumb terminal', () => {
     expect(canDraw({isTTY: true}, {TERM: 'dumb'})).toBe(false);
     expect(canDraw({isTTY: true}, {TERM: 'xterm'})).toBe(true);
   });
 });
 
 describe('a folded line', () => {
-  test('fits, and has the same words in the same order', () => {
+  test('fits the width, and has the same words in the same order', () => {
     fc.assert(
       fc.property(words, widths, fc.integer({min: 0, max: 6}), (text, width, indent) => {
         const line = ' '.repeat(indent) + text.join(' ');
@@ -36,14 +36,14 @@ describe('a folded line', () => {
       }),
     );
   });
-  test('that fits stays as it is, blanks and all', () => {
+  test('that fits is unchanged, including its blanks', () => {
     expect(fold('  a   b\n\n c', 40)).toBe('  a   b\n\n c');
   });
-  test('with a word that is wider keeps the word whole', () => {
+  test('with a word wider than the width keeps the word whole', () => {
     const address = `https://example.com/${'a'.repeat(60)}`;
     expect(fold(`see ${address} for more`, 40)).toBe(`see\n    ${address}\n    for more`);
   });
-  test('that is a command can be copied, its remark beside it', () => {
+  test('that is a command can still be copied, with its remark on a separate line', () => {
     expect(
       fold('  fieldmirror accounts add NAME --url URL --time-zone ZONE  # a second account', 44),
     ).toBe(
@@ -54,7 +54,7 @@ describe('a folded line', () => {
       ].join('\n'),
     );
   });
-  test('of East Asian text counts two columns a sign', () => {
+  test('of East Asian text counts two columns per character', () => {
     expect(countColumns('漢字e\u0301')).toBe(5);
   });
 });
@@ -72,7 +72,7 @@ describe('a table', () => {
   );
   const signs = (text: string) => text.replaceAll(/[^a-zé漢#\d-]/g, '');
 
-  test('is as wide as there is room, and loses no cell', () => {
+  test('fits the width, and loses no cell', () => {
     fc.assert(
       fc.property(tables, widths, ({head, rows}, width) => {
         const drawn = formatTable(head, rows, {width});
@@ -97,7 +97,7 @@ describe('a table', () => {
       ].join('\n'),
     );
   });
-  test('breaks no word but one that is longer than 20 signs', () => {
+  test('breaks only words longer than 20 characters', () => {
     const address = 'https://example.com/a/b/c/d/e/f';
     const drawn = formatTable(['stream', 'state'], [['customers', `certified ${address}`]], {
       width: 40,
@@ -105,7 +105,7 @@ describe('a table', () => {
     expect(drawn).toContain('│ customers │ certified                │');
     expect(drawn).toContain(`│           │ ${address.slice(0, 24)} │`);
   });
-  test('that has no room is a list of its cells, empty ones left out', () => {
+  test('that does not fit becomes a list of its cells, without the empty ones', () => {
     const head = ['account', 'stream', 'last', 'next', 'state'];
     expect(
       formatTable(head, [['north', 'customers', '', 'in 5 minutes', 'good']], {width: 40}),

@@ -1,25 +1,25 @@
 import {describe, expect, test} from 'vitest';
 import {expectTimeZone, isTimeZone, suggestTimeZone} from '../../src/core/names.ts';
 
-describe('a zone', () => {
+describe('a time zone', () => {
   test.each([
     'America/New_York',
     'UTC',
     'Asia/Kathmandu',
     'US/Eastern',
     'America/Argentina/Buenos_Aires',
-  ])('%s is one', (name) => {
+  ])('%s is valid', (name) => {
     expect(isTimeZone(name)).toBe(true);
   });
 
   test.each(['EST5', 'EST', 'New York', '+05:00', '-0500', '', 'Nope/Zone', 'America/New_York '])(
-    '%j is none',
+    '%j is invalid',
     (name) => {
       expect(isTimeZone(name)).toBe(false);
     },
   );
 
-  test('of every name that is listed is one', () => {
+  test('is valid for every name that Intl lists', () => {
     expect(Intl.supportedValuesOf('timeZone').filter((name) => !isTimeZone(name))).toEqual([]);
   });
 
@@ -34,11 +34,11 @@ describe('a zone', () => {
     ['utc', 'UTC'],
     ['qwertyuiop', null],
     ['', null],
-  ])('%j suggests %s', (name, zone) => {
+  ])('the suggestion for %j is %s', (name, zone) => {
     expect(suggestTimeZone(name)).toBe(zone);
   });
 
-  test('that nobody can guess is answered with an example', () => {
+  test('that is invalid is answered with a suggestion, or else with an example', () => {
     expect(expectTimeZone('qwertyuiop')).toBe('expected an IANA zone such as America/New_York');
     expect(expectTimeZone('Berlin')).toBe('expected an IANA zone (did you mean Europe/Berlin?)');
   });

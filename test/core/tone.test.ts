@@ -22,11 +22,11 @@ test.each([
   [inTone('Nothing needs a person.', 'good'), '<g:Nothing> <g:needs> <g:a> <g:person.>'],
   [`${inTone('running')} ${inTone('pending')} ${inTone('skipped')}`, 'running pending skipped'],
   ['│ done │ good     Postgres: failed', '│ done │ good     Postgres: failed'],
-])('%s', (text, painted) => {
+])('paint colours only marked words: %s', (text, painted) => {
   expect(show(text)).toBe(painted);
 });
 
-test('a marked text is as wide as without its marks, and as long where no colour is shown', () => {
+test('a marked text is as wide as without its marks, and folds the same', () => {
   const marked = `sweep 7: ${inTone('stopped')}, ${inTone('in doubt')}`;
   const plain = 'sweep 7: stopped, in doubt';
   expect(dropMarks(marked)).toBe(plain);
@@ -34,18 +34,18 @@ test('a marked text is as wide as without its marks, and as long where no colour
   expect(dropMarks(fold(marked, 14))).toBe(fold(plain, 14));
 });
 
-test('a word that is cut shows no sign of its mark', () => {
+test('a cut word leaves no trace of its mark', () => {
   const [mark = ''] = inTone('good');
   expect(paint(`${mark}\ncert${mark}`)).toBe('\ncert');
 });
 
-test('a state has one tone, however it is written', () => {
+test('a state has one tone, with an underscore or a blank', () => {
   expect([toneOf('in_doubt'), toneOf('in doubt'), toneOf('nothing known')]).toEqual([
     ...['warning', 'warning', 'quiet'],
   ]);
 });
 
-describe('colours are for a terminal that has them', () => {
+describe('colours depend on the terminal and on NO_COLOR', () => {
   const has = (answer: boolean) => (): boolean => answer;
   const terminal = {isTTY: true, hasColors: has(true)};
   test.each([

@@ -157,7 +157,7 @@ describe.runIf(packages !== undefined)('dbt', () => {
     );
 
     test(
-      'builds it as a login that may only read: every test of the data passes',
+      'builds the package with a read-only login, and every data test passes',
       async () => {
         const before = await place.pool.query('SELECT max(oid) AS last FROM pg_class');
         const {status, told} = dbt(engine, 'build');
@@ -177,7 +177,7 @@ describe.runIf(packages !== undefined)('dbt', () => {
     );
 
     test(
-      'says how fresh the figures are',
+      'reports that the source is fresh',
       async () => {
         const {status, told} = dbt(engine, 'source', 'freshness');
         expect(status, told).toBe(0);
@@ -190,7 +190,7 @@ describe.runIf(packages !== undefined)('dbt', () => {
     );
 
     test(
-      'makes its documents without a warning',
+      'generates its documents without a warning',
       async () => {
         const {status, told} = dbt(engine, 'docs', 'generate');
         expect(status, told).toBe(0);
@@ -200,14 +200,14 @@ describe.runIf(packages !== undefined)('dbt', () => {
       longest,
     );
 
-    test('has a file of Open Semantic Interchange in which a linter finds no fault', () => {
+    test('has an Open Semantic Interchange file that passes a linter', () => {
       const {status, told} = run(engine, 'ossie-guard', ['osi.yaml']);
       expect(status, told).toBe(0);
       expect(told).toMatch(/no drift, safety, or determinism issues found/);
     });
 
     test.each(questionsWithMetrics)(
-      '$word equals its metrics',
+      'the metrics of $word equal the answer of ask',
       async (question) => {
         const measured = await measure(engine, question);
         const differences: string[] = [];
@@ -276,7 +276,7 @@ describe.runIf(packages !== undefined)('dbt', () => {
   }
 
   test(
-    'the document builds it on DuckDB as printed',
+    'builds the package on DuckDB as docs/bi-tools.md prints it',
     async () => {
       await expectWarehouse(await typeIn(0, {'/srv/lake': lake()}));
     },
@@ -284,7 +284,7 @@ describe.runIf(packages !== undefined)('dbt', () => {
   );
 
   test(
-    'and from a bucket, whose rows are those of the warehouse',
+    'builds the package from a bucket, with the rows of the warehouse',
     async () => {
       const {host} = new URL(storage.url);
       const built = await typeIn(1, {
@@ -297,7 +297,7 @@ describe.runIf(packages !== undefined)('dbt', () => {
   );
 });
 
-test.runIf(packages === undefined)('dbt is missing here, so nothing is proven about it', () => {
+test.runIf(packages === undefined)('dbt is missing here, so it is not tested', () => {
   process.stderr.write(
     'dbt: not tested, for DBT_PYTHON names no folder with test/dbt/requirements.txt\n',
   );

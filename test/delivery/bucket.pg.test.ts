@@ -72,7 +72,7 @@ async function fetchSnapshot() {
 const snapshotsOf = (keys: readonly string[]) =>
   [...new Set(keys.flatMap((key) => /^star\/(\d[^/]+)\//.exec(key)?.[1] ?? []))].sort();
 
-test('a snapshot is there to the last byte, and old ones are removed', async () => {
+test('each delivered snapshot is complete, and old snapshots are removed', async () => {
   await apply({keep: 2});
   const names: (string | undefined)[] = [];
   for (let night = 0; night < 3; night++) {
@@ -84,13 +84,13 @@ test('a snapshot is there to the last byte, and old ones are removed', async () 
   expect(rows.map(({name}) => name)).toEqual(names.slice(1));
 });
 
-test('the bucket as a whole may be the target', async () => {
+test('a whole bucket can be the target', async () => {
   await apply({to: 's3://lake'});
   expect(await deliver()).toMatchObject({code: 0});
   expect(await storage.list()).toContain('latest.json');
 });
 
-test('a delivery that is killed in the middle is not seen, and the next completes', async () => {
+test('a delivery killed midway stays invisible, and the next delivery completes', async () => {
   expect(await deliver()).toMatchObject({code: 0});
   const before = await fetchSnapshot();
   const held = Promise.withResolvers<void>();
@@ -116,7 +116,7 @@ test('a delivery that is killed in the middle is not seen, and the next complete
   expect(snapshotsOf(await storage.list())).toEqual([before?.snapshot, after?.snapshot]);
 });
 
-test('busy storage is asked again', async () => {
+test('Fieldmirror retries an upload if the storage is busy', async () => {
   const busy = new Set<string>();
   answer = ({method, path}) => {
     if (method !== 'PUT' || busy.has(path) || busy.size === 3) return null;
@@ -128,7 +128,7 @@ test('busy storage is asked again', async () => {
   expect(await fetchSnapshot()).not.toBeNull();
 });
 
-describe('storage that does not take a snapshot', () => {
+describe('storage that refuses a request', () => {
   const secret = 'wrong-but-secret';
   const wrong = {AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: secret};
   const cases: Readonly<
@@ -153,7 +153,7 @@ describe('storage that does not take a snapshot', () => {
   };
 
   test.each(Object.entries(cases))(
-    '%s: it says so, is tried again, and nothing is to be seen',
+    '%s: the delivery fails with the reason, is due again later, and stores nothing',
     async (_what, {keys, to, given = null, says}) => {
       await apply(to === undefined ? {} : {to});
       answer = ({method}) => (method === 'PUT' ? given : null);
@@ -172,7 +172,7 @@ describe('storage that does not take a snapshot', () => {
     },
   );
 
-  test('an old snapshot that may not be removed is no failure, and shows', async () => {
+  test('a delivery succeeds if an old snapshot cannot be removed; status reports it', async () => {
     await apply({keep: 1});
     expect(await deliver()).toMatchObject({code: 0});
     answer = ({method}) => (method === 'DELETE' ? 403 : null);

@@ -52,7 +52,7 @@ async function failThirdTry(says: RegExp, lake: string, env = {}): Promise<void>
   expect(await readSnapshot(lake)).toEqual(before);
 }
 
-describe.runIf(hasServer)('in a bucket', () => {
+describe.runIf(hasServer)('a delivery to a bucket that checks signatures', () => {
   let storage: Awaited<ReturnType<typeof openCheckedS3Server>>;
   let lake: string;
   beforeEach(async () => {
@@ -80,7 +80,7 @@ describe.runIf(hasServer)('in a bucket', () => {
     ['a clock that is ahead', wrongClock(hour), /by NTP: it is (59 min|1 h).* ahead of that of/],
   ];
 
-  test.each(cases)('%s fails with an alert, and is mended', async (_what, env, says) => {
+  test.each(cases)('with %s fails with an alert, and then recovers', async (_what, env, says) => {
     expect(await deliver(storage.keys)).toMatchObject({code: 0});
     await failThirdTry(says, lake, {...storage.keys, ...env});
     expect(await place.query('SELECT last_error FROM sync.delivery_targets')).toEqual([
@@ -94,7 +94,7 @@ describe.runIf(hasServer)('in a bucket', () => {
     );
   });
 
-  test('a full disk fails with an alert, and the next delivery completes', async (context) => {
+  test('on a full disk fails with an alert, and the next delivery completes', async (context) => {
     if (disk === null) return context.skip();
     expect(await deliver(storage.keys)).toMatchObject({code: 0});
     const before = await readSnapshot(lake);
@@ -113,11 +113,11 @@ describe.runIf(hasServer)('in a bucket', () => {
   });
 });
 
-test.runIf(!hasServer)('rclone is missing here, so a checked bucket is not proven', () => {
+test.runIf(!hasServer)('rclone is missing, so delivery to a checked bucket is not tested', () => {
   process.stderr.write('checked bucket: not tested, for rclone is not on the PATH\n');
 });
 
-test('in a folder on a full disk: the same', async (context) => {
+test('a delivery to a folder on a full disk fails with an alert and recovers', async (context) => {
   if (disk === null) return context.skip();
   const lake = join(folder, 'lake');
   expect(await place.apply({delivery: {lake: {to: lake}}})).toMatchObject({code: 0});

@@ -32,7 +32,7 @@ afterEach(async () => {
 const held = () => place.query('SELECT name, rows, bytes FROM sync.snapshots ORDER BY name');
 
 describe('a snapshot', () => {
-  test('has every table of the star, and its manifest says what is in them', async () => {
+  test('has every table of the star, and a manifest with their rows and sums', async () => {
     const {code, stdout} = await place.deliver('--json');
     expect(code).toBe(0);
     const manifest = await readSnapshot(place.lake);
@@ -59,7 +59,7 @@ describe('a snapshot', () => {
     });
   });
 
-  test('has the certificates of the sweeps that it comes from, and its tie-outs', async () => {
+  test('has the certificates of its sweeps and the results of the tie-outs', async () => {
     await place.deliver();
     const manifest = await readSnapshot(place.lake);
     const sweeps = await place.query(
@@ -76,7 +76,7 @@ describe('a snapshot', () => {
     ]);
   });
 
-  test('has the same bytes as the one before where nothing changed', async () => {
+  test('has the same bytes as the one before if nothing changed', async () => {
     await place.deliver();
     const before = await readSnapshot(place.lake);
     await place.deliver();
@@ -87,8 +87,8 @@ describe('a snapshot', () => {
   });
 });
 
-describe('a delivery that is killed in the middle', () => {
-  test('shows nothing of itself, and the next one completes', async () => {
+describe('a delivery killed midway', () => {
+  test('shows no partial snapshot, and the next delivery completes', async () => {
     await place.deliver();
     const before = await readSnapshot(place.lake);
     const shown = await listShown(place.lake);
@@ -120,7 +120,7 @@ describe('a delivery that is killed in the middle', () => {
     return (await Promise.all(parts.map((name) => readdir(join(place.lake, name))))).flat();
   }
 
-  test('by the signal of a supervisor gives its lease back', async () => {
+  test('releases its lease if it is stopped by SIGTERM', async () => {
     await withClient(place.env.DATABASE_URL ?? '', async (holder) => {
       await holder.query('BEGIN; LOCK TABLE warehouse.tasks IN ACCESS EXCLUSIVE MODE');
       const running = startCommand(['deliver'], place.env);
@@ -134,7 +134,7 @@ describe('a delivery that is killed in the middle', () => {
   });
 });
 
-test('the newest snapshots stay, and old ones are removed with their rows', async () => {
+test('the newest snapshots are kept, and old ones are removed with their rows', async () => {
   await place.apply({delivery: {lake: {to: place.lake, keep: 2}}});
   await mkdir(place.lake);
   await mkdir(join(place.lake, 'of somebody else'));
@@ -151,7 +151,7 @@ test('the newest snapshots stay, and old ones are removed with their rows', asyn
   expect((await held()).map(({name}) => name)).toEqual(names.slice(1));
 });
 
-test('a folder that is not there is an error, noted for the next try', async () => {
+test('a missing folder is an error, and the delivery is due again later', async () => {
   const to = join(place.folder, 'not', 'mounted');
   await place.apply({delivery: {lake: {to}}});
   const error = `${to}: expected a folder that can be written, got ENOENT; make the folder above`;
@@ -165,7 +165,7 @@ test('a folder that is not there is an error, noted for the next try', async () 
   expect(await held()).toEqual([]);
 });
 
-test('targets are settings: planned, applied, exported, removed', async () => {
+test('a target is a setting that can be exported, checked, changed and removed', async () => {
   const {stdout} = await runCommand(['config', 'export', '-'], place.env);
   expect(stdout).toMatch(/^delivery:\n +lake:\n +to: .*\/lake\n +keep: 30 # default$/m);
   expect(await place.apply({delivery: {lake: {to: 'lake'}}})).toMatchObject({

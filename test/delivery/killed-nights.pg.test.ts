@@ -162,7 +162,7 @@ async function expectStar(manifest: ReadManifest): Promise<number> {
   return count;
 }
 
-test('nights with kills at random moments leave what was whole, and become the star', async () => {
+test('nightly runs with random kills show only whole snapshots and deliver the star', async () => {
   const story: string[] = [];
   let [before, kills, rows]: [ReadManifest | null, number, number] = [null, 0, 0];
   const watcher = watch();

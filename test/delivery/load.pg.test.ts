@@ -23,7 +23,7 @@ async function readBlocks(): Promise<string[]> {
     .map(({text}) => text.replaceAll('/srv/lake', place.lake));
 }
 
-test('DuckDB loads a table, and finds that it is complete by the manifest', async () => {
+test('DuckDB loads a table and confirms by the manifest that it is complete', async () => {
   const blocks = await readBlocks();
   expect(blocks).toHaveLength(3);
   const statements = blocks.slice(0, 2);
@@ -36,7 +36,7 @@ test('DuckDB loads a table, and finds that it is complete by the manifest', asyn
   expect(rows).toEqual([held]);
 });
 
-test('DuckDB finds what changed between two snapshots, and the keys that are gone', async () => {
+test('DuckDB finds rows that changed between two snapshots, and deleted keys', async () => {
   const before = await readSnapshot(place.lake);
   const [load = '', , compare = ''] = await readBlocks();
   const [changed, deleted] = await place.query<{key: string}>(

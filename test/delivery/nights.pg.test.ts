@@ -91,8 +91,8 @@ async function round(): Promise<string[]> {
     .map(({target}) => String(target));
 }
 
-describe('a night', () => {
-  test('is delivered once, when the last of its sweeps was certified', async () => {
+describe('a nightly delivery', () => {
+  test('runs once, after the last of its sweeps is certified', async () => {
     // The first load is the first night.
     expect(await round()).toEqual(['lake']);
     expect(await round()).toEqual([]);
@@ -112,7 +112,7 @@ describe('a night', () => {
     ]);
   });
 
-  test('without a certified sweep is not delivered, until one succeeds', async () => {
+  test('waits if a sweep is uncertified, until one is certified', async () => {
     await round();
     await nightBegins();
     await sweep('jobs', 'certified');
@@ -123,7 +123,7 @@ describe('a night', () => {
     expect(await round()).toEqual(['lake']);
   });
 
-  test('waits for no sweep that comes only in some days', async () => {
+  test('waits for a sweep that runs every few days only when that sweep is due', async () => {
     await schedule('tasks', 7 * 24, 70);
     await round();
     for (const stream of ['jobs', 'customers']) await sweep(stream, 'certified');
@@ -138,13 +138,13 @@ describe('a night', () => {
     expect(await round()).toEqual(['lake']);
   });
 
-  test('is delivered by one worker of two', async () => {
+  test('is made by only one of two workers', async () => {
     const delivered = await Promise.all([round(), round()]);
     expect(delivered.flat()).toHaveLength(1);
     expect(await readSnapshot(place.lake)).not.toBeNull();
   });
 
-  test('has what changed while the star was behind', async () => {
+  test('refreshes the star if it is behind', async () => {
     await place.query(
       `INSERT INTO sync.stale_jobs (account_id, job_numbers)
        SELECT account_id, '{1}' FROM sync.accounts`,
@@ -156,10 +156,10 @@ describe('a night', () => {
   });
 });
 
-describe('a night that was not delivered', () => {
+describe('a missing nightly delivery', () => {
   const away = () => place.apply({delivery: {lake: {to: join(place.folder, 'not', 'mounted')}}});
 
-  test('is tried again later, and each failure is reported', async () => {
+  test('is retried later, and each failure is reported', async () => {
     await away();
     for (let tries = 1; tries <= 3; tries++) {
       expect(await round()).toEqual([]);
@@ -191,7 +191,7 @@ describe('a night that was not delivered', () => {
     );
   });
 
-  test('shows although nothing has failed, and names what it waits for', async () => {
+  test('is reported even if nothing failed, with the sweep that it waits for', async () => {
     await round();
     const [target] = await listTargets(place.pool);
     await nightBegins();

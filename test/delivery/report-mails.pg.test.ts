@@ -102,7 +102,7 @@ function readWords(subject: string): string {
 const states = () =>
   place.query('SELECT address, state, attempts, repeats FROM sync.report_mails ORDER BY address');
 
-test('each address gets one mail with the figures, also from several workers', async () => {
+test('each address gets one mail with the figures, even if several workers run', async () => {
   await Promise.all([round(), round(), round()]);
   await round();
   expect(mail.arrived.map(({path}) => path).toSorted()).toEqual([anna, bo]);
@@ -131,7 +131,7 @@ test('each address gets one mail with the figures, also from several workers', a
   ).toEqual([{held: 0}]);
 });
 
-test('a mail server that does not take it gets the same again, and failures show', async () => {
+test('a mail that the server refuses is sent again unchanged, and status reports it', async () => {
   mail.manners = ({path}, at) => (path === anna && at <= 8 ? 450 : undefined);
   for (let tries = 1; tries <= 3; tries++) {
     await round();
@@ -164,7 +164,7 @@ test('a mail server that does not take it gets the same again, and failures show
   expect(logged.filter(({event}) => event === 'report.postponed')).toHaveLength(3);
 });
 
-test('one that is taken by no server is given up after about a week, and that shows', async () => {
+test('a mail that is refused ninety times is given up and counted as given up', async () => {
   mail.manners = ({path}) => (path === anna ? 550 : undefined);
   await round();
   await place.query('UPDATE sync.report_mails SET attempts = 89');
@@ -177,7 +177,7 @@ test('one that is taken by no server is given up after about a week, and that sh
   expect(mail.arrived.filter(({path}) => path === anna)).toHaveLength(2);
 });
 
-test('when a worker is killed between sending and noting, it is sent again', async () => {
+test('a mail is sent again if the worker is killed before it records the sending', async () => {
   await place.apply({reports: {owners: {...owners, to: [anna]}}});
   const worker = spawn(
     process.execPath,
@@ -205,7 +205,7 @@ test('when a worker is killed between sending and noting, it is sent again', asy
   expect((await runCommand(['status'], place.env)).stdout).toMatch(/1 may have arrived twice/);
 });
 
-test('looking at a report, or writing a file, takes no news from the next mail', async () => {
+test('viewing a report or writing it to a file removes no news from the next mail', async () => {
   await round();
   // What was told of every week turns out to be otherwise.
   await place.query(`UPDATE mart.reported SET value = value + 1 WHERE metric = 'revenue'`);
@@ -230,7 +230,7 @@ test('looking at a report, or writing a file, takes no news from the next mail',
   ]);
 });
 
-test('weeks without a report get it afterwards, the earliest first, each once', async () => {
+test('missed weeks get their report later, the earliest first and each only once', async () => {
   await place.apply({reports: {owners: {...owners, to: [anna]}}});
   await round();
   const weeks = async () =>
@@ -267,7 +267,7 @@ test('weeks without a report get it afterwards, the earliest first, each once', 
   expect((await weeks()).slice(1)).toEqual([before(3), before(2), before(1), last]);
 });
 
-test('a mail leads to the answers and the records of the console', async () => {
+test('a mail links to the answers and the records in the console', async () => {
   await place.apply({reports: {owners: {...owners, to: [anna]}}});
   await round({consoleUrl: new URL('https://mirror.example.com/')});
   const [{text, html} = {text: '', html: ''}] = mail.arrived.map(partsOf);
@@ -295,7 +295,7 @@ test('a mail leads to the answers and the records of the console', async () => {
   expect(text).toContain(at('/business'));
 });
 
-describe('silence is a fault', () => {
+describe('a missing report', () => {
   const hour = 3_600_000;
   const find = async (hours: number, sendsMail = true) => {
     const workers = [{isAlive: true, sendsMail}] as unknown as Parameters<
@@ -305,7 +305,7 @@ describe('silence is a fault', () => {
     return findReportProblems(await listReportLists(place.pool), {workers}, now);
   };
 
-  test('a report that was not made six hours after its time is reported', async () => {
+  test('is reported with the reason, and sent when its jobs are certified again', async () => {
     await round();
     expect(await find(0)).toEqual([]);
     await place.query(
@@ -334,7 +334,7 @@ describe('silence is a fault', () => {
     expect(mail.arrived).toHaveLength(4);
   });
 
-  test('workers without a mail server make the report, and it is reported at once', async () => {
+  test('is reported at once if no worker has a mail server, and sent later', async () => {
     await round({smtpUrl: null});
     expect((await states()).map(({state}) => state)).toEqual(['due', 'due']);
     expect(await find(0, false)).toMatchObject([
@@ -345,7 +345,7 @@ describe('silence is a fault', () => {
   });
 });
 
-test('before its day and time it is not due, by the clock of the account', async () => {
+test('a report is not due before its day and time in the time zone of the account', async () => {
   // Where it is about noon, a minute more or less is the same day.
   await place.query(
     `UPDATE sync.accounts SET time_zone = (SELECT name FROM pg_timezone_names
@@ -363,7 +363,7 @@ test('before its day and time it is not due, by the clock of the account', async
   expect(mail.arrived).toHaveLength(2);
 });
 
-test('an address that is taken off the list gets no more tries', async () => {
+test('an address that is removed from the list gets no more tries', async () => {
   mail.manners = () => 450;
   await round();
   mail.manners = () => undefined;

@@ -27,12 +27,15 @@ test.each([
     {},
     '34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7',
   ],
-])('a request %s has the signature of the documents', (_what, url, headers, signature) => {
-  const signed = signRequest({...example, url: new URL(url), headers}, keys);
-  expect(signed.authorization).toMatch(new RegExp(`Signature=${signature}$`));
-});
+])(
+  'a request %s has the signature given in the S3 documentation',
+  (_what, url, headers, signature) => {
+    const signed = signRequest({...example, url: new URL(url), headers}, keys);
+    expect(signed.authorization).toMatch(new RegExp(`Signature=${signature}$`));
+  },
+);
 
-test('a token of keys that are lent is a header, and signed', () => {
+test('the session token of temporary keys is sent as a signed header', () => {
   const url = new URL('https://examplebucket.s3.amazonaws.com/test.txt');
   const signed = signRequest({...example, url}, {...keys, sessionToken: new Secret('lent')});
   expect(signed['x-amz-security-token']).toBe('lent');

@@ -35,7 +35,7 @@ async function writeVersions(versions: string): Promise<void> {
   );
 }
 
-test('each version is there from its begin until before its end, however long it was', async () => {
+test('a version of any length holds from its start until just before its end', async () => {
   // Just at, below and above each bound of the classes of the index, and far beyond the last.
   await writeVersions(
     `SELECT row_number() OVER () AS row_id, '2026-03-29 01:30+01'::timestamptz AS begun,
@@ -146,7 +146,7 @@ async function countAll(places: readonly Place[]): Promise<readonly (Place & {pa
   return counted;
 }
 
-test('a moment reads at most six times the pages of rows that never changed', {
+test('the state at a past time reads at most six times the pages of unchanged rows', {
   timeout: 600_000,
 }, async () => {
   // As `ask` and `export` read a moment, and as docs/bi-tools.md says for others.

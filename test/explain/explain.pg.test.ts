@@ -118,7 +118,7 @@ async function writeHistory(): Promise<void> {
 }
 
 describe('explain STREAM NUMBER FIELD', () => {
-  test('says which sweep a value came from, since when, and when last true', async () => {
+  test('prints which sweep wrote a value, since when, and when it was last true', async () => {
     expect(await explainJson('jobs', '4711', 'name')).toMatchObject({
       account: 'acme',
       stream: 'jobs',
@@ -136,12 +136,12 @@ describe('explain STREAM NUMBER FIELD', () => {
     });
   });
 
-  test('says of a value newer than the last proof that it was true when read', async () => {
+  test('prints that a value newer than the last proof was true when it was read', async () => {
     const {lastKnownTrue} = await explainJson('jobs', '6', 'name');
     expect(lastKnownTrue).toMatchObject({at: at.window, by: {kind: 'sweep', mode: 'window'}});
   });
 
-  test('trusts a value that an edit left alone, and not one that was edited', async () => {
+  test('treats a value that no edit touched as true, and an edited one as unproven', async () => {
     await pool.query(`UPDATE warehouse.jobs SET external_key = 'ERP-6' WHERE job_number = 6`);
     const left = await explainJson('jobs', '6', 'name');
     expect(left).toMatchObject({since: at.window, lastKnownTrue: {at: at.window}, earlier: []});
@@ -178,7 +178,7 @@ describe('explain STREAM NUMBER FIELD', () => {
     ]);
   });
 
-  test('knows fields that are kept in extra, by either spelling', async () => {
+  test('finds a field kept in extra by its spelling with a hyphen', async () => {
     const {value, earlier} = await explainJson('jobs', '4711', 'custom-1');
     expect(value).toBe('new');
     expect(earlier.map((run: {value: string; from: string}) => [run.value, run.from])).toEqual([
@@ -188,7 +188,7 @@ describe('explain STREAM NUMBER FIELD', () => {
     ]);
   });
 
-  test('tells a person the same in words', async () => {
+  test('prints the same as text', async () => {
     const {code, stdout} = await explain('jobs', '4711', 'name', '--account', 'acme');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^jobs 4711 of account acme, name\n {2}value +"Roof"\n/);
@@ -202,7 +202,7 @@ describe('explain STREAM NUMBER FIELD', () => {
 });
 
 describe('explain STREAM NUMBER', () => {
-  test('tells what happened to the row from its beginning, with evidence', async () => {
+  test('lists what happened to the row from the start, with evidence', async () => {
     const {events} = await explainJson('jobs', '4711');
     expect(events.map((event: {what: string}) => event.what)).toEqual([
       'appeared',
@@ -223,7 +223,7 @@ describe('explain STREAM NUMBER', () => {
     });
   });
 
-  test('tells a person the same in words', async () => {
+  test('prints the same as text', async () => {
     const {stdout} = await explain('jobs', '4711');
     expect(stdout).toMatch(/appeared, with 3 fields, by sweep \d+ \(full, page 3, certified\)/);
     expect(stdout).toContain('    name: "Roof" → "Edited roof"\n');
@@ -233,7 +233,7 @@ describe('explain STREAM NUMBER', () => {
     expect(stdout).toContain('came back, by sweep');
   });
 
-  test('tells that somebody removed the row, and that it came again as another', async () => {
+  test('shows that a row was removed, and later inserted again as another row', async () => {
     const insert = 'INSERT INTO warehouse.jobs (account_id, job_number, name) VALUES ($1, 5, $2)';
     await pool.query(insert, [accountId, 'mine']);
     await pool.query('DELETE FROM warehouse.jobs WHERE job_number = 5');
@@ -268,7 +268,7 @@ test.each([
     ['jobs', '4711', '--account', 'acne'],
     /no account "acne" \(did you mean acme\?\); there are acme/,
   ],
-])('explain %j is refused with exit code 2, and says what to do', async (args, words) => {
+])('explain %j exits with 2 and prints what to do', async (args, words) => {
   expect(await explain(...args)).toMatchObject({
     code: 2,
     stdout: '',
@@ -276,7 +276,7 @@ test.each([
   });
 });
 
-test('of several accounts it takes that of the environment, with or without a slash', async () => {
+test('explain uses the account of the environment, even with a slash after its URL', async () => {
   await pool.query(
     `INSERT INTO sync.accounts (name, api_url, time_zone)
       VALUES ('other', 'https://example.com/other', 'UTC')`,

@@ -44,7 +44,7 @@ async function insertRow(table: string, fields: Readonly<Record<string, string>>
 }
 
 describe.each(allTables)('the history of $name', ({name, key}) => {
-  test('has the columns of the table, in order, behind the times', async () => {
+  test('has the columns of the table, in order, after the times', async () => {
     const columns = await columnsOf(`warehouse.${name}`);
     expect(await columnsOf(`history.past_${name}`)).toEqual([
       'valid_to timestamp with time zone',
@@ -58,7 +58,7 @@ describe.each(allTables)('the history of $name', ({name, key}) => {
     ]);
   });
 
-  test('sees every kind of write', async () => {
+  test('records every kind of write', async () => {
     const account = {account_id: '77'};
     const numbers = Object.fromEntries(key.map((column) => [column, '1']));
     await insertRow(name, {...account, ...numbers});
@@ -78,7 +78,7 @@ describe.each(allTables)('the history of $name', ({name, key}) => {
     expect([await lives(now), await lives(later), await lives('2020-01-01')]).toEqual([1, 0, 0]);
   });
 
-  test('is looked into by its indexes, for a row and for a moment', async () => {
+  test('is read through its indexes, for a row and for a time', async () => {
     const conditions = ['account_id', ...key].map((column) => `${column} = 1`).join(' AND ');
     const moment = `SELECT * FROM history.${name}_as_of('2026-01-01')`;
     for (const [statement, index] of [
@@ -105,9 +105,9 @@ async function explainWithoutScans(statement: string): Promise<string> {
   }
 }
 
-describe('a row that comes inside another record', () => {
+describe('a row embedded in another record', () => {
   test.each(children)(
-    'of $child.table.name, edited, makes its record in $stream.name unknown',
+    'of $child.table.name makes its record in $stream.name unknown when it is edited',
     async ({stream, child}) => {
       await query(`TRUNCATE sync.known_records, warehouse.${child.table.name}`);
       await query(
@@ -131,10 +131,10 @@ describe('a row that comes inside another record', () => {
   );
 });
 
-describe('a column that is added to a table', () => {
+describe('a column added to a table', () => {
   const add = `ALTER TABLE warehouse.tasks ADD COLUMN added text DEFAULT 'none'`;
 
-  test('is kept once the table is looked after again, which can be done twice', async () => {
+  test('is in the history after history.keep, which may run twice', async () => {
     await insertRow('tasks', {account_id: '1', id: '1'});
     await query(`UPDATE warehouse.tasks SET external_key = 'before'`);
     await query(add);
@@ -153,7 +153,7 @@ describe('a column that is added to a table', () => {
     ]);
   });
 
-  test('and forgotten here stops updates, instead of losing what it held', async () => {
+  test('without history.keep makes updates fail, and no value is lost', async () => {
     await insertRow('employees', {account_id: '1', employee_number: '1'});
     await query(add.replace('tasks', 'employees'));
     await expect(query(`UPDATE warehouse.employees SET added = 'x'`)).rejects.toThrow(
@@ -162,7 +162,7 @@ describe('a column that is added to a table', () => {
   });
 });
 
-test('history has no table but those of the streams, and its edits', async () => {
+test('the schema history has only the tables of the streams, and edits', async () => {
   const rows = await query(
     `SELECT relname FROM pg_class WHERE relnamespace = 'history'::regnamespace
      AND relkind IN ('r', 'v')`,

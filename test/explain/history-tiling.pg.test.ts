@@ -46,7 +46,7 @@ interface Look {
   readonly rows: unknown[];
 }
 
-test('the versions of every row tile its time, and every moment is as it was seen', async () => {
+test('versions of a row have no gap or overlap, and each past time reads the same', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, {minLength: 1, maxLength: 10}), async (steps) => {
       await empty();

@@ -58,21 +58,21 @@ async function namesAsOf(moment: string): Promise<string[]> {
   return rows.map((row) => row.name);
 }
 
-describe('what a sweep writes', () => {
-  test('for the first time leaves nothing in the past', async () => {
+describe('a row written by a sweep', () => {
+  test('for the first time has no earlier version', async () => {
     await sweep([machine('1', 'a'), machine('2', 'b')], '1');
     expect(await query('SELECT 1 FROM history.past_machines')).toEqual([]);
     expect(await query('SELECT 1 FROM history.edits')).toEqual([]);
     expect(await versions()).toEqual([['a', '1', true, true]]);
   });
 
-  test('anew without a difference makes no version', async () => {
+  test('again without a difference makes no version', async () => {
     await sweep([machine('1', 'a')], '1');
     await sweep([machine('1', 'a')], '2');
     expect(await versions()).toEqual([['a', '1', true, true]]);
   });
 
-  test('that differs makes a version, and keeps the superseded one as it was', async () => {
+  test('with a difference makes a version, and keeps the earlier one as it was', async () => {
     await sweep([machine('1', 'a', '1.50')], '1');
     const [before] = await query('SELECT * FROM warehouse.machines');
     await sweep([machine('1', 'b', '2')], '2');
@@ -87,7 +87,7 @@ describe('what a sweep writes', () => {
     ]);
   });
 
-  test('in one transaction begins at one instant, children included', async () => {
+  test('starts at the same time as its children in one transaction', async () => {
     const part = rowOf(parts, {machine_number: '1', code: '9'});
     await sweep([machine('1', 'a')], '1');
     await inSweepTransaction(world.pool, async (client) => {
@@ -101,7 +101,7 @@ describe('what a sweep writes', () => {
     expect(instants).toHaveLength(1);
   });
 
-  test('and takes away is marked deleted, and lives at no moment after', async () => {
+  test('that vanishes is marked deleted, and is absent at any later time', async () => {
     const family = {parentColumn: 'machine_number', parents: ['1'], kept: []};
     const part = rowOf(parts, {machine_number: '1', code: '9'});
     await inSweepTransaction(world.pool, (client) => loadRows(client, parts, [part], batch('1')));
@@ -123,10 +123,10 @@ describe('what a sweep writes', () => {
   });
 });
 
-describe('what somebody else writes', () => {
+describe('a write outside of sweeps', () => {
   beforeEach(() => sweep([machine('1', 'a', '1.5')], '1'));
 
-  test('is a version that bears their name, no sweep and no hash', async () => {
+  test('is a version with the name of its role, without a sweep or hash', async () => {
     await query(`UPDATE warehouse.machines SET name = 'edited'`);
     expect(await versions()).toEqual([
       ['a', '1', true, false],
@@ -136,7 +136,7 @@ describe('what somebody else writes', () => {
     expect(await query('SELECT kind, table_name, application FROM history.edits')).toEqual([edit]);
   });
 
-  test('is put right by the next sweep, and all three versions stay', async () => {
+  test('is corrected by the next sweep, and all three versions stay', async () => {
     await query(`UPDATE warehouse.machines SET name = 'edited'`);
     await sweep([machine('1', 'a', '1.5')], '2');
     expect(await versions()).toEqual([
@@ -146,18 +146,18 @@ describe('what somebody else writes', () => {
     ]);
   });
 
-  test('without changing anything makes no version', async () => {
+  test('that changes no value makes no version', async () => {
     await query(`UPDATE warehouse.machines SET name = 'a'`);
     expect(await versions()).toEqual([['a', '1', true, true]]);
     expect(await query('SELECT 1 FROM history.edits')).toEqual([]);
   });
 
-  test('as 1.50 where 1.5 stood is a change', async () => {
+  test('of 1.50 in place of 1.5 makes a version', async () => {
     await query('UPDATE warehouse.machines SET price = 1.50');
     expect(await versions()).toHaveLength(2);
   });
 
-  test('cannot pass for a sweep, nor for another row, nor for another time', async () => {
+  test('cannot pose as a sweep, as another row, or as a write of another time', async () => {
     await query(
       `UPDATE warehouse.machines SET name = 'x', _sweep_id = 9, _page = 3,
         _changed_at = '2001-01-01'`,
@@ -172,7 +172,7 @@ describe('what somebody else writes', () => {
     );
   });
 
-  test('twice in one transaction makes two versions that touch', async () => {
+  test('repeated in one transaction makes two versions without a gap', async () => {
     await inTransaction(world.pool, async (client) => {
       await client.query(`UPDATE warehouse.machines SET name = 'b'`);
       await client.query(`UPDATE warehouse.machines SET name = 'c'`);
@@ -185,7 +185,7 @@ describe('what somebody else writes', () => {
     await expectTouching('1', 3);
   });
 
-  test('as new rows is noted with their name, and makes nothing past', async () => {
+  test('of a new row is recorded with the name of its role, and no earlier version', async () => {
     await query(
       'INSERT INTO warehouse.machines (account_id, machine_number, name) VALUES (1, 2, $1)',
       ['new'],
@@ -197,7 +197,7 @@ describe('what somebody else writes', () => {
   test.each([
     ['deleted', 'DELETE FROM warehouse.machines'],
     ['emptied', 'TRUNCATE warehouse.machines'],
-  ])('does not lose what was %s', async (_, statement) => {
+  ])('keeps the rows that were %s in the history', async (_, statement) => {
     const alive = await readClock();
     await query(statement);
     expect(await versions()).toEqual([['a', '1', true, false]]);
@@ -206,7 +206,7 @@ describe('what somebody else writes', () => {
     expect(await query('SELECT kind, written_by FROM history.edits')).toEqual([edit]);
   });
 
-  test('is kept though they may not write history themselves', async () => {
+  test('is kept in the history though its role may not write there', async () => {
     const role = `erp_${randomBytes(6).toString('hex')}`;
     await makeRole(role);
     await query(`GRANT USAGE ON SCHEMA warehouse TO ${role}`);
@@ -230,7 +230,7 @@ describe('what somebody else writes', () => {
     expect((await versions()).length + (await versions('5')).length).toBe(3);
   });
 
-  test('under a row_id that is in use until later is refused', async () => {
+  test('with a row_id that is in use until later is rejected', async () => {
     const insert = `INSERT INTO warehouse.machines (row_id, account_id, machine_number)
                     OVERRIDING SYSTEM VALUE VALUES (4711, 1, 7)`;
     const remove = 'DELETE FROM warehouse.machines WHERE row_id = 4711';
@@ -244,7 +244,7 @@ describe('what somebody else writes', () => {
 });
 
 describe('two transactions on one row', () => {
-  test('leave versions that touch, though the earlier one writes later', async () => {
+  test('leave versions without a gap if the earlier one writes later', async () => {
     await sweep([machine('1', 'a')], '1');
     await interleave(async (early, late) => {
       await late.query(`UPDATE warehouse.machines SET name = 'late'`);
@@ -256,7 +256,7 @@ describe('two transactions on one row', () => {
     await expectTouching('1', 3);
   });
 
-  test('leave versions that touch, though one waits for the other', async () => {
+  test('leave versions without a gap if one waits for the other', async () => {
     for (const [number, isSweep] of [
       ['1', false],
       ['2', true],
@@ -282,7 +282,7 @@ describe('two transactions on one row', () => {
     }
   });
 
-  test('of which one deletes what the other wrote leave no time without an end', async () => {
+  test('leave no open version if one deletes what the other wrote', async () => {
     await sweep([machine('1', 'a')], '1');
     await interleave(async (early, late) => {
       await late.query(`UPDATE warehouse.machines SET name = 'late'`);

@@ -31,7 +31,7 @@ describe('a login', () => {
   const told = async ({pool}: Login) =>
     (await pool.query('SELECT account, cursor, state FROM sync.feed_place()')).rows;
 
-  test('stores cursor and state with its writes; a rollback takes both back', async () => {
+  test('stores cursor and state with its writes; a rollback undoes both', async () => {
     const [before, after] = [await place.end(), `${(await place.end()).split('-')[0]}-0`];
     await ack(erp, before, {run: 1});
     const client = await erp.pool.connect();
@@ -48,7 +48,7 @@ describe('a login', () => {
     expect(await told(erp)).toEqual([{account: 'acme', cursor: before, state: {run: 2}}]);
   });
 
-  test('neither sees nor writes the place of another', async () => {
+  test('can neither read nor write the feed place of another login', async () => {
     await ack(erp, await place.end(), {secret: 'of the ERP'});
     expect(await told(shop)).toEqual([]);
     const of = (login: Login, text: string) =>
@@ -72,7 +72,7 @@ describe('a login', () => {
     expect(await told(erp)).toMatchObject([{state: {secret: 'of the ERP'}}]);
   });
 
-  test('is refused what is no cursor, a large state and an account of others', async () => {
+  test('cannot store an invalid cursor, a large state or a place in another account', async () => {
     await ack(erp, await place.end(), {run: 3});
     const before = await told(erp);
     await expect(ack(erp, null)).rejects.toThrow('cursor: expected one that the feed gave');
@@ -106,7 +106,7 @@ describe('a key of the HTTP API', () => {
   };
   const end = async () => (await place.get('/v1/feed?after=end')).body.cursor;
 
-  test('stores its place, and no other key is given it', async () => {
+  test('stores its feed place, which no other key can read', async () => {
     const none = {cursor: null, state: null, acked_at: null};
     expect((await place.get(path)).body).toEqual(none);
     const cursor = await end();
@@ -123,7 +123,7 @@ describe('a key of the HTTP API', () => {
     expect((await put({cursor}, place.keys.reader)).status).toBe(403);
   });
 
-  test('stores its place with its changes, or neither', async () => {
+  test('stores its feed place together with its changes, or neither', async () => {
     const [before, after] = [`${(await end()).split('-')[0]}-0`, await end()];
     await put({cursor: before});
     const change = {table: 'customers', operation: 'update', number: 1, fields: {fax: '1'}};
@@ -142,7 +142,7 @@ describe('a key of the HTTP API', () => {
     expect(body.fax).toBe('1');
   });
 
-  test('is told what is wrong with its place', async () => {
+  test('gets 422 with the invalid part of its feed place', async () => {
     expect(await put({cursor: '7'})).toMatchObject({
       status: 422,
       body: {errors: [{in: 'body', at: '/cursor'}]},

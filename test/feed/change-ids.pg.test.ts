@@ -15,7 +15,7 @@ const tell = ({table_name, operation, after, before, own, change_id}: Entry) => 
   fields: Object.keys(after ?? before ?? {}).toSorted(),
 });
 
-describe('what an author writes', () => {
+describe('feed entries of writes by an author', () => {
   let place: FeedPlace;
   beforeAll(async () => {
     place = await openFeedPlace();
@@ -91,7 +91,7 @@ describe('what an author writes', () => {
 
   const update = (set: string) => place.author(`UPDATE warehouse.customers SET ${set}`);
 
-  test('an edit that joins a change which is not sent yet names that one', async () => {
+  test('an edit that joins an unsent change names that change', async () => {
     await update(`phone_number = '1'`);
     const start = await place.end();
     await update(`fax = '2'`);
@@ -99,7 +99,7 @@ describe('what an author writes', () => {
     expect(await read(start)).toMatchObject([{fields: ['fax'], change: await lastChange()}]);
   });
 
-  test('a key of the author’s own is no change at the service', async () => {
+  test('an edit of external_key names no change', async () => {
     await place.sweep(`UPDATE warehouse.customers SET _change_id = 7, _sweep_id = NULL`);
     const start = await place.end();
     await place.author(
@@ -115,7 +115,7 @@ describe('what an author writes', () => {
     ]);
   });
 
-  test('what is given up before it was sent names the change that came to nothing', async () => {
+  test('undoing an unsent write names the change that it cancels', async () => {
     const start = await place.end();
     await update(`phone_number = '1'`);
     const change = await lastChange();
@@ -135,7 +135,7 @@ describe('what an author writes', () => {
     ]);
   });
 
-  test('a sweep names none, whatever change has written the row before', async () => {
+  test('a sweep names no change, even if a change wrote the row before', async () => {
     await place.sweep(
       `UPDATE warehouse.customers SET _change_id = 7, _sweep_id = NULL, _hash = '\\x07'`,
     );
@@ -151,7 +151,7 @@ describe('what an author writes', () => {
   });
 });
 
-describe('what is read back', () => {
+describe('feed entries of records read back after a write', () => {
   let service: TestService;
   let world: TestWorld;
   let people: pg.Client;
@@ -208,7 +208,7 @@ describe('what is read back', () => {
     expect(rows).toEqual([]);
   };
 
-  test('what the service makes of an edit names its change', async () => {
+  test('values that the service derives from an edit name its change', async () => {
     const start = await end();
     const change = await write(
       `UPDATE warehouse.customers SET phone_number = '555-0001' WHERE customer_number = 1`,
@@ -221,7 +221,7 @@ describe('what is read back', () => {
       expect(other).toMatchObject({own: false, change, operation: 'changed'});
   });
 
-  test('what a dispatcher edited meanwhile names none, nor does a later change', async () => {
+  test('an edit that a dispatcher made in the meantime names no change', async () => {
     await dispatch('customers', 'customer_number', 2, {
       service_city: 'Oslo',
       updated_at: '2026-11-20T10:00:00Z',
@@ -239,7 +239,7 @@ describe('what is read back', () => {
     expect(entries[1]?.fields).toContain('service_city');
   });
 
-  test('a dispatcher’s value in a column that no author writes is no effect', async () => {
+  test('a dispatcher’s value in a column that authors cannot write names no change', async () => {
     await dispatch('customers', 'customer_number', 3, {mobile: '555-9003'});
     const start = await end();
     const change = await write(
@@ -252,7 +252,7 @@ describe('what is read back', () => {
     ]);
   });
 
-  test('a dispatcher’s value that wins or comes in one group names none', async () => {
+  test('a dispatcher’s value that wins or shares a field group names no change', async () => {
     const rule = (name: string) =>
       world.pool.query(
         `UPDATE sync.write_rules SET rule = $1 WHERE table_name = 'customers'
@@ -279,7 +279,7 @@ describe('what is read back', () => {
     for (const {fields} of others) expect(fields).toContain('service_city');
   });
 
-  test('a name that the service makes of the author’s is an effect', async () => {
+  test('all entries caused by an edited customer name refer to its change', async () => {
     const start = await end();
     const change = await write(
       `UPDATE warehouse.customers SET name = 'Another Name' WHERE customer_number = 6`,
@@ -290,7 +290,7 @@ describe('what is read back', () => {
     for (const entry of entries) expect(entry).toMatchObject({change});
   });
 
-  test('notes name their own changes, also read back together; a dispatcher’s none', async () => {
+  test('notes read back together name their own changes; a dispatcher’s names none', async () => {
     const [job] = (
       await world.pool.query<{job_number: number; id: string}>(
         'SELECT job_number, id FROM warehouse.jobs WHERE _deleted_at IS NULL ORDER BY 1 LIMIT 1',
@@ -322,7 +322,7 @@ describe('what is read back', () => {
     ]);
   });
 
-  test('a create and what the service gives it name its change', async () => {
+  test('a create and the values that the service assigns name its change', async () => {
     const start = await end();
     const change = await write(`INSERT INTO warehouse.customers (name) VALUES ('A new one')`);
     await push();
@@ -333,7 +333,7 @@ describe('what is read back', () => {
     for (const entry of entries) expect(entry.change, JSON.stringify(entry)).toBe(change);
   });
 
-  test('a record that is deleted here names its change, as do its rows', async () => {
+  test('the removals of a deleted record and its child rows name its change', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number FROM warehouse.jobs AS job
        WHERE EXISTS (SELECT FROM warehouse.job_charges AS line
@@ -350,7 +350,7 @@ describe('what is read back', () => {
     for (const entry of entries) expect(entry).toMatchObject({operation: 'removed', change});
   });
 
-  test('a note or an assignment of a dispatcher is no part of a change of the job', async () => {
+  test('an assignment by a dispatcher is not attributed to a change of the job', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number, id FROM warehouse.jobs AS job
         WHERE _deleted_at IS NULL AND job_number > 20
@@ -376,7 +376,7 @@ describe('what is read back', () => {
     ]);
   });
 
-  test('an assignment of ours, and what the service makes of it, name their change', async () => {
+  test('an assignment by an author and its effects at the service name their change', async () => {
     const {rows} = await world.pool.query(
       `SELECT job_number FROM warehouse.jobs AS job
         WHERE _deleted_at IS NULL AND job_number > 20

@@ -13,7 +13,7 @@ const brief = ({table_name, operation, number, before, after, own}: Entry) => ({
   ...{table: table_name, operation, number, before, after, own},
 });
 
-test('a row that a sweep brings, changes and marks deleted is told each time', async () => {
+test('a sweep that creates, changes and deletes a row adds an entry each time', async () => {
   const start = await place.end();
   const rowId = await place.sent('customers', {
     customer_number: 1,
@@ -50,7 +50,7 @@ test('a row that a sweep brings, changes and marks deleted is told each time', a
   expect(new Set(entries.map(({entry_id}) => entry_id)).size).toBe(3);
 });
 
-test('a record that comes back is created again, with all its values', async () => {
+test('a restored record has a created entry with all its values', async () => {
   const rowId = await place.sent('tasks', {id: 61, name: 'Call'});
   await place.sweep('UPDATE warehouse.tasks SET _deleted_at = now() WHERE row_id = $1', [rowId]);
   const start = await place.end();
@@ -63,7 +63,7 @@ test('a record that comes back is created again, with all its values', async () 
   });
 });
 
-test('an edit is the own entry of the login that made it, and of no other', async () => {
+test('an edit is marked as own for the login that made it, and for no other', async () => {
   const rowId = await place.sent('customers', {customer_number: 2, id: 102, name: 'Cove'});
   const start = await place.end();
   await place.author(`UPDATE warehouse.customers SET name = 'Dell' WHERE row_id = $1`, [rowId]);
@@ -81,7 +81,7 @@ test('an edit is the own entry of the login that made it, and of no other', asyn
   expect(rows).toEqual([{own: false}]);
 });
 
-test('what a change brings back beyond its own is no own entry, but names it', async () => {
+test('an effect of a change names the change, but is not marked as own', async () => {
   const rowId = await place.sent('customers', {customer_number: 3, id: 103, name: 'Edge'});
   await place.author(`UPDATE warehouse.customers SET name = 'Fox' WHERE row_id = $1`, [rowId]);
   const start = await place.end();
@@ -100,7 +100,7 @@ test('what a change brings back beyond its own is no own entry, but names it', a
   ).toEqual([{after: {email_address: 'a@example.com'}, own: false, change_id: '7'}]);
 });
 
-test('several versions of one transaction are entries of their own, in their order', async () => {
+test('several versions in one transaction are separate entries, in order', async () => {
   const start = await place.end();
   await place.sweep(
     `WITH made AS (INSERT INTO warehouse.tasks (account_id, id, name, _sweep_id)
@@ -122,7 +122,7 @@ test('several versions of one transaction are entries of their own, in their ord
   ]);
 });
 
-test('a new row is told before the rows that hang on it; filters leave out more', async () => {
+test('a new row comes before its dependent rows; a table filter leaves out others', async () => {
   const start = await place.end();
   await place.author(
     `INSERT INTO warehouse.customers (name, external_key) VALUES ('Gate', 'erp-1')`,
@@ -137,7 +137,7 @@ test('a new row is told before the rows that hang on it; filters leave out more'
   expect((await place.feed(start, ['jobs'])).map(({table_name}) => table_name)).toEqual(['jobs']);
 });
 
-test('a first load is told by one entry once its stream was read as a whole', async () => {
+test('a first load is one entry, added once a sweep of the stream is certified', async () => {
   const start = await place.end();
   const load = (id: number) =>
     place.sweep(

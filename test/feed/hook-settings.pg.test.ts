@@ -39,8 +39,8 @@ async function apply(hooks: string, verb: readonly string[] = ['apply']) {
 
 const messages = () => place.http.arrived.map(readMessage);
 
-describe('a subscriber that a file has made', () => {
-  test('waits for its address, misses nothing meanwhile, and is told about', async () => {
+describe('a subscriber made by a settings file', () => {
+  test('waits for its address, is reported as waiting, and misses no entry', async () => {
     await place.sent('tasks', {id: 1, name: 'Before'});
     const made = await apply(
       'erp: {host: erp.example.com, tables: [tasks], columns: [name], leave_out: ["http:erp"], ' +
@@ -134,7 +134,7 @@ describe('a subscriber that a file has made', () => {
     expect(['host', 'tables', 'limit'].map(sourceOf)).toEqual(['warehouse', 'file', 'file']);
   });
 
-  test('goes, with remove: true', async () => {
+  test('is removed by remove: true', async () => {
     await place.addHook('erp');
     await place.addHook('bi');
     expect(await apply('erp: {remove: true}')).toMatchObject({code: 0});
@@ -142,7 +142,7 @@ describe('a subscriber that a file has made', () => {
   });
 });
 
-test('settings that change while a message is not taken lose no entry', async () => {
+test('changing the settings while a message fails loses no entry', async () => {
   await place.addHook('erp');
   place.http.manners = () => 422;
   await place.sent('tasks', {id: 1, name: 'Letter one'});
@@ -166,7 +166,7 @@ test('settings that change while a message is not taken lose no entry', async ()
   expect(messages().at(-1)?.names).toEqual(['Letter one', 'Letter two']);
 });
 
-describe('nothing is made of', () => {
+describe('the file is refused, and no subscriber made, because of', () => {
   test.each([
     [
       'an address',

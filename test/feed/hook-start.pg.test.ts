@@ -7,7 +7,7 @@ import {SetUp} from '../support/set-up.ts';
 import {withClient} from '../support/with-client.ts';
 import {keyText} from './hooks-place.ts';
 
-test('start sends what an author writes to a subscriber, and ends when it is told to', async () => {
+test('start sends the write of an author to a subscriber, and ends on SIGINT', async () => {
   const setUp = new SetUp();
   try {
     const place = await setUp.step(

@@ -11,7 +11,7 @@ afterAll(() => place?.close());
 const hooks = (...args: string[]) =>
   runCommand(['hooks', ...args], {DATABASE_URL: place.url, FIELDMIRROR_KEY: keyText});
 
-test('a subscriber is added, listed, skips, takes it late, and is removed', async () => {
+test('hooks can add, list and remove a subscriber, and skip and retry its batch', async () => {
   const added = await hooks(
     'add',
     'erp',
@@ -67,7 +67,7 @@ test('a subscriber is added, listed, skips, takes it late, and is removed', asyn
   expect((await hooks('list')).stdout).toMatch(/^no subscriber/);
 });
 
-test('what cannot be is refused in words', async () => {
+test('hooks refuses invalid arguments with an error that explains them', async () => {
   const url = ['--url', 'https://erp.example.com/hook'];
   expect(await hooks('add', 'erp', '--url', 'http://erp.example.com/hook')).toMatchObject({
     code: 2,

@@ -31,7 +31,7 @@ const problems = async () =>
   findFailingHooks(await listHooks(place.pool), nobody, new Date().toISOString());
 
 describe('a message', () => {
-  test('has the keys of the system of its subscriber', async () => {
+  test('has the external keys of the system of its subscriber', async () => {
     await place.addHook('erp');
     await place.addHook('tryton', {system: 'tryton'});
     const rowId = await make('Keyed');
@@ -48,7 +48,7 @@ describe('a message', () => {
     expect(Object.fromEntries(keys)).toEqual({erp: [null, 'D-1'], tryton: ['T-1', 'T-1']});
   });
 
-  test('has the entries in order, without its own, signed as its library checks', async () => {
+  test('has the entries in order, except of a left-out writer, and a valid signature', async () => {
     const secret = await place.addHook('erp', {leaveOut: ['http: erp']});
     await make('Roof');
     await place.author(
@@ -83,7 +83,7 @@ describe('a message', () => {
     expect(place.http.arrived).toHaveLength(1);
   });
 
-  test('has entries of the tables and the account that were asked for', async () => {
+  test('has only entries of the requested tables and account', async () => {
     const {rows} = await place.pool.query<{account_id: string}>(
       `INSERT INTO sync.accounts (name, api_url, time_zone)
         VALUES ('other', 'https://example.com/other', 'UTC') RETURNING account_id`,
@@ -97,7 +97,7 @@ describe('a message', () => {
     expect((await place.hook('erp')).cursor).toBe(await place.end());
   });
 
-  describe('of some columns', () => {
+  describe('for a subscriber of some columns', () => {
     const set = (rowId: string, assignment: string) =>
       place.sweep(`UPDATE warehouse.tasks SET ${assignment} WHERE row_id = $1`, [rowId]);
     const told = () =>
@@ -108,7 +108,7 @@ describe('a message', () => {
         ]),
       );
 
-    test('has no row that changed in others alone, and its subscriber goes on', async () => {
+    test('leaves out rows changed in other columns, and the cursor still advances', async () => {
       await place.addHook('erp', {column: ['name'], limit: 2});
       const rowId = await make('Roof');
       for (const minute of [1, 2, 3]) await set(rowId, `scheduled_at = '2027-03-01 09:0${minute}'`);
@@ -129,7 +129,7 @@ describe('a message', () => {
       ]);
     });
 
-    test('is the same when it is sent again after more has come', async () => {
+    test('is the same when it is retried after new entries', async () => {
       await place.addHook('erp', {column: ['name']});
       place.http.manners = (_arrived, at) => (at === 1 ? 500 : undefined);
       const rowId = await make('Roof');
@@ -143,7 +143,7 @@ describe('a message', () => {
       expect(next?.names).toEqual(['Wall']);
     });
 
-    test('is whole if its subscriber takes fewer entries by now', async () => {
+    test('is retried in full, even if its limit was lowered since', async () => {
       await place.addHook('erp', {column: ['name']});
       const {cursor} = await place.hook('erp');
       for (const name of ['a', 'b', 'c']) await set(await make(name), 'completed_at = now()');
@@ -156,7 +156,7 @@ describe('a message', () => {
     });
   });
 
-  test('has no more entries than its limit, and waits for what came before', async () => {
+  test('has no more entries than the limit; the messages are sent in order', async () => {
     await place.addHook('erp', {limit: 2});
     for (const name of ['a', 'b', 'c', 'd', 'e']) await make(name);
     await place.round();
@@ -164,7 +164,7 @@ describe('a message', () => {
     expect(new Set(messages().map(({id}) => id)).size).toBe(3);
   });
 
-  test('is sent with no more rights than those of a worker', async () => {
+  test('is sent with no more rights than a worker has', async () => {
     await place.addHook('erp');
     await make('Roof');
     await place.roundAsWorker();
@@ -173,7 +173,7 @@ describe('a message', () => {
 });
 
 describe('a subscriber', () => {
-  test('that fails three times gets the same message again by the same id', async () => {
+  test('that fails three times gets the same message again with the same id', async () => {
     await place.addHook('erp');
     place.http.manners = (_arrived, at) => (at <= 3 ? 500 : undefined);
     await make('first');
@@ -192,7 +192,7 @@ describe('a subscriber', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('gets a batch again by the same id if the worker is killed before it notes', async () => {
+  test('gets a batch again with its id if the worker is killed before recording it', async () => {
     await place.addHook('erp');
     const killed = spawn(process.execPath, [join(import.meta.dirname, 'hook-worker.ts')], {
       env: {...process.env, DATABASE_URL: place.url, KEY: keyText},
@@ -216,7 +216,7 @@ describe('a subscriber', () => {
     expect(rest.map(({names}) => names)).toEqual([['second']]);
   });
 
-  test('that took a batch which could not be noted gets it again', async () => {
+  test('gets a batch again if its delivery could not be recorded', async () => {
     await place.addHook('erp');
     await place.author(
       `CREATE FUNCTION public.refuse() RETURNS trigger
@@ -240,7 +240,7 @@ describe('a subscriber', () => {
     });
   });
 
-  test('gets each batch once from several workers, as soon as it is committed', async () => {
+  test('gets each entry once and in order from several workers', async () => {
     await place.addHook('erp', {limit: 3});
     for (let at = 0; at < 3; at++) place.makeKeeper().begin();
     const names = Array.from({length: 30}, (_, at) => `task ${at}`);
@@ -249,7 +249,7 @@ describe('a subscriber', () => {
     expect(messages().flatMap((message) => message.names)).toEqual(names);
   });
 
-  test('is sent nothing from a warehouse that may be a copy, however that is known', async () => {
+  test('gets nothing from a possible copy, detected by the worker or the warehouse', async () => {
     await place.addHook('erp');
     await make('original');
     place.isHeld = true;
@@ -266,7 +266,7 @@ describe('a subscriber', () => {
     expect(messages().map(({names}) => names)).toEqual([['original']]);
   });
 
-  test('that waits for a worker with its key for long is told', async () => {
+  test('that no worker has served for an hour is reported as a problem', async () => {
     await place.addHook('erp');
     await make('old');
     await place.end();
@@ -279,7 +279,7 @@ describe('a subscriber', () => {
   });
 });
 
-describe('a batch that is not taken for a day', () => {
+describe('a batch that fails for a day', () => {
   const giveUp = async () => {
     await place.addHook('erp');
     place.http.manners = () => 422;
@@ -302,7 +302,7 @@ describe('a batch that is not taken for a day', () => {
     place.http.manners = () => undefined;
   };
 
-  test('stops its subscriber, and is sent again when a person says so', async () => {
+  test('stops its subscriber, and is sent again when a person retries it', async () => {
     await giveUp();
     await retryHook(place.pool, 'erp', null);
     await place.round();
@@ -322,7 +322,7 @@ describe('a batch that is not taken for a day', () => {
     expect(await problems()).toEqual([]);
   });
 
-  test('is a dead letter when a person skips it, and the subscriber goes on', async () => {
+  test('becomes a dead letter if a person skips it, and the subscriber continues', async () => {
     await giveUp();
     expect(await skipBatch(place.pool, 'erp')).toBe('1');
     await place.round();
@@ -334,7 +334,7 @@ describe('a batch that is not taken for a day', () => {
   });
 });
 
-test('a cursor that cannot be read from any more stops the subscriber', async () => {
+test('an invalid cursor stops the subscriber until a person sets another one', async () => {
   await place.addHook('erp');
   await place.author('SELECT sync.renew_feed()');
   await make('of another feed');

@@ -39,7 +39,7 @@ const readClock = async (): Promise<string> =>
   (await place.pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows[0]?.now ?? '';
 
 describe('an answer', () => {
-  test('has what changed since a cursor, and the cursor to go on from', async () => {
+  test('has the entries after a cursor, and the next cursor', async () => {
     const after = await end();
     await rename(1, 'Acme Ltd');
     await rename(2, 'Bolt Ltd');
@@ -71,7 +71,7 @@ describe('an answer', () => {
     });
   });
 
-  test('has entries of the account of its key alone, and of the tables asked for', async () => {
+  test('has only entries of the account of its key and of the requested tables', async () => {
     const after = await end();
     await rename(1, 'Elsewhere', place.stranger.accountId);
     await rename(3, 'Cove Ltd');
@@ -83,7 +83,7 @@ describe('an answer', () => {
     expect(others.cursor).toBe((await feed(`after=${after}`)).body.cursor);
   });
 
-  test('tells a key what it wrote itself, or leaves it out', async () => {
+  test('marks the entries that the API key wrote, or leaves them out', async () => {
     const after = await end();
     await place.post({
       table: 'customers',
@@ -101,7 +101,7 @@ describe('an answer', () => {
     });
   });
 
-  test('has the key of the row in the system of the key', async () => {
+  test('has the external key of the row in the system of the API key', async () => {
     const {accountId} = place.account;
     const made = {name: 'tryton', accountId, role: 'viewer', masks: false} as const;
     const key = await addApiKey(place.pool, {...made, system: 'tryton'});
@@ -120,7 +120,7 @@ describe('an answer', () => {
     expect([await keys(key?.reveal()), await keys()]).toEqual([['P-2'], ['C-2']]);
   });
 
-  test('for a key that masks has no personal value', async () => {
+  test('hides personal values from a masking key, which gets no records or changes', async () => {
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {
       name: 'blind',
@@ -142,7 +142,7 @@ describe('an answer', () => {
       });
   });
 
-  test('to a cursor that is none is 400, to one of another warehouse 410', async () => {
+  test('is 400 for an invalid cursor, and 410 for a cursor of another warehouse', async () => {
     for (const none of ['7', '%00'])
       expect(await feed(`after=${none}`)).toMatchObject({
         status: 400,
@@ -174,7 +174,7 @@ describe('a request that waits', () => {
     expect(performance.now() - begun).toBeLessThan(20_000);
   });
 
-  test('whose key is revoked meanwhile is given nothing', async () => {
+  test('gets 401 and no entry if its key is revoked before the entry', async () => {
     const after = await end();
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {
@@ -191,7 +191,7 @@ describe('a request that waits', () => {
     expect((await answer).status).toBe(401);
   });
 
-  test('whose key is revoked ends within seconds, though nothing moves', async () => {
+  test('gets 401 within seconds if its key is revoked, even without a new entry', async () => {
     const after = await end();
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {
@@ -212,7 +212,7 @@ describe('a request that waits', () => {
     expect((await staying).body.entries).toMatchObject([{after: {name: 'For the other one'}}]);
   });
 
-  test('is not kept waiting by a transaction that stays open', async () => {
+  test('is not delayed by a transaction that stays open', async () => {
     const after = await end();
     await withClient(place.databaseUrl, async (client) => {
       await client.query(`BEGIN; SET LOCAL fieldmirror.writer = 'sweep'`);
@@ -233,7 +233,7 @@ describe('a request that waits', () => {
     expect((await feed(`after=${after}&wait=1`)).body).toEqual({entries: [], cursor: after});
   });
 
-  test('counts among the twenty of its key until its client gives up', async () => {
+  test('counts towards the limit of twenty per key until its client disconnects', async () => {
     const after = await end();
     const headers = {authorization: `Bearer ${place.keys.writer}`};
     const asked = Array.from({length: 21}, () =>
@@ -266,7 +266,7 @@ describe('a request that waits', () => {
   });
 });
 
-test('a system that wrote before it read ends with the value of the service', async () => {
+test('a system ends with the value of the warehouse only if it reads its own entries', async () => {
   const after = await end();
   await rename(2, 'As the dispatcher has it');
   const change = {
@@ -289,7 +289,7 @@ test('a system that wrote before it read ends with the value of the service', as
   expect(await apply('&own=false')).toBe('As the dispatcher has it');
 });
 
-test('a reader of some columns is not woken by others, and its cursor goes on', async () => {
+test('a reader of some columns is not woken by others, and its cursor advances', async () => {
   const after = await end();
   const touch = (set: string) =>
     inSweepTransaction(place.pool, (client) =>

@@ -29,13 +29,13 @@ const theirs = {operation: 'changed', own: false, overwritten: true};
 const ours = {operation: 'changed', own: true, overwritten: false};
 
 describe('an entry', () => {
-  test('is overwritten once its reader has set the field', async () => {
+  test('is marked as overwritten once its reader has set the field', async () => {
     await dispatch();
     await set(`phone_number = '555-B'`);
     expect(await told()).toEqual([theirs, ours]);
   });
 
-  test('is not overwritten by a write of another field or writer', async () => {
+  test('is not marked as overwritten by a write of another field or writer', async () => {
     await dispatch();
     await set(`fax = '555-B'`);
     await place.sweep(`UPDATE warehouse.customers SET phone_number = '555-C' WHERE row_id = $1`, [
@@ -44,21 +44,21 @@ describe('an entry', () => {
     expect((await told()).map(({overwritten}) => overwritten)).toEqual([false, false, false]);
   });
 
-  test('is not overwritten by a write that came to nothing', async () => {
+  test('is not marked as overwritten by a write that was cancelled', async () => {
     await dispatch();
     await set(`phone_number = '555-B'`);
     await place.author('SELECT sync.cancel_change(sync.last_change())');
     expect((await told()).map(({overwritten}) => overwritten)).toEqual([false, false, false]);
   });
 
-  test('is overwritten by a delete of its record', async () => {
+  test('is marked as overwritten by a delete of its record', async () => {
     await dispatch();
     await place.author('DELETE FROM warehouse.customers WHERE row_id = $1', [rowId]);
     expect(await told()).toEqual([theirs, {...ours, operation: 'removed'}]);
   });
 });
 
-test('the reader says whose writes count; a subscriber those that it leaves out', async () => {
+test('the reader names the writers that count; for a subscriber, those it leaves out', async () => {
   await dispatch();
   await place.author(
     `SET application_name = 'http: erp';

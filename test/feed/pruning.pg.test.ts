@@ -39,7 +39,7 @@ const left = async () =>
   (await place.pool.query('SELECT count(*)::int FROM sync.feed_entries')).rows[0].count as number;
 const told = async () => (await readRetention(place.pool)).kinds.find(({kind}) => kind === 'feed');
 
-test('entries go after their days, which somebody may choose, and are counted', async () => {
+test('entries are pruned and counted after 30 days or a chosen number of days', async () => {
   await add(5, 31);
   await add(1, 10);
   expect(await told()).toEqual({kind: 'feed', days: 30, prunedTo: null, removed: 0});
@@ -52,7 +52,7 @@ test('entries go after their days, which somebody may choose, and are counted', 
   expect(await left()).toBe(0);
 });
 
-test('what a subscriber has yet to be sent stays up to twice as long', async () => {
+test('entries not yet sent to a subscriber are kept up to twice as long', async () => {
   await add(2, 31);
   await place.addHook('erp');
   await add(3, 31);
@@ -71,7 +71,7 @@ test('what a subscriber has yet to be sent stays up to twice as long', async () 
   expect([await pruneNow(), await left()]).toEqual([1, 0]);
 });
 
-test('a subscriber that no worker served for weeks is sent all that was kept for it', async () => {
+test('a subscriber that was not served for weeks is sent all entries kept for it', async () => {
   await place.addHook('erp');
   await add(3, 45);
   expect(await pruneNow()).toBe(0);

@@ -61,8 +61,8 @@ const asTold = (...operations: readonly string[]) => ({
   tryton: operations.map((operation) => `${operation} ${number} P-${number}`),
 });
 
-describe('a row that is gone is named by the key of each system', () => {
-  test('deleted by an author, also once the service has done so', async () => {
+describe('the entry of a removed row has the key of each system', () => {
+  test('if an author deleted it, also after the service did so', async () => {
     await remove(erp);
     expect(await told()).toEqual(asTold('removed'));
     await place.author(
@@ -73,19 +73,19 @@ describe('a row that is gone is named by the key of each system', () => {
     expect(await told()).toEqual(asTold('removed'));
   });
 
-  test('deleted at the service, and back again', async () => {
+  test('if the service deleted it, and when it is restored', async () => {
     await findOut('now()');
     await findOut('NULL');
     expect(await told()).toEqual(asTold('removed', 'created'));
   });
 
-  test('back because its delete was given up', async () => {
+  test('if its delete was cancelled', async () => {
     await remove(tryton);
     await tryton.pool.query('SELECT sync.cancel_change(max(change_id)) FROM sync.changes');
     expect(await told()).toEqual(asTold('removed', 'created'));
   });
 
-  test('taken out of the table, by a repair or before it was sent', async () => {
+  test('if a repair removed it, or an author did before it was sent', async () => {
     await place.author(
       `BEGIN; SET LOCAL fieldmirror.writer = 'repair';
        DELETE FROM warehouse.customers WHERE row_id = ${rowId}; COMMIT`,
@@ -101,7 +101,7 @@ describe('a row that is gone is named by the key of each system', () => {
     expect((await told()).tryton.at(-1)).toBe('removed P-new');
   });
 
-  test('by its number alone once its customer is forgotten, who may be a key', async () => {
+  test('but has only its number once the customer is forgotten', async () => {
     await findOut('now()');
     await unlink(tryton);
     await place.author('SELECT sync.forget_customer($1, $2)', [place.accountId, number]);
@@ -110,11 +110,11 @@ describe('a row that is gone is named by the key of each system', () => {
   });
 });
 
-describe('a system gives up the key of a deleted row', () => {
+describe('a system can give up the key of a deleted row', () => {
   test.each([
     ['tryton', 'P', () => tryton],
     ['the system default', 'C', () => erp],
-  ])('as %s, and gives it to another', async (system, prefix, author) => {
+  ])('as %s, and give it to another row', async (system, prefix, author) => {
     await findOut('now()');
     const before = await place.changes();
     await (system === 'tryton'
@@ -140,7 +140,7 @@ describe('a system gives up the key of a deleted row', () => {
     ).toEqual([{row: next}]);
   });
 
-  test('behind the deletion; a row whose key went before has none in it', async () => {
+  test('before the delete, whose entry then has no key', async () => {
     await tryton.pool.query(
       `BEGIN; SELECT sync.remove_link('customers', ${rowId});
        DELETE FROM warehouse.customers WHERE row_id = ${rowId}; COMMIT`,
@@ -148,7 +148,7 @@ describe('a system gives up the key of a deleted row', () => {
     expect((await told()).tryton).toEqual([`removed ${number}`]);
   });
 
-  test('of its own alone: not that of another system, and nothing else of the row', async () => {
+  test('but not the key of another system, nor change anything else of the row', async () => {
     await findOut('now()');
     const write = ({pool}: Login, assignment: string) =>
       pool.query(`UPDATE warehouse.customers SET ${assignment} WHERE row_id = $1`, [rowId]);

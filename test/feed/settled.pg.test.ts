@@ -45,7 +45,7 @@ describe('a login', () => {
   const told = async (login: Login, more?: string) =>
     (await read(login, more)).map(({operation, change_id}) => [operation, change_id]);
 
-  test('is told of its changes: done, refused, in conflict, cancelled, in order', async () => {
+  test('gets outcomes of its changes in order: done, refused, conflict, cancelled', async () => {
     const done = await write('1');
     await place.pool.query(send, [done]);
     await place.pool.query(
@@ -73,7 +73,7 @@ describe('a login', () => {
     });
   });
 
-  test('that does not ask, or did not write, is told nothing of it', async () => {
+  test('gets no outcome if it does not request it or did not write the change', async () => {
     const change = await write('1');
     await erp.pool.query('SELECT sync.cancel_change($1)', [change]);
     const rows = [
@@ -89,7 +89,7 @@ describe('a login', () => {
     ]);
   });
 
-  test('which writes as of a cursor before has seen no more by it', async () => {
+  test('that writes as of an earlier cursor has not seen the values after it', async () => {
     const before = await place.end();
     const change = await write('1');
     await place.sweep(`UPDATE warehouse.customers SET fax = 'theirs' WHERE row_id = $1`, [rowId]);
@@ -123,7 +123,7 @@ describe('a key of the HTTP API', () => {
   });
   afterAll(() => place?.close());
 
-  test('is told by one cursor what others wrote and what became of its own changes', async () => {
+  test('reads writes of others and outcomes of the reader’s changes with one cursor', async () => {
     const {cursor} = (await place.get('/v1/feed?after=end')).body;
     const {body} = await place.post({
       ...{table: 'customers', operation: 'update', number: 1, external_key: 'C-1'},

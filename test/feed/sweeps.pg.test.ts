@@ -23,7 +23,7 @@ const read = async (): Promise<Entry[]> => {
 };
 const told = ({table_name, operation, number}: Entry) => [table_name, operation, number];
 
-test('a first load is four entries, an unchanged sweep none', async () => {
+test('a first load adds four entries, and a sweep without changes adds none', async () => {
   await world.sweepAll();
   const loaded = await read();
   expect(loaded.map(told).toSorted()).toEqual([
@@ -54,7 +54,7 @@ test('a first load is four entries, an unchanged sweep none', async () => {
   expect(new Set(news.map(({entry_id}) => entry_id)).size).toBe(news.length);
 });
 
-test('a worker gives positions by itself', async () => {
+test('a worker gives feed entries their positions automatically', async () => {
   const backend = await openQueueBackend({
     redisUrl: null,
     databaseUrl: world.databaseUrl,

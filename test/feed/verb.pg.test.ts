@@ -17,7 +17,7 @@ afterAll(() => place?.close());
 
 const feed = (...args: string[]) => runCommand(['feed', ...args], {DATABASE_URL: place.url});
 
-test('feed lists what follows a cursor, a line an entry, and the next cursor', async () => {
+test('feed prints one line per entry after a cursor, and the next cursor', async () => {
   const {code, stdout} = await feed('--after', start);
   expect(code).toBe(0);
   expect(stdout.trim().split('\n')).toEqual([
@@ -30,7 +30,7 @@ test('feed lists what follows a cursor, a line an entry, and the next cursor', a
   ]);
 });
 
-test('feed --json is one document, whose cursor goes on where it ended', async () => {
+test('feed --json prints one document; its cursor continues after the last entry', async () => {
   const {stdout} = await feed('--after', start, '--table', 'customers', '--limit', '1', '--json');
   const page = JSON.parse(stdout);
   expect(page.entries).toMatchObject([

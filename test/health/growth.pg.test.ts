@@ -65,7 +65,7 @@ async function readPages(): Promise<{text: string; pages: number}[]> {
   return read.toSorted((one, other) => other.pages - one.pages);
 }
 
-test('status reads as many pages of twenty times the rows, sweeps and changes', async () => {
+test('with 20 times the rows, sweeps and changes, status reads about as many pages', async () => {
   await fill(0, few);
   const before = await readPages();
   await fill(few, many);

@@ -26,7 +26,7 @@ test.each<[case_: string, found: Partial<Installation>, by: string]>([
     {isSameServer: false, isStandby: true},
     'reports.example.com:5432/warehouse',
   ],
-])('nothing speaks for a copy where %s', (_case, found, by) => {
+])('a database is not reported as a copy if %s', (_case, found, by) => {
   expect(describeCopy({...original, ...found}, by)).toBeNull();
 });
 
@@ -49,11 +49,11 @@ test.each<[case_: string, found: Partial<Installation>, by: string, words: RegEx
     'new.example.com:5432/warehouse',
     /they reached it as db\.example\.com:5432\/warehouse, not as new\.example\.com:5432\/warehouse/,
   ],
-])('it may be a copy where %s', (_case, found, by, words) => {
+])('a database is reported as a possible copy if %s', (_case, found, by, words) => {
   expect(describeCopy({...original, ...found}, by)).toMatch(words);
 });
 
-test('a name is the address of sessions of our own, without user and password', async () => {
+test('a database is named by its direct address, without user and password', async () => {
   const databaseUrl = 'postgres://mirror:made-up@pooler.example.com:6432/warehouse';
   const directUrl = 'postgres://mirror:made-up@db.example.com/warehouse';
   expect(await namePlace({databaseUrl, directUrl, home: '.fieldmirror'})).toBe(name);
@@ -62,7 +62,7 @@ test('a name is the address of sessions of our own, without user and password', 
   );
 });
 
-test('a folder is named by its whole path, wherever it is named from', async () => {
+test('a folder is named by its full path, whichever path was given', async () => {
   const places = ['.', `${import.meta.dirname}/../..`].map((home) => ({
     databaseUrl: null,
     directUrl: null,

@@ -105,12 +105,12 @@ function kinds(status: AccountStatus): Problem['kind'][] {
   return findAccountProblems([status], now).map(({kind}) => kind);
 }
 
-describe('what needs a person', () => {
-  test('is nothing where all is proven and on time', () => {
+describe('the problems that status reports', () => {
+  test('are empty if every stream is proven and on time', () => {
     expect(kinds(account('acme'))).toEqual([]);
   });
 
-  test('is an account that is stopped, with its reason', () => {
+  test('include a stopped account, with its reason', () => {
     const stopped = account(
       'acme',
       {},
@@ -125,7 +125,7 @@ describe('what needs a person', () => {
     ]);
   });
 
-  test('is a stream whose last full sweep failed, until one ends otherwise', () => {
+  test('include a stream whose last full sweep failed, with the error', () => {
     const failed = fullSweep({state: 'failed', error: 'GET /jobs.xml: 500'});
     const [problem] = findAccountProblems(
       [account('acme', {streams: [stream('jobs', {lastEnded: failed})]})],
@@ -138,7 +138,7 @@ describe('what needs a person', () => {
     });
   });
 
-  test('is a sweep that waits for approval: how many rows would go, and how to let them', () => {
+  test('include a sweep that waits for approval, its rows, and the command to approve it', () => {
     const waiting = [
       {
         sweepId: '12',
@@ -155,7 +155,7 @@ describe('what needs a person', () => {
     expect(problem?.next).toMatch(/fieldmirror sweeps show 12, .*fieldmirror sweeps approve 12$/);
   });
 
-  test('are records in quarantine', () => {
+  test('include records in quarantine', () => {
     expect(kinds(account('acme', {streams: [stream('jobs', {quarantined: 2})]}))).toEqual([
       'quarantine',
     ]);
@@ -166,7 +166,7 @@ describe('what needs a person', () => {
     ['older', 49, 24, true],
     ['older, but swept once a week', 49, 24 * 7, false],
     ['older than two of its weeks', 24 * 15, 24 * 7, true],
-  ])('is knowledge that is too old: %s', (_, age, everyHours, isProblem) => {
+  ])('depend on the age of the last proof: %s', (_, age, everyHours, isProblem) => {
     const status = account('acme', {
       streams: [stream('jobs', {provenAt: hoursAgo(age)})],
       schedules: [schedule({everyMs: everyHours * hourMs})],
@@ -174,7 +174,7 @@ describe('what needs a person', () => {
     expect(kinds(status)).toEqual(isProblem ? ['unproven'] : []);
   });
 
-  test('is a stream never proven, of an account old enough; it says why', () => {
+  test('include a stream never proven in two days, with the reason', () => {
     const lastEnded = fullSweep({state: 'uncertified', reasons: ['2 records are in quarantine']});
     const streams = [stream('jobs', {provenAt: null, lastEnded})];
     expect(kinds(account('acme', {streams}, {createdAt: hoursAgo(47)}))).toEqual([]);
@@ -188,14 +188,14 @@ describe('what needs a person', () => {
     });
   });
 
-  test('is no knowledge that nobody planned to renew, nor of a paused account', () => {
+  test('leave out old proofs without a full schedule, and those of a paused account', () => {
     const streams = [stream('jobs', {provenAt: hoursAgo(500)})];
     expect(kinds(account('acme', {streams, schedules: []}))).toEqual([]);
     expect(kinds(account('acme', {streams, schedules: [schedule({mode: 'window'})]}))).toEqual([]);
     expect(kinds(account('acme', {streams}, {state: 'paused'}))).toEqual([]);
   });
 
-  test('is one worker that is away, however many schedules wait for it', () => {
+  test('include one problem for all overdue schedules of all accounts', () => {
     const overdue = Array.from({length: 9}, (_, n) => ({...late, name: `schedule ${n}`}));
     const problems = findAccountProblems(
       [account('acme', {overdue}), account('other', {overdue})],
@@ -209,7 +209,7 @@ describe('what needs a person', () => {
   });
 });
 
-describe('the drawing', () => {
+describe('the text of status', () => {
   const draw = (accounts: readonly AccountStatus[]) =>
     dropMarks(
       formatStatus(accounts, {
@@ -220,7 +220,7 @@ describe('the drawing', () => {
       }),
     );
 
-  test('says how far the proof of each stream goes back, and its last sweep', () => {
+  test('shows when each stream was last proven, and its last sweep', () => {
     const streams = [
       stream('jobs', {
         provenAt: hoursAgo(75),
@@ -234,7 +234,7 @@ describe('the drawing', () => {
     expect(text).toContain('jobs: uncertified, because a page repeated');
   });
 
-  test('ends with what needs a person, or says that nothing does', () => {
+  test('ends with the problems, or with "Nothing needs a person."', () => {
     expect(draw([account('acme')])).toMatch(/Nothing needs a person\.$/);
     const streams = [stream('jobs', {quarantined: 1})];
     expect(draw([account('acme', {streams})])).toMatch(
@@ -245,7 +245,7 @@ describe('the drawing', () => {
     );
   });
 
-  test('says how many changes are under way, and which of them needs a person', () => {
+  test('shows how many changes are in progress, and which one needs a decision', () => {
     const changes = [
       {accountId: '1', state: 'conflict' as const, count: 1, oldestAt: hoursAgo(3)},
       {accountId: '1', state: 'pending' as const, count: 1_200, oldestAt: hoursAgo(1)},
@@ -274,7 +274,7 @@ describe('the drawing', () => {
     );
   });
 
-  test('lists changes in what the service sends, the newest first, and not without end', () => {
+  test('lists the field changes of the service, the newest first, at most twenty', () => {
     const event = {
       accountId: '1',
       table: 'jobs',
@@ -293,7 +293,7 @@ describe('the drawing', () => {
     expect(text).toContain('and 10 more');
   });
 
-  test('of two hundred accounts is a line each, and streams only where a person is needed', () => {
+  test('has one line for each of 200 accounts, and streams only for those with a problem', () => {
     const accounts = Array.from({length: 200}, (_, n) =>
       account(`account-${n}`, n === 5 ? {streams: [stream('jobs', {quarantined: 3})]} : {}),
     );
@@ -329,7 +329,7 @@ describe('the drawing', () => {
     }
   });
 
-  test('without an account says how to begin', () => {
+  test('without an account states that there is no account yet', () => {
     expect(draw([])).toContain('no account yet');
   });
 });

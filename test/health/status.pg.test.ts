@@ -61,7 +61,7 @@ async function status(...args: string[]) {
 }
 
 describe('status', () => {
-  test('tells since when each stream is proven: by its last certified sweep', async () => {
+  test('shows since when each stream is proven, by its last certified sweep', async () => {
     await addSweep('certified', 30);
     await addSweep('certified', 6);
     await addSweep('uncertified', 2);
@@ -77,7 +77,7 @@ describe('status', () => {
     });
   });
 
-  test('is for its account alone', async () => {
+  test('shows only the account that --account names', async () => {
     const other = await addAccount('other');
     await addSweep('certified', 6, other);
     await addSweep('stopped', 3, other);
@@ -93,7 +93,7 @@ describe('status', () => {
     });
   });
 
-  test('ends with 1 when a last full sweep failed, or records are unreadable', async () => {
+  test('exits with 1 if the last full sweep failed, or records are in quarantine', async () => {
     await addSweep('failed', 2);
     expect(await status()).toMatchObject({code: 1, kinds: ['failed']});
     await addSweep('certified', 1);
@@ -107,14 +107,14 @@ describe('status', () => {
   });
 });
 
-describe('the exit code of status follows its words: it', () => {
-  test('ends with 0 when nothing needs a person', async () => {
+describe('the exit code of status', () => {
+  test('is 0 if nothing needs a person', async () => {
     await addSweep('certified', 2);
     await addSchedule(3);
     expect(await status()).toMatchObject({code: 0, kinds: []});
   });
 
-  test('ends with 1 for a sweep that waits for approval, until a later one', async () => {
+  test('is 1 for a sweep that waits for approval, until a later one is certified', async () => {
     await addSweep('certified', 9);
     const id = await addSweep('stopped', 5);
     await client.query(
@@ -132,20 +132,20 @@ describe('the exit code of status follows its words: it', () => {
     expect(await status()).toMatchObject({code: 0, kinds: []});
   });
 
-  test('ends with 1 for an account that is stopped', async () => {
+  test('is 1 for a stopped account', async () => {
     await client.query(
       `UPDATE sync.accounts SET state = 'stopped', state_reason = 'its token is refused'`,
     );
     expect(await status()).toMatchObject({code: 1, kinds: ['stopped-account']});
   });
 
-  test('ends with 1 for knowledge that is too old, and for idle schedules', async () => {
+  test('is 1 for a proof that is too old, and for overdue schedules', async () => {
     await addSweep('certified', 60);
     await addSchedule(-30);
     expect(await status()).toMatchObject({code: 1, kinds: ['unproven', 'overdue']});
   });
 
-  test('says the same to a person', async () => {
+  test('is 1 for the text as well, which lists only field events of seven days', async () => {
     await addSweep('stopped', 5);
     await client.query(
       `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id, at)

@@ -40,8 +40,8 @@ const told = (status: number) =>
 describe.each([
   ['an account that is new', /customers/],
   ['an account that is known', /jobs/],
-])('%s', (_, path) => {
-  test.each([400, 405, 418, 422, 451])('%i', async (status) => {
+])('sync and start of %s', (_, path) => {
+  test.each([400, 405, 418, 422, 451])('exit with 3 if a request gets %i', async (status) => {
     refused = {status, path};
     for (const verb of [
       ['sync', 'jobs'],

@@ -25,7 +25,7 @@ const places = (requests: readonly (ChangeRequest | HttpProblem)[], most: number
 const many = (count: number, make: (at: number) => ChangeRequest | HttpProblem) =>
   Array.from({length: count}, (_, at) => make(at));
 
-test('lines of different records are halved, and stay beside each other', () => {
+test('lines of different records are split into two halves of adjacent lines', () => {
   const lines = many(12, (at) => upsert('customers', `C-${at}`));
   expect(places(lines, 5)).toEqual([
     [1, 2, 3, 4, 5],
@@ -38,12 +38,12 @@ test('lines of different records are halved, and stay beside each other', () => 
   ]);
 });
 
-test('new rows of one parent, which no line writes, are halved', () => {
+test('new rows are split into two halves if no line writes their common parent', () => {
   const jobs = many(10, (at) => upsert('jobs', `J-${at}`, {number: '7'}));
   expect(places(jobs, 5)).toHaveLength(2);
 });
 
-test('a parent and what hangs on it stay together, in their order', () => {
+test('a parent and its children stay together, in their order', () => {
   const lines = many(12, (at) =>
     at % 3 === 0
       ? upsert('customers', `C-${at}`)
@@ -59,7 +59,7 @@ test('a parent and what hangs on it stay together, in their order', () => {
   ]);
 });
 
-test('a line that cannot be read goes to either part', () => {
+test('a line that cannot be read may be in either part', () => {
   const lines = many(4, () => new HttpProblem(400, 'invalid', {detail: 'no JSON', hint: ''}));
   expect(places(lines, 2)).toEqual([
     [1, 2],
@@ -77,7 +77,7 @@ test.each<[string, ChangeRequest]>([
   ],
   ['sets a key', {table: 'customers', operation: 'update', number: '7', external_key: 'C-0'}],
   ['deletes beside another table', {table: 'tasks', operation: 'delete', external_key: 'T'}],
-])('a line that %s keeps all together', (_, line) => {
+])('a line that %s keeps all lines in one part', (_, line) => {
   expect(places([...keyed, line], 2)).toEqual([[1, 2]]);
 });
 
@@ -91,7 +91,7 @@ function touched({request}: Line): {written: string[]; read: string[]} {
   return {written: recordOf(table, request), read: recordOf('customers', parent)};
 }
 
-test.each([1, 2, 3, 4])('random lines of two parts have no record in common (%i)', (seed) => {
+test.each([1, 2, 3, 4])('no part of random lines writes a record of the other (%i)', (seed) => {
   const random = new Random('lines', 'apart', seed);
   let halved = 0;
   for (let run = 0; run < 500; run++) {

@@ -20,15 +20,15 @@ async function runAll(isPart: boolean): Promise<number[]> {
   return given;
 }
 
-test('a request that has had a turn is not refused at its first batch', async () => {
+test('a request that already had a turn is not rejected at its first batch', async () => {
   expect(await runAll(true)).toEqual([1, 2, 3]);
 });
 
-test('a request that has had none is refused where too many wait', async () => {
+test('a request without a turn is rejected if too many requests are waiting', async () => {
   await expect(runAll(false)).rejects.toMatchObject({body: {status: 429}});
 });
 
-describe('batches side by side', () => {
+describe('parallel batches', () => {
   const deps = {
     turns: new Turns('writes', {atOnce: 4, waiting: 1}),
     stop: new AbortController().signal,
@@ -49,7 +49,7 @@ describe('batches side by side', () => {
   test.each([
     [2, [3]],
     [3, [2]],
-  ])('of which one fails give the lines of the other, then end (%i)', async (bad, lines) => {
+  ])('return the lines of the other batch and then end if one fails (%i)', async (bad, lines) => {
     const work = async (batch: readonly number[]) => {
       if (batch[0] === bad) throw new Error('locked');
       return [...batch];

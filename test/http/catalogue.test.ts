@@ -5,7 +5,7 @@ import {catalogue, metricQueries} from '../../src/http/metric-catalogue.ts';
 
 const operating = readFileSync(join(import.meta.dirname, '../../docs/watching.md'), 'utf8');
 
-test('names have base units, and counters alone end in _total', () => {
+test('metric names have base units, and only counters end in _total', () => {
   for (const {name, type} of catalogue) {
     expect(name).toMatch(/^fieldmirror_[a-z_]+$/);
     expect(name.endsWith('_total'), name).toBe(type === 'counter');
@@ -17,7 +17,7 @@ test('names have base units, and counters alone end in _total', () => {
   expect(new Set(catalogue.map(({name}) => name)).size).toBe(catalogue.length);
 });
 
-test('labels are the account, its stream, a target, a list, and words of our own', () => {
+test('metric labels are account, stream, target, list or one of a fixed set of names', () => {
   const words = [
     'state',
     'mode',

@@ -58,7 +58,7 @@ test('of ten thousand lines three are refused, and the others are captured', asy
   await measure('10,000 lines', () => expectThreeRefused(place, lines));
 }, 900_000);
 
-test('of a client that leaves amid ten thousand, sent again, nothing is made twice', async () => {
+test('a client that leaves amid ten thousand and resends all creates no row twice', async () => {
   const lines = upserts(10_000).map((one) => ({...one, external_key: `D${one.external_key}`}));
   const made = () => count(place, 'warehouse.customers', `external_key LIKE 'DC-%'`);
   const leaving = new AbortController();
@@ -99,7 +99,7 @@ const expectAll = async (lines: readonly object[]) => {
   expect(end).toEqual({totals: {changed, unchanged: 0, refused: 0, left: 0}, problem: null});
 };
 
-test('ten thousand that update rows of the service are captured', async () => {
+test('ten thousand lines that update rows of the service are captured', async () => {
   await load('EC-', {from: 1, to: 10_000});
   const lines = upserts(10_000).map((one) => ({...one, external_key: `E${one.external_key}`}));
   await measure('10,000 updates', () => expectAll(lines));
@@ -107,7 +107,7 @@ test('ten thousand that update rows of the service are captured', async () => {
   await measure('10,000 updates of what is not sent yet', () => expectAll(again));
 }, 900_000);
 
-test('ten thousand of which every second one is new are captured', async () => {
+test('ten thousand lines of which every second one creates a row are captured', async () => {
   await load('FC-', {from: 20_001, to: 25_000});
   const lines = upserts(10_000).map((one, at) => ({
     ...one,

@@ -21,13 +21,13 @@ import {openPlace, type Place} from './place.ts';
 
 let place: Place;
 
-describe('lines', () => {
+describe('changes sent as lines', () => {
   beforeAll(async () => {
     place = await openPlace();
   });
   afterAll(() => place?.close());
 
-  test('do what the JSON form does, in the order in which they came', async () => {
+  test('have the same effect as in the JSON form, in the order of the lines', async () => {
     const {lines, end} = await sendAll(
       place,
       [
@@ -57,7 +57,7 @@ describe('lines', () => {
     expect(job.parent_row_id).toBe(lines[0].row_id);
   });
 
-  test('may end in any way, and blank ones have no answer', async () => {
+  test('may have any line ending, and blank lines get no answer', async () => {
     const one = JSON.stringify(upsert(11));
     const two = JSON.stringify(upsert(12));
     const {lines} = await sendAll(place, `\uFEFF${one}\r\n\r\n  \n${two}`);
@@ -77,7 +77,7 @@ describe('lines', () => {
     ['a cursor that there is not', {...same, seen: 'x'}],
     ['what cannot be deleted', {table: 'employees', operation: 'delete', number: 1}],
     ['a parent that there is not', {...upsert(77), table: 'jobs', parent: {number: 99}}],
-  ])('are refused as in the JSON form: %s', async (_, asked) => {
+  ])('are rejected with the same problem as in the JSON form: %s', async (_, asked) => {
     const {status, body} = await place.post(asked);
     expect(status).toBeGreaterThanOrEqual(400);
     const {lines, end} = await sendAll(place, [upsert(1), asked, upsert(1)]);
@@ -85,7 +85,7 @@ describe('lines', () => {
     expect(end.totals).toEqual({changed: 0, unchanged: 2, refused: 1, left: 0});
   });
 
-  test('that would make a second row when sent again are refused', async () => {
+  test('are rejected if sending them again would create a second row', async () => {
     const task = {table: 'tasks', operation: 'create', fields: {name: 'Call'}};
     const {lines} = await sendAll(place, [
       task,
@@ -108,7 +108,7 @@ describe('lines', () => {
     expect(await count(place, 'warehouse.tasks', `external_key = 'T-1'`)).toBe(1);
   });
 
-  test('that are no UTF-8 are refused, and change no letter of another', async () => {
+  test('are rejected if they are not UTF-8, and no other line is altered', async () => {
     const broken = Buffer.from(`${JSON.stringify(upsert(21))}\n`, 'latin1');
     broken[broken.indexOf('Customer')] = 0xe9;
     const {lines} = await sendAll(
@@ -120,7 +120,7 @@ describe('lines', () => {
     expect(body.rows[0].name).toBe('Zoë');
   });
 
-  test('of a key for another system have the keys of that system', async () => {
+  test('use the external keys of the system of their API key', async () => {
     const {accountId} = place.account;
     const secret = await addApiKey(place.pool, {
       ...{name: 'tryton', accountId, role: 'operator', masks: false, system: 'tryton'},
@@ -137,7 +137,7 @@ describe('lines', () => {
     expect(read(second, 'row_id')).toEqual(read(first, 'row_id'));
   });
 
-  test('that together write too much of a table are held, and say so', async () => {
+  test('are held, and answered as held, if together they write too much of a table', async () => {
     await inSweepTransaction(place.pool, async (client) => {
       await client.query(
         `INSERT INTO warehouse.employees (account_id, employee_number, id, name, _sweep_id)
@@ -163,7 +163,7 @@ describe('four hundred lines', () => {
   });
   afterAll(() => place?.close());
 
-  test('three of which are bad: the others are made, and the three are named', async () => {
+  test('with three bad ones: the others are applied, and the three are reported', async () => {
     const lines = upserts(400).map((one) => JSON.stringify(one));
     await expectThreeRefused(place, lines);
     const {end} = await sendAll(place, lines.join('\n'));
@@ -197,7 +197,7 @@ describe('random lines', () => {
     ['tryton', 3, few],
     ['default', 4, apart],
     ['tryton', 5, apart],
-  ])('of the system %s come to the same as one by one (%i)', async (system, seed, ways) => {
+  ])('of the system %s have the same result as one by one (%i)', async (system, seed, ways) => {
     const [together, alone] = [await open(system), await open(system)];
     try {
       const make = (cursor: string) => randomLines(new Random('lines', system, seed), cursor, ways);
@@ -215,7 +215,7 @@ describe('random lines', () => {
   });
 });
 
-describe('a request with lines is refused as a whole', () => {
+describe('a request with lines is rejected as a whole', () => {
   beforeAll(async () => {
     place = await openPlace();
   });
@@ -241,7 +241,7 @@ describe('a request with lines is refused as a whole', () => {
     expect(await answer.json()).toMatchObject({status, detail});
   });
 
-  test('with an Idempotency-Key, or a place in the feed', async () => {
+  test('with an Idempotency-Key, or with a feed cursor to acknowledge', async () => {
     const named = await send(place, [upsert(1)], {headers: {'idempotency-key': 'x'}});
     expect(await named.json()).toMatchObject({
       ...{status: 400, detail: 'Idempotency-Key: expected nothing beside lines'},
@@ -254,7 +254,7 @@ describe('a request with lines is refused as a whole', () => {
     });
   });
 
-  test('by a key that may only read, or that masks, before its body is read', async () => {
+  test('with a key that only reads or that masks, before its body is read', async () => {
     const {accountId} = place.account;
     const masking = await addApiKey(place.pool, {
       ...{name: 'masking', accountId, role: 'operator', masks: true},
@@ -272,7 +272,7 @@ describe('a request with lines is refused as a whole', () => {
       }
   });
 
-  test('at other addresses, which take JSON alone', async () => {
+  test('at /v1/changes/decide, which accepts only JSON', async () => {
     const answer = await fetch(`${place.url}/v1/changes/decide`, {
       method: 'POST',
       headers: {authorization: `Bearer ${place.keys.writer}`, 'content-type': linesType},
@@ -282,7 +282,7 @@ describe('a request with lines is refused as a whole', () => {
   });
 });
 
-describe('lines that are cut off', () => {
+describe('a request with lines that is cut off', () => {
   // The first batch goes alone, and then two side by side: 351 to 400 waits, 401 to 450 is made.
   const asked = upserts(600);
   asked[379] = {
@@ -311,7 +311,7 @@ describe('lines that are cut off', () => {
     return reader;
   }
 
-  test('by a client that goes away: nothing is made twice when all is sent again', async () => {
+  test('by its client creates nothing twice when all lines are sent again', async () => {
     await whileRowsHeld(place, first, async (letGo) => {
       const leaving = new AbortController();
       await begin(leaving.signal);
@@ -328,7 +328,7 @@ describe('lines that are cut off', () => {
     expect(await count(place, 'sync.changes')).toBe(600);
   });
 
-  test('on their way to us do nothing', async () => {
+  test('before all its lines have arrived has no effect', async () => {
     const lines = `${JSON.stringify(upsert(1))}\n`;
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(Buffer.from(lines.repeat(100))),
@@ -341,7 +341,7 @@ describe('lines that are cut off', () => {
     expect(await count(place, 'sync.changes')).toBe(0);
   });
 
-  test('by the end of their key say how many are left', async () => {
+  test('by the revocation of its key reports how many lines are left', async () => {
     await whileRowsHeld(place, first, async (letGo) => {
       const reader = await begin();
       await revokeApiKey(place.pool, 'erp');
@@ -354,7 +354,7 @@ describe('lines that are cut off', () => {
     });
   });
 
-  test('by the end of the server say how many are left', async () => {
+  test('by the stop of the server reports how many lines are left', async () => {
     await whileRowsHeld(place, first, async (letGo) => {
       const reader = await begin();
       const stopped = place.stop();

@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => place?.close());
 
-test('the cases are every operation of every table that can be written', () => {
+test('the cases cover every operation of every table that can be written', () => {
   const asked = cases.map(({ask}) => `${ask.table} ${ask.operation}`);
   const all = allWrites.flatMap(({table}) =>
     ['create', 'update', 'delete'].map((verb) => `${table.name} ${verb}`),
@@ -21,7 +21,7 @@ test('the cases are every operation of every table that can be written', () => {
   expect(asked.sort()).toEqual(all.sort());
 });
 
-test.each(cases)('$ask.operation of $ask.table equals what SQL makes of it', async ({ask, sql}) => {
+test.each(cases)('$ask.operation of $ask.table has the same result in SQL', async ({ask, sql}) => {
   const {pool, account, stranger} = place;
   const answer = await place.post(ask);
   const refusal = await runSql(pool, stranger.accountId, sql);
@@ -92,7 +92,7 @@ async function readAccount(pool: pg.Pool, accountId: string): Promise<unknown> {
   return {held, changes: changes.rows};
 }
 
-describe('several at once', () => {
+describe('several changes in one request', () => {
   const customer = {
     table: 'customers',
     operation: 'create',
@@ -100,7 +100,7 @@ describe('several at once', () => {
     fields: {name: 'New'},
   };
 
-  test('a customer, a job for it and a note on that, each naming its parent', async () => {
+  test('create a customer, its job and a note on the job, each with its parent', async () => {
     const {status, body} = await place.post([
       customer,
       {
@@ -127,7 +127,7 @@ describe('several at once', () => {
     expect(note).toMatchObject({parent_row_id: job.row_id, waits_for: job.change_id});
   });
 
-  test('leave nothing when one of them is refused', async () => {
+  test('have no effect if one of them is rejected', async () => {
     const refused = {
       table: 'job_notes',
       operation: 'create',
@@ -144,7 +144,7 @@ describe('several at once', () => {
   });
 
   test.each([0, 1, 5])(
-    'of a job an earlier create of a customer is the parent, not change %i',
+    'are rejected if a job has change %i as parent, not an earlier customer',
     async (index) => {
       const other = {table: 'tasks', operation: 'create', fields: {name: 'x'}};
       const {status, body} = await place.post([
@@ -157,7 +157,7 @@ describe('several at once', () => {
     },
   );
 
-  test('of one row merge, and each is answered with what they became', async () => {
+  test('of one row are merged, and each is answered with the merged change', async () => {
     const {body} = await place.post([
       {table: 'customers', operation: 'update', number: 1, fields: {fax: '1'}},
       {table: 'customers', operation: 'update', number: 1, fields: {email_address: 'a@b.c'}},
@@ -168,8 +168,8 @@ describe('several at once', () => {
   });
 });
 
-describe('what is asked for', () => {
-  test('and stands in the row already is answered as unchanged', async () => {
+describe('a requested change', () => {
+  test('whose values the row already has is answered as unchanged', async () => {
     const {status, body} = await place.post({
       table: 'customers',
       operation: 'update',
@@ -180,20 +180,20 @@ describe('what is asked for', () => {
     expect(body).toMatchObject({state: 'unchanged', table: 'customers', number: '1'});
   });
 
-  test('and given up before it was sent is answered as cancelled', async () => {
+  test('is answered as cancelled if its row is deleted before it was sent', async () => {
     const {body} = await place.post({table: 'tasks', operation: 'create', fields: {name: 'x'}});
     const answer = await place.post({table: 'tasks', operation: 'delete', row_id: body.row_id});
     expect(answer.body).toMatchObject({change_id: body.change_id, state: 'cancelled'});
     expect((await place.get('/v1/tasks')).body.rows).toHaveLength(1);
   });
 
-  test('to be held is held, and the next is not', async () => {
+  test('with hold: true is held, and the next one is not', async () => {
     const ask = {table: 'tasks', operation: 'create', fields: {name: 'x'}};
     expect((await place.post({...ask, hold: true})).body.state).toBe('held');
     expect((await place.post(ask)).body.state).toBe('pending');
   });
 
-  test('by external_key is found by it, and one that is taken is refused', async () => {
+  test('finds its row by external_key, and a create with a taken key is rejected', async () => {
     const ask = {table: 'customers', operation: 'create', external_key: 'K', fields: {name: 'x'}};
     const {body} = await place.post(ask);
     const update = {
@@ -211,7 +211,7 @@ describe('what is asked for', () => {
     expect(again.body).toMatchObject({detail: 'external_key: another row of the table has it'});
   });
 
-  test('of a row that is not there, or gone, is not found', async () => {
+  test('of a row that does not exist or is deleted is answered 404', async () => {
     const ask = {table: 'customers', operation: 'delete', number: 3};
     expect((await place.post({...ask, number: 99})).body).toMatchObject({
       status: 404,
@@ -224,7 +224,7 @@ describe('what is asked for', () => {
     });
   });
 
-  test('for a time that the clock skips is refused by name, in local text alone', async () => {
+  test('is rejected for a local time that the clock skips, but not with an offset', async () => {
     const ask = (scheduled_on: string) =>
       place.post({table: 'jobs', operation: 'update', number: 11, fields: {scheduled_on}});
     const {status, body} = await ask('2027-03-14 02:30');
@@ -248,13 +248,13 @@ describe('what is asked for', () => {
     ['2027-07-04 09:30:59', '2027-07-04T13:30:00+00:00'],
     ['2027-07-04T09:30:59.999', '2027-07-04T13:30:00+00:00'],
     ['2027-07-04T09:30:59-07:00', '2027-07-04T16:30:00+00:00'],
-  ])('for %s is of that minute', async (scheduled_on, wanted) => {
+  ])('with the time %s is truncated to the minute', async (scheduled_on, wanted) => {
     const ask = {table: 'jobs', operation: 'update', number: 11, fields: {scheduled_on}};
     expect((await place.post(ask)).body.fields).toEqual({scheduled_on: wanted});
   });
 
   test.each([0.1 + 0.2, '0.30000000000000004', 0.3])(
-    'of %j, a number of a program, is sent as 0.3',
+    'with the floating-point amount %j is stored as 0.3',
     async (price_per_unit) => {
       const parent = {number: 11};
       const ask = {table: 'job_charges', operation: 'create', parent, fields: {price_per_unit}};
@@ -263,7 +263,7 @@ describe('what is asked for', () => {
   );
 
   test.each([1 / 3, 0.1234567890123456, 1e21])(
-    'of %j, of more digits than are certain, is refused',
+    'with the amount %j, which has more digits than are exact, is rejected',
     async (price_per_unit) => {
       const ask = {
         table: 'job_charges',
@@ -277,7 +277,7 @@ describe('what is asked for', () => {
     },
   );
 
-  test('and refused by a trigger names the field', async () => {
+  test('that a trigger rejects is answered with the name of the field', async () => {
     const {body} = await place.post({
       table: 'jobs',
       operation: 'update',
@@ -299,7 +299,7 @@ describe('what is asked for', () => {
   });
 });
 
-test('the HTTP API is an author that sends at once, on any connection', async () => {
+test('the HTTP API writes as an author that sends immediately, on any connection', async () => {
   const clients = await Promise.all(
     Array.from({length: place.writes.options.max}, () => place.writes.connect()),
   );

@@ -66,7 +66,7 @@ describe('is the data fresh?', () => {
     expect(figureOf(told, 'fieldmirror_stream_unproven', jobs)).toBe(0);
   });
 
-  test('a promise is told with the age of the last look at the whole list', async () => {
+  test('a promised freshness is reported with the age of the last whole list', async () => {
     const promised = 'fieldmirror_stream_promised_freshness_seconds';
     const age = 'fieldmirror_stream_whole_list_age_seconds';
     expect((await place.scrape()).get(promised)?.lines).toEqual([]);
@@ -83,7 +83,7 @@ describe('is the data fresh?', () => {
     expect(told.get(age)?.lines).toHaveLength(2);
   });
 
-  test('a stream that was never proven has no age, and is told as unproven', async () => {
+  test('a stream that was never proven has no age, and is reported as unproven', async () => {
     await addSweep(place, {stream: 'jobs', state: 'failed', startedHoursAgo: 2, endedHoursAgo: 1});
     const told = await place.scrape();
     expect(told.get('fieldmirror_stream_proven_age_seconds')?.lines).toEqual([]);
@@ -102,7 +102,7 @@ describe('is the data fresh?', () => {
     ]);
   });
 
-  test('the star waits since its oldest change', async () => {
+  test('the wait of the star is counted from its oldest change', async () => {
     expect(figureOf(await place.scrape(), 'fieldmirror_star_wait_seconds')).toBe(0);
     await place.pool.query(
       `INSERT INTO sync.stale_jobs (account_id, job_numbers, noted_at)
@@ -113,7 +113,7 @@ describe('is the data fresh?', () => {
   });
 });
 
-test('a target has the age of its last snapshot, and counts its failures', async () => {
+test('a delivery target has the age of its last snapshot and a count of failures', async () => {
   await addTarget(place, 3);
   await place.pool.query('UPDATE sync.delivery_targets SET attempts = 2');
   const told = await place.scrape();
@@ -123,7 +123,7 @@ test('a target has the age of its last snapshot, and counts its failures', async
   expect(figureOf(told, 'fieldmirror_delivery_bytes', lake)).toBe(5000);
 });
 
-test('a list has the age of its last weekly report, and counts what did not arrive', async () => {
+test('a report list has the age of its last report and a count of unsent reports', async () => {
   await addReportList(place, 5);
   const owners = {list: 'owners'};
   const waiting = await place.scrape();
@@ -148,7 +148,7 @@ describe('did the schedule fire?', () => {
       [place.acme.accountId, name, mode, dueInHours],
     );
 
-  test('a schedule is overdue once it has not run for two of its intervals', async () => {
+  test('a stream is as overdue as its most overdue schedule, and 0 s if none is due', async () => {
     await schedule('nightly', 'full', 6);
     await schedule('scheduled=today', 'window', -3);
     await schedule('scheduled=tomorrow', 'window', -9);
@@ -187,7 +187,7 @@ describe('is the load healthy?', () => {
     expect(figureOf(told, 'fieldmirror_full_sweep_pages', jobs)).toBe(113);
   });
 
-  test('open sweeps are counted by state, and records that are in quarantine', async () => {
+  test('open sweeps are counted by state, and records in quarantine by stream', async () => {
     const {accountId} = place.acme;
     await requestSweep(place.pool, {
       accountId,
@@ -210,7 +210,7 @@ describe('is the load healthy?', () => {
     ).toBe(0);
   });
 
-  test('rows of a table are what Postgres believes, and no table is counted', async () => {
+  test('the rows of a table are the estimate of Postgres, and no table is counted', async () => {
     const customers = {schema: 'warehouse', table: 'customers'};
     await addChange(place, 'Rosalind Okafor');
     expect(figureOf(await place.scrape(), 'fieldmirror_table_rows', customers)).toBeUndefined();
@@ -224,8 +224,8 @@ describe('is the load healthy?', () => {
   });
 });
 
-describe('is the way back flowing?', () => {
-  test('changes are counted by state, with the age of the oldest, by reason', async () => {
+describe('is the write-back flowing?', () => {
+  test('open changes are counted by state with the oldest age, late ones by reason', async () => {
     await addChange(place, 'Rosalind Okafor', `requested_at = now() - interval '2 hours'`);
     await addChange(place, 'Tobias Lindqvist', `requested_at = now() - interval '7 hours'`);
     await addChange(place, 'Mei Castellanos', `state = 'conflict', reason = 'several match'`);
@@ -244,7 +244,7 @@ describe('is the way back flowing?', () => {
 });
 
 describe('has the source changed shape?', () => {
-  test('changes of fields are counted by kind; without any all kinds are 0', async () => {
+  test('changes of fields are counted by kind, and a kind without any is 0', async () => {
     await place.pool.query(
       `INSERT INTO sync.field_events (account_id, table_name, field, kind, detail, sweep_id)
        SELECT $1, 'jobs', 'gate_code', kind, 'x', 1

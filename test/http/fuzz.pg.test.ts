@@ -101,7 +101,7 @@ function isAnswered({status, headers, body}: Answer): void {
   expect(body.detail ?? body.hint, JSON.stringify(body)).toMatch(/\S/);
 }
 
-test('every parameter of every list', async () => {
+test('any value in any parameter of a list gets an answer or a problem, never a 500', async () => {
   const ask = async ({
     list,
     pairs,
@@ -124,7 +124,7 @@ test('every parameter of every list', async () => {
 });
 
 test.each(['0000-01-01T00:00:00Z', '0000-12-31T23:59:59-14:00'])(
-  'the year that Postgres does not have is refused in words: %s',
+  'a time in a year that Postgres does not have is rejected by name: %s',
   async (since) => {
     const asked = await place.get(`/v1/tasks?changed_since=${encodeURIComponent(since)}`);
     expect(asked).toMatchObject({
@@ -144,7 +144,7 @@ test.each(['0000-01-01T00:00:00Z', '0000-12-31T23:59:59-14:00'])(
   },
 );
 
-test('every page token with every table', async () => {
+test('any page token for any table gets an answer or a problem, never a 500', async () => {
   const forged = fc.tuple(
     fc.constantFrom(...allTables.map(({name}) => name)),
     numbers,
@@ -163,7 +163,7 @@ test('every page token with every table', async () => {
   );
 });
 
-test('every number of a change, and every key of a request', async () => {
+test('any change number and Idempotency-Key get an answer or a problem, never a 500', async () => {
   await fc.assert(
     fc.asyncProperty(values, async (value) => {
       isAnswered(await place.get(`/v1/changes/${encodeURIComponent(value.toWellFormed())}`));
@@ -176,7 +176,7 @@ test('every number of a change, and every key of a request', async () => {
   );
 });
 
-test('every field of everything that can be written', async () => {
+test('any value in any writable field gets an answer or a problem, never a 500', async () => {
   const wanted = fc.oneof(
     values,
     fc.boolean(),

@@ -100,21 +100,24 @@ const flawed: readonly (readonly [string, unknown, string])[] = [
   ],
 ];
 
-test.each(flawed)('%s is refused where it stands', async (_what, body, at) => {
-  const {status, headers, body: problem} = await place.post(body);
-  expect(status, JSON.stringify(problem)).toBe(400);
-  expect(headers.get('content-type')).toBe('application/problem+json');
-  expect(problem).toMatchObject({
-    type: 'urn:fieldmirror:problem:invalid',
-    title: 'Bad Request',
-    status: 400,
-    errors: [
-      {in: 'body', at, expected: expect.stringMatching(/\S/), got: expect.stringMatching(/\S/)},
-    ],
-  });
-});
+test.each(flawed)(
+  'a body with %s is rejected with the position of the flaw',
+  async (_what, body, at) => {
+    const {status, headers, body: problem} = await place.post(body);
+    expect(status, JSON.stringify(problem)).toBe(400);
+    expect(headers.get('content-type')).toBe('application/problem+json');
+    expect(problem).toMatchObject({
+      type: 'urn:fieldmirror:problem:invalid',
+      title: 'Bad Request',
+      status: 400,
+      errors: [
+        {in: 'body', at, expected: expect.stringMatching(/\S/), got: expect.stringMatching(/\S/)},
+      ],
+    });
+  },
+);
 
-test('what was expected is said, and what came', async () => {
+test('the answer to a flawed body has the expected and the actual value of each flaw', async () => {
   const {body} = await place.post([
     update({name: 7, nam: 'x'}),
     {...update({}), operation: 'replace'},
@@ -131,24 +134,24 @@ test('what was expected is said, and what came', async () => {
   ]);
 });
 
-describe('what is no JSON', () => {
+describe('a body that is not acceptable JSON', () => {
   test.each([
     '{',
     '{"a":1}}',
     '{"__proto__":{"x":1}}',
     '{"constructor":{"prototype":{}}}',
     '\u0000',
-  ])('is refused: %j', async (body) => {
+  ])('is rejected: %j', async (body) => {
     const answer = await place.post(body);
     expect(answer).toMatchObject({status: 400, body: {type: 'urn:fieldmirror:problem:invalid'}});
   });
 
-  test('nor is said to be is refused', async () => {
+  test('is rejected with 415 if its content type is not JSON', async () => {
     const headers = {'content-type': 'text/plain'};
     expect((await place.post('{}', {headers})).status).toBe(415);
   });
 
-  test('and too large is refused', async () => {
+  test('is rejected with 413 if it is too large', async () => {
     const {status, body} = await place.post(update({name: 'x'.repeat(1_000_001)}));
     expect(status).toBe(413);
     expect(body.type).toBe('urn:fieldmirror:problem:too-large');
@@ -156,7 +159,7 @@ describe('what is no JSON', () => {
 });
 
 test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1/2', '/v1/api_keys', '/v1/accounts'])(
-  'there is nothing at %s',
+  'the unknown path %s is answered with a problem',
   async (path) => {
     const {status, headers} = await place.get(path);
     expect([400, 404]).toContain(status);
@@ -164,7 +167,7 @@ test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1/2', '/v1/api_keys', 
   },
 );
 
-test('no page of another origin is let in', async () => {
+test('a request from a page of another origin is rejected, without CORS headers', async () => {
   const headers = {origin: 'https://evil.example', 'access-control-request-method': 'POST'};
   const answer = await fetch(`${place.url}/v1/changes`, {method: 'OPTIONS', headers});
   expect(answer.status).toBe(401);

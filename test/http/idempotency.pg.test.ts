@@ -16,8 +16,8 @@ async function countChanges(): Promise<number> {
   return (await place.pool.query('SELECT FROM sync.changes')).rowCount ?? 0;
 }
 
-describe('the same key', () => {
-  test('and body is answered with the same change, as it is by then', async () => {
+describe('the same Idempotency-Key', () => {
+  test('with the same body returns the same change in its current state', async () => {
     const first = await once(create);
     expect(first.status).toBe(202);
     await place.pool.query('SELECT sync.cancel_change($1)', [first.body.change_id]);
@@ -29,7 +29,7 @@ describe('the same key', () => {
     expect(await countChanges()).toBe(1);
   });
 
-  test('and another body is refused, and nothing is done', async () => {
+  test('with another body is rejected and has no effect', async () => {
     await once(create);
     const {status, body} = await once({...create, fields: {name: 'Order more'}});
     expect(status).toBe(422);
@@ -37,7 +37,7 @@ describe('the same key', () => {
     expect(await countChanges()).toBe(1);
   });
 
-  test('and the same body otherwise written is the same request', async () => {
+  test('with the same body in another notation is the same request', async () => {
     const ask = {table: 'time_entries', operation: 'create', parent: {number: 11}};
     const first = await once({
       ...ask,
@@ -52,14 +52,14 @@ describe('the same key', () => {
     expect(again).toMatchObject({status: 200, body: {change_id: first.body.change_id}});
   });
 
-  test('ten times at once has one effect and ten equal answers', async () => {
+  test('sent ten times at once has one effect and ten equal answers', async () => {
     const answers = await Promise.all(Array.from({length: 10}, () => once([create, create])));
     expect(await countChanges()).toBe(2);
     expect(answers.map(({status}) => status).sort()).toEqual([...Array(9).fill(200), 202]);
     expect(new Set(answers.map(({body}) => JSON.stringify(body))).size).toBe(1);
   });
 
-  test('ten times at once with ten bodies lets one in', async () => {
+  test('sent ten times at once with ten bodies is accepted once', async () => {
     const answers = await Promise.all(
       Array.from({length: 10}, (_, at) => once({...create, fields: {name: `Part ${at}`}})),
     );
@@ -77,12 +77,12 @@ describe('the same key', () => {
     expect(await countChanges()).toBe(2);
   });
 
-  test('is free again when its request was refused', async () => {
+  test('can be used again if its request was rejected', async () => {
     expect((await once({...create, fields: {name: '\u0001'}})).status).toBe(422);
     expect((await once(create)).status).toBe(202);
   });
 
-  test('is free again after its time', async () => {
+  test('can be used again after it has expired', async () => {
     await once(create);
     await place.pool.query(
       `UPDATE sync.api_requests SET requested_at = now() - interval '31 days'`,
@@ -99,7 +99,7 @@ describe('a repeated update', () => {
     fields: {phone_number},
   });
 
-  test('that went into an earlier change does not undo what came after it', async () => {
+  test('that was merged into an earlier change does not undo later updates', async () => {
     const first = await place.post(update('1'));
     const second = await once(update('2'), 'second');
     expect(second.body.change_id).toBe(first.body.change_id);
@@ -108,7 +108,7 @@ describe('a repeated update', () => {
     expect((await place.get('/v1/customers')).body.rows[0].phone_number).toBe('3');
   });
 
-  test('that had nothing to change stays one', async () => {
+  test('that was answered as unchanged is answered so again and changes nothing', async () => {
     expect((await once(update('555-0100'))).body.state).toBe('unchanged');
     await place.post(update('9'));
     expect(await once(update('555-0100'))).toMatchObject({status: 200, body: {state: 'unchanged'}});
@@ -117,7 +117,7 @@ describe('a repeated update', () => {
 });
 
 test.each(['', 'a b', 'ä'.repeat(2), 'x'.repeat(201)])(
-  'a key that is none is refused: %j',
+  'an invalid Idempotency-Key is rejected: %j',
   async (key) => {
     const answer = await place.post(create, {
       headers: {'idempotency-key': Buffer.from(key).toString('latin1')},

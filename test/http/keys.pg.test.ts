@@ -22,8 +22,8 @@ const paths = [
   '/v1/customers?limit=x',
 ];
 
-describe('without a key that opens', () => {
-  test.each(paths)('%s is answered 401, and nothing more', async (path) => {
+describe('a request without a valid bearer key', () => {
+  test.each(paths)('to %s is answered 401 without any details', async (path) => {
     for (const key of [
       null,
       'x',
@@ -43,19 +43,19 @@ describe('without a key that opens', () => {
     }
   });
 
-  test('a body is not even read', async () => {
+  test('is rejected before its body is read', async () => {
     expect((await place.post('x'.repeat(2_000_000), {key: null})).status).toBe(401);
     expect((await place.post('{', {key: null})).status).toBe(401);
   });
 
-  test('another scheme does not open', async () => {
+  test('is rejected even if it sends a valid key in another scheme', async () => {
     const headers = {
       authorization: `Basic ${Buffer.from(`${place.keys.writer}:`).toString('base64')}`,
     };
     expect((await place.get('/v1/customers', {key: null, headers})).status).toBe(401);
   });
 
-  test('health is told, and nothing but that', async () => {
+  test('is answered by /livez', async () => {
     expect(await place.get('/livez', {key: null})).toMatchObject({
       status: 200,
       body: {status: 'ok'},
@@ -63,7 +63,7 @@ describe('without a key that opens', () => {
   });
 });
 
-test('a revoked key opens nothing from then on', async () => {
+test('a key is rejected as soon as it is revoked', async () => {
   const {accountId} = place.account;
   const key =
     (
@@ -75,7 +75,7 @@ test('a revoked key opens nothing from then on', async () => {
   expect(await revokeApiKey(place.pool, 'old')).toBe(false);
 });
 
-test('a key to read does not write', async () => {
+test('a read-only key can read but not write', async () => {
   const {reader} = place.keys;
   expect((await place.get('/v1/tasks', {key: reader})).status).toBe(200);
   const {status, body} = await place.post(task, {key: reader});
@@ -83,7 +83,7 @@ test('a key to read does not write', async () => {
   expect(body.type).toBe('urn:fieldmirror:problem:read-only');
 });
 
-test('a key of all accounts opens the document, and no rows, changes or feed', async () => {
+test('a key of all accounts can read the API document, but no rows, changes or feed', async () => {
   const given = {name: 'all', accountId: null, role: 'admin', masks: false} as const;
   const key = (await addApiKey(place.pool, given))?.reveal() ?? '';
   expect((await place.get('/v1/openapi.json', {key})).status).toBe(200);
@@ -102,7 +102,7 @@ test('a key of all accounts opens the document, and no rows, changes or feed', a
     });
 });
 
-test('the last use of a key is known to the minute', async () => {
+test('the last use of a key is recorded to the minute', async () => {
   await place.pool.query(
     `UPDATE sync.api_keys SET last_used_at = '2026-01-01Z' WHERE name = 'erp'`,
   );
@@ -114,7 +114,7 @@ test('the last use of a key is known to the minute', async () => {
   expect(first).not.toBe('2026-01-01T00:00:00Z');
 });
 
-test('keys and bodies are nowhere in the log nor in the database', async () => {
+test('no key or body is in the log, and no key is in the tables of keys and changes', async () => {
   const canary = 'canary-4711';
   const customers = {table: 'customers', operation: 'update', number: 1};
   await place.post({...customers, fields: {nothing: canary}});
@@ -147,7 +147,7 @@ test('keys and bodies are nowhere in the log nor in the database', async () => {
 describe('fieldmirror', () => {
   const run = (...args: string[]) => runCommand(args, {DATABASE_URL: place.databaseUrl});
 
-  test('keys add shows a key once, keys list never, keys revoke ends it', async () => {
+  test('keys add prints a key once, keys list never does, and keys revoke revokes it', async () => {
     const given = ['--account', 'acme', '--role', 'viewer', '--system', 'shopware'];
     const added = await run('keys', 'add', 'shop', ...given);
     expect(added, added.stderr).toMatchObject({code: 0});
@@ -161,7 +161,7 @@ describe('fieldmirror', () => {
     expect((await place.get('/v1/customers', {key})).status).toBe(401);
   });
 
-  test('keys add --hold-deletes makes a key whose deletes wait for a person', async () => {
+  test('keys add --hold-deletes adds a key whose deletes wait for a person', async () => {
     const given = ['--account', 'acme', '--hold-deletes'];
     const added = await run('keys', 'add', 'careful', ...given, '--json');
     expect(added, added.stderr).toMatchObject({code: 0});
@@ -196,7 +196,7 @@ describe('fieldmirror', () => {
     );
   });
 
-  test('keys says what is wrong with a name', async () => {
+  test('keys add and keys revoke explain what is wrong with a name', async () => {
     const {account} = place;
     expect((await run('keys', 'add', 'erp', '--account', account.name)).stderr).toContain(
       'already',
@@ -214,7 +214,7 @@ describe('fieldmirror', () => {
     });
   });
 
-  test('http warns off loopback, and answers what has begun before it stops', async () => {
+  test('http warns if it is not on loopback, and finishes requests before it stops', async () => {
     const port = await findFreePort();
     const running = startCommand(['http', '--port', `${port}`, '--host', '0.0.0.0'], {
       DATABASE_URL: place.databaseUrl,

@@ -52,7 +52,7 @@ function isProblem({status, headers, body}: Answer, expected: number): void {
   expect(body.hint).toMatch(/again later/);
 }
 
-describe('while writes wait for a row, for as long as it takes', () => {
+describe('while writes wait for a locked row', () => {
   beforeAll(async () => {
     await place.close();
     place = await openPlace({lockTimeoutMs: 60_000});
@@ -71,7 +71,7 @@ describe('while writes wait for a row, for as long as it takes', () => {
     });
   const waiting = () => expect.poll(countWaiting, {timeout: 20_000});
 
-  test('of one key four wait in Postgres, and another key writes', async () => {
+  test('only four of one key wait in Postgres, and another key can write', async () => {
     await whileLocked(lockCustomer, async (letGo) => {
       const writes = flood(place.keys.writer);
       await waiting().toBe(4);
@@ -84,7 +84,7 @@ describe('while writes wait for a row, for as long as it takes', () => {
     });
   });
 
-  test('of two keys every connection for writes is taken, and all keys read', async () => {
+  test('those of two keys use every write connection, and all keys can read', async () => {
     answered.length = 0;
     await whileLocked('SELECT FROM warehouse.customers FOR UPDATE', async (letGo) => {
       const writes = [...flood(place.keys.writer), ...flood(place.keys.strange)];
@@ -99,7 +99,7 @@ describe('while writes wait for a row, for as long as it takes', () => {
   });
 });
 
-test('a write that waits too long for a row says so, and has done nothing', async () => {
+test('a write that waits too long for a row is answered 503 and has no effect', async () => {
   const answer = await whileLocked(lockCustomer, () => place.post(rename('Never')));
   isProblem(answer, 503);
   expect(answer.body).toMatchObject({
@@ -112,7 +112,7 @@ test('a write that waits too long for a row says so, and has done nothing', asyn
   expect(rowCount).toBe(0);
 });
 
-test('by default a lock is waited for no longer than a caller would wait', async () => {
+test('by default every connection waits at most 3 seconds for a lock', async () => {
   const pools = openPools(place.databaseUrl);
   try {
     for (const pool of [pools.reads, pools.writes])
@@ -122,14 +122,14 @@ test('by default a lock is waited for no longer than a caller would wait', async
   }
 });
 
-test('a key whose own row is locked still opens', async () => {
+test('a key is accepted even if its own row is locked', async () => {
   await place.pool.query(`UPDATE sync.api_keys SET last_used_at = '2026-01-01Z'`);
   await whileLocked('SELECT FROM sync.api_keys FOR UPDATE', async () => {
     expect((await place.get('/v1/tasks?limit=1')).status).toBe(200);
   });
 });
 
-test('of one key so many are under way and so many wait, others come later', async () => {
+test('one key can run and queue only a limited number of requests; others get 429', async () => {
   const turns = new Turns('writes', {atOnce: 2, waiting: 3});
   const gates: (() => void)[] = [];
   let underWay = 0;

@@ -31,7 +31,7 @@ const idsOf = ({body}: {body: {changes: {change_id: string}[]}}) =>
   body.changes.map(({change_id}) => change_id);
 
 describe('GET /v1/changes', () => {
-  test('lists by batch, transaction, state, table, author and time, page by page', async () => {
+  test('filters by batch, transaction, state, table, author and time, page by page', async () => {
     const [one, two, three] = await make();
     const list = async (query: string) => idsOf(await place.get(`/v1/changes?${query}`));
     expect(await list('')).toEqual([one, two, three]);
@@ -49,7 +49,7 @@ describe('GET /v1/changes', () => {
     expect([idsOf(last), last.body.next_after]).toEqual([[three], null]);
   });
 
-  test('finds the changes of a row by its key, and none of another account', async () => {
+  test('finds the changes of a row by its external key, and none of another account', async () => {
     await place.post({
       table: 'customers',
       operation: 'create',
@@ -71,14 +71,14 @@ describe('GET /v1/changes', () => {
     'by=%00',
     'external_key=%00',
     'batch=a%0ab',
-  ])('refuses %s by its name', async (query) => {
+  ])('refuses the query %s', async (query) => {
     const {status, body} = await place.get(`/v1/changes?${query}`);
     expect([status, body.errors.length > 0]).toEqual([400, true]);
   });
 });
 
 describe('POST /v1/changes/decide', () => {
-  test('does what it can to those that match, and says of the rest why not', async () => {
+  test('decides the matching changes that it can, and reports why not the others', async () => {
     const [one = '', two = '', three = ''] = await make();
     await place.pool.query(
       `UPDATE sync.changes SET lease_until = now() + interval '1 h' WHERE change_id = $1`,
@@ -129,7 +129,7 @@ describe('POST /v1/changes/decide', () => {
     ]);
   });
 
-  test('decides ten thousand in one request', async () => {
+  test('decides ten thousand changes in one request', async () => {
     await place.pool.query(
       `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
        SELECT $1, 'tasks', 1000000 + at, 'update', 1000000 + at, '{"name": "x"}', '{"name": "y"}'
@@ -160,7 +160,7 @@ describe('POST /v1/changes/decide', () => {
     expect((await send('/v1/changes/decide', body)).status).toBe(400);
   });
 
-  test('touches no change of another account, and is refused to a reader', async () => {
+  test('decides no change of another account, and rejects a read-only key', async () => {
     const [one] = await make();
     const ask = {decision: 'hold', change_ids: [one]};
     expect((await send('/v1/changes/decide', ask, place.keys.strange)).body.changes).toMatchObject([
@@ -175,7 +175,7 @@ describe('POST /v1/changes/decide', () => {
   });
 });
 
-test('POST /v1/changes/undo gives up what was not sent, and holds the rest', async () => {
+test('POST /v1/changes/undo cancels unsent changes, and holds the undo of the others', async () => {
   const [one, two, three] = await make();
   await place.pool.query(
     `UPDATE sync.changes SET state = 'done', settled_at = now() WHERE change_id = $1`,

@@ -64,7 +64,7 @@ describe('the metrics', () => {
       expect(text).not.toContain(word);
   });
 
-  test('read the warehouse once per interval, by eighteen statements', async () => {
+  test('read the warehouse once per interval, with at most eighteen statements', async () => {
     place = await openTelemetry();
     await place.scrape();
     const each = place.statements();
@@ -77,8 +77,8 @@ describe('the metrics', () => {
   });
 });
 
-describe('while the warehouse is away', () => {
-  test('the metrics say so, and the figures come back with the warehouse', async () => {
+describe('while the warehouse does not answer', () => {
+  test('the metrics report it, and the figures return with the warehouse', async () => {
     place = await openTelemetry();
     await fillWarehouse(place);
     expect(figureOf(await place.scrape(), 'fieldmirror_warehouse_up')).toBe(1);
@@ -95,7 +95,7 @@ describe('while the warehouse is away', () => {
     expect(figureOf(await place.scrape(), 'fieldmirror_workers_alive')).toBe(1);
   });
 
-  test('it is logged once, and once that it is back', async () => {
+  test('the outage is logged once, and so is its end', async () => {
     place = await openTelemetry();
     place.line.turnTo(await findClosedPort());
     for (let scrape = 0; scrape < 3; scrape++) await place.scrape();
@@ -108,7 +108,7 @@ describe('while the warehouse is away', () => {
     expect(place.logged[0]).toContain('Postgres at 127.0.0.1');
   });
 
-  test('a warehouse that says nothing keeps nobody waiting', async () => {
+  test('a scrape does not wait for a hanging warehouse, nor start a second reading', async () => {
     place = await openTelemetry({patienceMs: 50});
     place.line.turnTo(await openSilentPort());
     const told = await place.scrape();
@@ -119,7 +119,7 @@ describe('while the warehouse is away', () => {
     expect(place.statements()).toBe(before);
   });
 
-  test('the process lives: /livez asks nothing of it', async () => {
+  test('/livez answers 200 and sends no statement to it', async () => {
     place = await openTelemetry();
     place.line.turnTo(await openSilentPort());
     expect(await place.get('/livez')).toMatchObject({status: 200, text: '{"status":"ok"}'});

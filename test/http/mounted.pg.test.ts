@@ -2,7 +2,7 @@ import {expect, onTestFinished, test} from 'vitest';
 import {figureOf, readExposition} from './exposition.ts';
 import {openPlace} from './place.ts';
 
-test('the HTTP API serves them beside its own, without a key, and unlisted', async () => {
+test('the HTTP API serves /metrics, /livez and /readyz without a key, and unlisted', async () => {
   const api = await openPlace();
   onTestFinished(() => api.close());
   const open = async (path: string) => (await fetch(api.url + path)).text();

@@ -51,7 +51,7 @@ function answerOf(path: string, method: string, status: string, type = 'applicat
   return schemaOf(document.paths[path][method].responses[status].content[type].schema);
 }
 
-test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
+test('the document is OpenAPI 3.1, lists every path, and all its references resolve', () => {
   expect(document.openapi).toBe('3.1.0');
   expect(document.components.securitySchemes.key).toEqual({type: 'http', scheme: 'bearer'});
   const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)].map(
@@ -74,7 +74,7 @@ test('is OpenAPI 3.1, and every reference in it leads somewhere', () => {
   );
 });
 
-test('has every column of every table, with its comment', () => {
+test('the document has every column of every table, with its comment', () => {
   for (const table of allTables) {
     const {properties} = document.components.schemas[`row_${table.name}`];
     for (const {name, comment} of table.columns)
@@ -82,7 +82,7 @@ test('has every column of every table, with its comment', () => {
   }
 });
 
-test('has every field that can be written', () => {
+test('the document has every field that can be written', () => {
   const request = JSON.stringify(resolve(document.paths['/v1/changes'].post.requestBody));
   for (const {table} of allWrites) {
     expect(request).toContain(`"const":"${table.name}"`);
@@ -91,12 +91,15 @@ test('has every field that can be written', () => {
   }
 });
 
-test.each(allTables.map(({name}) => name))('promises what /v1/%s answers', async (name) => {
-  const {body} = await place.get(`/v1/${name}`);
-  expect(answerOf(`/v1/${name}`, 'get', '200').parse(body)).toEqual(body);
-});
+test.each(allTables.map(({name}) => name))(
+  'the document describes what /v1/%s answers',
+  async (name) => {
+    const {body} = await place.get(`/v1/${name}`);
+    expect(answerOf(`/v1/${name}`, 'get', '200').parse(body)).toEqual(body);
+  },
+);
 
-describe('promises what comes of', () => {
+describe('the document describes the answers to', () => {
   const create = {table: 'tasks', operation: 'create', fields: {name: 'x'}};
   const job = {
     table: 'jobs',
@@ -126,7 +129,7 @@ describe('promises what comes of', () => {
     expect(answerOf('/v1/changes/{change_id}', 'get', '200').parse(body)).toEqual(body);
   });
 
-  test('listing, deciding and taking back', async () => {
+  test('listing, deciding and undoing changes', async () => {
     const {change_id} = (await place.post(create)).body;
     const listed = await place.get('/v1/changes?limit=3');
     expect(answerOf('/v1/changes', 'get', '200').parse(listed.body)).toEqual(listed.body);
@@ -165,7 +168,7 @@ describe('promises what comes of', () => {
     for (const text of lines) expect(line.parse(JSON.parse(text))).toEqual(JSON.parse(text));
   });
 
-  test('changes that are made line by line', async () => {
+  test('changes that are sent line by line', async () => {
     const {post} = document.paths['/v1/changes'];
     const line = schemaOf(post.requestBody.content['application/x-ndjson'].schema);
     const ask = {...create, external_key: 'T-1'};
@@ -184,7 +187,7 @@ describe('promises what comes of', () => {
     for (const text of lines) expect(told.parse(JSON.parse(text))).toEqual(JSON.parse(text));
   });
 
-  test('every refusal', async () => {
+  test('rejected requests', async () => {
     const refused = answerOf('/v1/changes', 'post', 'default', 'application/problem+json');
     const answers = [
       await place.post({}),

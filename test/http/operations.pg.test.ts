@@ -61,7 +61,7 @@ function unknownWords({metric}: Use, {label, operator, value}: Matcher): string[
 describe.each(queries)('$file: $title', ({expression}) => {
   const {uses, groups} = readExpression(expression);
 
-  test('names metrics, labels and words that the exporter has', () => {
+  test('uses only metrics, labels and label values that the exporter has', () => {
     expect(uses.length).toBeGreaterThan(0);
     for (const use of uses) {
       expect(labelsOf(use)).toEqual(expect.arrayContaining(use.matchers.map(({label}) => label)));
@@ -70,7 +70,7 @@ describe.each(queries)('$file: $title', ({expression}) => {
     expect(uses.flatMap(labelsOf)).toEqual(expect.arrayContaining([...groups]));
   });
 
-  test('takes the rate of what only grows, and of nothing else', () => {
+  test('uses a rate or an increase for every counter, and for no gauge', () => {
     for (const {metric, functions} of uses) {
       const grows = familyOf(metric).type !== 'gauge';
       expect(
@@ -80,7 +80,7 @@ describe.each(queries)('$file: $title', ({expression}) => {
     }
   });
 
-  test('is not counted once for each process that tells the same rows', () => {
+  test('does not count the same rows once for each process that reports them', () => {
     for (const {metric, functions} of uses.filter((use) =>
       /^fieldmirror_(?!warehouse_|build_)/.test(use.metric),
     )) {
@@ -94,7 +94,7 @@ describe.each(queries)('$file: $title', ({expression}) => {
 
 describe('the alert rules', () => {
   test.each(rules)(
-    '$title says how grave it is and what to do, by labels and verbs that there are',
+    '$title has a severity, a summary and an action with existing labels and commands',
     (rule) => {
       expect(['page', 'ticket', 'notice']).toContain(rule.labels.severity);
       const texts = Object.values(rule.annotations).join(' ');
@@ -111,7 +111,7 @@ describe('the alert rules', () => {
     },
   );
 
-  test('are found by the example for Prometheus at an address that is served', async () => {
+  test('are in the example configuration of Prometheus, whose metrics path is served', async () => {
     const file = join(import.meta.dirname, '../../ops/prometheus.yml');
     const config = parse(readFileSync(file, 'utf8'));
     expect(config.rule_files).toEqual(['alerts.yml']);
@@ -134,13 +134,13 @@ describe('the dashboard', () => {
       }
   });
 
-  test('offers the accounts that there are', () => {
+  test('reads its list of accounts from a label that its metric has', () => {
     const [, metric = '', label] =
       /^label_values\((\w+), (\w+)\)$/.exec(readAccountQuery() ?? '') ?? [];
     expect(labelsOf({metric})).toContain(label);
   });
 
-  test('shows every metric of ours', () => {
+  test('shows every metric of the catalogue', () => {
     const shown = panels.flatMap(({expression}) => readExpression(expression).uses);
     const names = new Set(shown.map(({metric}) => familyOf(metric).name));
     expect(catalogue.map(({name}) => name).filter((name) => !names.has(name))).toEqual([]);

@@ -37,7 +37,7 @@ const keyOf = async (key: string, query = '', table = 'customers') =>
   );
 
 describe('a row', () => {
-  test('is found by the key of the system, and has it, for keys of that system alone', async () => {
+  test('is found by its external key, and shows it, only for API keys of that system', async () => {
     const found = await place.get('/v1/customers?system=tryton&key=P-17', {key: tryton});
     expect(found.body.rows).toMatchObject([{customer_number: '1', external_key: 'P-17'}]);
     expect(found.body.next_page).toBeNull();
@@ -49,13 +49,13 @@ describe('a row', () => {
     expect(await keyOf(tryton, '&key=P-17', 'jobs')).toEqual([]);
   });
 
-  test('of the system default is found by its external_key', async () => {
+  test('is found by its external_key of the default system', async () => {
     await link(place.keys.writer, {number: 1, external_key: 'C-88'});
     expect(await keyOf(place.keys.reader, '&key=C-88&system=default')).toEqual(['C-88']);
     expect(await keyOf(tryton, '&key=C-88')).toEqual([]);
   });
 
-  test('is not told to a key by the name of another system', async () => {
+  test('is not returned to an API key that names another system', async () => {
     const {status, body} = await place.get('/v1/customers?system=tryton&key=P-17', {key: shop});
     expect(status).toBe(403);
     expect(body).toMatchObject({
@@ -65,7 +65,7 @@ describe('a row', () => {
     });
   });
 
-  test('a filter that there is not is refused with the nearest that there is', async () => {
+  test('cannot be filtered by an unknown name; the error suggests the nearest filter', async () => {
     const {status, body} = await place.get('/v1/customers?sistem=tryton', {key: tryton});
     expect(status).toBe(400);
     expect(body.detail).toBe(
@@ -75,7 +75,7 @@ describe('a row', () => {
 });
 
 describe('a change', () => {
-  test('names its row and its parent by the key of the system', async () => {
+  test('names its row and its parent by the external keys of the system', async () => {
     const made = await place.post(
       [
         {table: 'customers', operation: 'update', external_key: 'P-17', fields: {fax: '1'}},
@@ -110,7 +110,7 @@ describe('a change', () => {
     });
   });
 
-  test('sets and removes the key of an existing row, alone or beside fields', async () => {
+  test('sets and removes the external key of an existing row, alone or with fields', async () => {
     const set = await link(tryton, {number: 1, external_key: 'P-18'});
     expect(set).toMatchObject({status: 200, body: {state: 'unchanged', external_key: 'P-18'}});
     expect(await keyOf(tryton)).toEqual(['P-18']);
@@ -130,7 +130,7 @@ describe('a change', () => {
   test.each([
     ['tryton', () => tryton],
     ['default', () => place.keys.writer],
-  ])('with a key of %s that another row has does nothing at all', async (_, key) => {
+  ])('is rejected without effect if another row has its external key of %s', async (_, key) => {
     await link(key(), {number: 2, external_key: 'K-2'});
     const answer = await place.post(
       [
@@ -162,7 +162,7 @@ describe('a change', () => {
     expect(body.detail).toContain(told);
   });
 
-  test('under an Idempotency-Key sets its key once', async () => {
+  test('repeated with an Idempotency-Key sets its external key only once', async () => {
     const headers = {'idempotency-key': 'link-1'};
     const ask = {table: 'customers', operation: 'update', number: 1, external_key: 'P-20'};
     await place.post(ask, {key: tryton, headers});
@@ -172,7 +172,7 @@ describe('a change', () => {
   });
 });
 
-describe('the key of a row whose record is gone', () => {
+describe('the external key of a deleted row', () => {
   let number = 40;
   let rowId: string;
   beforeEach(async () => {
@@ -202,7 +202,7 @@ describe('the key of a row whose record is gone', () => {
   test.each([
     ['tryton', () => tryton],
     ['default', () => place.keys.writer],
-  ])('is given up by a key of %s, for a new row', async (_, of) => {
+  ])('can be freed by an API key of %s, for a new row', async (_, of) => {
     await link(of(), {number, external_key: key()});
     await findOut();
     const free = `An update of row_id ${rowId} with external_key null frees its key.`;
@@ -227,7 +227,7 @@ describe('the key of a row whose record is gone', () => {
     expect(own.at(-1)).toMatchObject({operation: 'removed', external_key: key()});
   });
 
-  test('is given up while the delete is on its way, in one request with a new row', async () => {
+  test('can be freed while the delete is pending, in one request with a new row', async () => {
     await link(tryton, {number, external_key: key()});
     const {status, body} = await place.post(
       [
@@ -246,7 +246,7 @@ describe('the key of a row whose record is gone', () => {
   test.each([
     ['a key beside it', {external_key: 'x'}, 404],
     ['a field beside it', {external_key: null, fields: {name: 'x'}}, 404],
-  ])('is all that changes: %s is refused', async (_, asked, status) => {
+  ])('is the only value that can change: %s is rejected', async (_, asked, status) => {
     await link(tryton, {number, external_key: key()});
     await findOut();
     expect(await link(tryton, {row_id: rowId, ...asked})).toMatchObject({
@@ -256,7 +256,7 @@ describe('the key of a row whose record is gone', () => {
     expect(await keyOf(tryton, `&key=${key()}&deleted=true`)).toEqual([key()]);
   });
 
-  test('is no business of another system or account', async () => {
+  test('cannot be freed by another system or account', async () => {
     await link(tryton, {number, external_key: key()});
     await findOut();
     expect((await link(shop, {row_id: rowId, external_key: null})).status).toBe(200);
@@ -271,7 +271,7 @@ describe('the key of a row whose record is gone', () => {
 describe('a record by its number', () => {
   const get = (path: string, key = place.keys.reader) => place.get(`/v1/${path}`, {key});
 
-  test('is one row, with the key of the system', async () => {
+  test('is returned as one row, with the external key of the system', async () => {
     expect(await get('customers/1', tryton)).toMatchObject({
       status: 200,
       body: {customer_number: '1', name: 'Acme', external_key: 'P-17'},
@@ -282,7 +282,7 @@ describe('a record by its number', () => {
     expect((await get('tasks/61')).body).toMatchObject({id: '61', name: 'Call'});
   });
 
-  test('that is not there, gone, or no number is refused', async () => {
+  test('is answered with an error if it does not exist, is deleted or is no number', async () => {
     expect(await get('customers/99')).toMatchObject({
       status: 404,
       body: {detail: 'customers: there is no number 99'},
@@ -314,7 +314,7 @@ describe('an upsert', () => {
   test.each([
     ['tryton', () => tryton],
     ['default', () => place.keys.writer],
-  ])('by a key of %s creates a row, and then updates it', async (system, key) => {
+  ])('with an external key of %s creates a row, and then updates it', async (system, key) => {
     const made = await upsert(key(), `U-${system}`, 'New');
     expect(made).toMatchObject({status: 202, body: {operation: 'create'}});
     const same = await upsert(key(), `U-${system}`, 'New');
@@ -331,7 +331,7 @@ describe('an upsert', () => {
   test.each([
     ['tryton', () => tryton],
     ['default', () => place.keys.writer],
-  ])('of one new key of %s, twice at once, makes one row', async (system, key) => {
+  ])('sent twice at once with one new key of %s creates one row', async (system, key) => {
     const made = await Promise.all(['A', 'B'].map((name) => upsert(key(), `R-${system}`, name)));
     expect(made.map(({status}) => status)).toContain(202);
     for (const {status, body} of made.filter((each) => each.status !== 202))
@@ -343,14 +343,14 @@ describe('an upsert', () => {
     await place.pool.query(`DELETE FROM warehouse.customers WHERE name IN ('A', 'B')`);
   });
 
-  test('of the key of another system creates a row of its own', async () => {
+  test('with an external key of another system creates a separate row', async () => {
     const made = await upsert(shop, 'P-17', 'Shop');
     expect(made.body).toMatchObject({operation: 'create', external_key: 'P-17'});
     const row = (await place.get('/v1/customers/1', {key: tryton})).body;
     expect(row).toMatchObject({name: 'Acme', external_key: 'P-17'});
   });
 
-  test('without a key, or of a field that is none, is refused', async () => {
+  test('without a key, or with an unknown field, is refused', async () => {
     const ask = {table: 'customers', operation: 'upsert', fields: {name: 'x'}};
     expect((await place.post(ask)).body.detail).toContain('/external_key: expected');
     const wrong = {...ask, external_key: 'x', fields: {nome: 'x'}};

@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {readExpression} from './promql.ts';
 
-test('an expression gives its metrics with matchers, functions and groups', () => {
+test('an expression is parsed into its metrics, matchers, functions and groups', () => {
   const expression =
     'max by (account) (increase(a_total{kind=~"x|y", account="z"}[1d])) > 0 ' +
     'and on (stream) max by (account) (b == 1)';
@@ -21,11 +21,11 @@ test('an expression gives its metrics with matchers, functions and groups', () =
   });
 });
 
-test('numbers, offsets, ranges of Grafana and comparisons are no metrics', () => {
+test('numbers, offsets, Grafana ranges and comparisons are not parsed as metrics', () => {
   const expression = '1000 * max(a) > 1.5 * max(a offset 7d) and rate(b[$__rate_interval]) > 1e9';
   expect(readExpression(expression).uses.map(({metric}) => metric)).toEqual(['a', 'a', 'b']);
 });
 
-test('what cannot be read is refused', () => {
+test('an expression that cannot be parsed is rejected', () => {
   expect(() => readExpression('max(a) ; drop')).toThrow(/expected a token/);
 });

@@ -19,14 +19,14 @@ const verdicts = async () => {
   return [status, body.checks.map(({check, verdict}) => `${check} ${verdict}`).join(', ')];
 };
 
-test('is ready with a warehouse that is migrated and a worker that is alive', async () => {
+test('/readyz answers 200 if the warehouse is migrated and a worker is alive', async () => {
   place = await openTelemetry();
   await addWorker(place);
   expect(await verdicts()).toEqual([200, 'warehouse ok, migrations ok, workers ok']);
   expect((await look()).body.status).toBe('ready');
 });
 
-test('without a worker that is alive is red, and green once there is one', async () => {
+test('/readyz answers 503 without a live worker, and 200 once there is one', async () => {
   place = await openTelemetry();
   await addWorker(place, 2);
   const {status, body, checks} = await look();
@@ -41,7 +41,7 @@ test('without a worker that is alive is red, and green once there is one', async
   expect((await look()).status).toBe(200);
 });
 
-test('while the warehouse is away is red, and green when it is back', async () => {
+test('/readyz answers 503 while the warehouse is unreachable, and then 200 again', async () => {
   place = await openTelemetry();
   await addWorker(place);
   place.line.turnTo(1);
@@ -56,7 +56,7 @@ test('while the warehouse is away is red, and green when it is back', async () =
   expect(await verdicts()).toEqual([200, 'warehouse ok, migrations ok, workers ok']);
 });
 
-test('with a migration missing is red, and says how to get it', async () => {
+test('/readyz answers 503 if a migration is missing, and names the command to run', async () => {
   place = await openTelemetry();
   await addWorker(place);
   const {rows} = await place.pool.query(
@@ -78,7 +78,7 @@ test('with a migration missing is red, and says how to get it', async () => {
   expect((await look()).status).toBe(200);
 });
 
-test('a process that runs workers asks its queue, too', async () => {
+test('/readyz also checks the queue of a process that runs workers', async () => {
   let answer: string | Error = 'ok';
   place = await openTelemetry({
     queue: async () => {
@@ -100,7 +100,7 @@ test('a process that runs workers asks its queue, too', async () => {
   expect((await look()).status).toBe(200);
 });
 
-test('a flood of questions is one look at the warehouse', async () => {
+test('a hundred requests to /readyz at once check the warehouse only once', async () => {
   place = await openTelemetry();
   await look();
   const each = place.statements();

@@ -51,7 +51,7 @@ async function countRequests(result: string, method = 'GET'): Promise<number | u
 const open = async () => (await accounts.open(place.acme.accountId)).api;
 const readPage = async () => await (await open()).jobs.list();
 
-test('each attempt is counted by how it ended, with what it cost', async () => {
+test('each attempt is counted by its result, with its duration and answer size', async () => {
   accounts.observe(place.requests);
   statuses = [429, 0, 200];
   await readPage();
@@ -72,7 +72,7 @@ test('each attempt is counted by how it ended, with what it cost', async () => {
   ).toBeGreaterThan(0);
 });
 
-test('of an account that is open already, requests are counted from then on', async () => {
+test('requests of an open account are counted from the start of observation', async () => {
   await readPage();
   accounts.observe(place.requests);
   expect(await countRequests('200')).toBeUndefined();
@@ -81,7 +81,7 @@ test('of an account that is open already, requests are counted from then on', as
   expect(await countRequests('429')).toBe(0);
 });
 
-test('a write is counted as an attempt, by the fate that is known of it', async () => {
+test('a write is counted as an attempt by its known outcome', async () => {
   accounts.observe(place.requests);
   const {transport} = await open();
   const write = {method: 'PUT', path: '/jobs/7.xml', body: '<job/>'} as const;

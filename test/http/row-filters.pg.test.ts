@@ -25,7 +25,7 @@ const set = (assignment: string, number: number) =>
     ),
   );
 
-test('a list has the rows with a value, or without one', async () => {
+test('a filter returns the rows with a value, or those without one', async () => {
   expect(await numbers('service_city=Salem')).toEqual([1]);
   expect(await numbers('service_city=salem')).toEqual([]);
   expect(await numbers('service_city=')).toEqual([2, 3]);
@@ -38,7 +38,7 @@ test('a list has the rows with a value, or without one', async () => {
   expect(await numbers('service_city=Salem', place.keys.strange)).toEqual([1]);
 });
 
-test('with changed_since a list has what is new among them', async () => {
+test('a filter with changed_since returns only the matching rows that changed since', async () => {
   const {rows} = await place.pool.query<{at: string}>('SELECT clock_timestamp() AS at');
   const since = rows[0]?.at ?? '';
   await set(`service_city = 'Salem'`, 2);
@@ -46,7 +46,7 @@ test('with changed_since a list has what is new among them', async () => {
   expect(await numbers(`service_city=Salem&changed_since=${since}`)).toEqual([2]);
 });
 
-test('a page carries the filters that the list began with', async () => {
+test('a page token keeps the filters of the first page', async () => {
   await set(`service_city = 'Salem'`, 2);
   const {body} = await place.get('/v1/customers?service_city=Salem&limit=1');
   expect(await numbers(`page=${body.next_page}`)).toEqual([2]);
@@ -60,7 +60,7 @@ test('a page carries the filters that the list began with', async () => {
   }
 });
 
-test('a page that was made up is refused, whatever it filters by', async () => {
+test('a forged page token is rejected, whatever it filters by', async () => {
   const made = {table: 'customers', afterRowId: '0', showsDeleted: true, changedSince: null};
   for (const where of [{id: 'x'}, {extra: '1'}, {'id" OR 1=1 --': '1'}])
     expect(await place.get(`/v1/customers?page=${packPlace({...made, where})}`)).toMatchObject({
@@ -69,7 +69,7 @@ test('a page that was made up is refused, whatever it filters by', async () => {
     });
 });
 
-test('a column that is none, or of no single value, is refused by its name', async () => {
+test('a filter by an unknown or unsuitable column or value is rejected by name', async () => {
   const manyNames = ['pager', 'fax', 'mobile', 'phone', 'email', 'contact', 'origin', 'name', 'id'];
   for (const [query, at] of [
     ['city=Salem', 'city'],
@@ -87,7 +87,7 @@ test('a column that is none, or of no single value, is refused by its name', asy
   expect(JSON.stringify(many.body)).toContain('at most 8 columns');
 });
 
-test('every column of one value filters its list, and is in the document', async () => {
+test('every column of one value filters its list, and is in the OpenAPI document', async () => {
   const {paths} = (await place.get('/v1/openapi.json')).body;
   const samples: Record<string, string> = {text: 'x', integer: '1', boolean: 'true'};
   for (const {name, columns} of allTables) {

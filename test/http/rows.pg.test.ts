@@ -34,7 +34,7 @@ async function readAll(query: string, between: (page: number) => Promise<void> =
   }
 }
 
-test('1,000 rows are read once each while others come and go', async () => {
+test('each of 1,000 rows is read once while other rows are added and deleted', async () => {
   await addTasks(1000, 1000);
   const rows = await readAll('limit=37', async (page) => {
     await addTasks(3000 + page * 5, 5);
@@ -49,7 +49,7 @@ test('1,000 rows are read once each while others come and go', async () => {
   expect(ids.filter((id) => id >= 3000).length).toBeGreaterThan(50);
 });
 
-test('a page exactly as long as the rest is the last', async () => {
+test('a page that holds exactly the remaining rows is the last', async () => {
   expect((await place.get('/v1/customers?limit=2')).body.next_page).not.toBeNull();
   expect((await place.get('/v1/customers?limit=3')).body.next_page).toBeNull();
 });
@@ -75,7 +75,7 @@ test('every table is listed, with numbers as text and instants in UTC', async ()
     expect(job).not.toHaveProperty(hidden);
 });
 
-test('rows that are gone are listed when asked for', async () => {
+test('deleted rows are listed only if requested', async () => {
   await inSweepTransaction(place.pool, (client) =>
     client.query(
       `UPDATE warehouse.customers SET _deleted_at = now()
@@ -92,7 +92,7 @@ test('rows that are gone are listed when asked for', async () => {
   expect(await numbers('?deleted=true')).toEqual(['1', '2', '3']);
 });
 
-test('changed_since lists what was written since', async () => {
+test('changed_since lists the rows written since that time', async () => {
   const {rows} = await place.pool.query<{at: string}>('SELECT clock_timestamp() AS at');
   const since = rows[0]?.at ?? '';
   await addTasks(9000, 2);
@@ -114,7 +114,7 @@ describe('a page token', () => {
   const tokenOf = async (query: string): Promise<string> =>
     (await place.get(`/v1/tasks?limit=1${query}`)).body.next_page;
 
-  test('carries the filters that the list began with', async () => {
+  test('keeps the filters of the first page', async () => {
     await inSweepTransaction(place.pool, (client) =>
       client.query('UPDATE warehouse.tasks SET _deleted_at = now() WHERE id = 1001'),
     );
@@ -124,7 +124,7 @@ describe('a page token', () => {
   });
 
   test.each(['&deleted=true', '&changed_since=2020-01-01T00:00:00Z'])(
-    'contradicted by %s is refused',
+    'is rejected if %s contradicts it',
     async (more) => {
       const {status, body} = await place.get(`/v1/tasks?page=${await tokenOf('')}${more}`);
       expect(status).toBe(400);
@@ -147,7 +147,7 @@ describe('a page token', () => {
     packPlace({...good, changedSince: 'yesterday'}),
   ];
   test.each(foreign)(
-    'that the HTTP API never gave for this list is refused: %.40s',
+    'that the HTTP API did not issue for this list is rejected: %.40s',
     async (page) => {
       const {status, body} = await place.get(`/v1/tasks?page=${encodeURIComponent(page)}`);
       expect(status).toBe(400);
@@ -166,21 +166,21 @@ test.each([
   'limit=1&limit=2',
   'deleted=1',
   'sort=x',
-])('a query that means nothing is refused: %s', async (query) => {
+])('an invalid query is rejected: %s', async (query) => {
   const {status, body} = await place.get(`/v1/tasks?${query}`);
   expect(status).toBe(400);
   expect(body.errors[0]).toMatchObject({in: 'query', at: query.split('=')[0]});
 });
 
-describe('of another account', () => {
-  test('no row is listed', async () => {
+describe('a key of one account', () => {
+  test('lists no row of another account', async () => {
     const mine = (await readAll('limit=500')).map(({row_id}) => row_id);
     const theirs = await place.get('/v1/tasks?deleted=true', {key: place.keys.strange});
     expect(theirs.body.rows).toHaveLength(1);
     expect(mine).not.toContain(theirs.body.rows[0].row_id);
   });
 
-  test('no row is changed or hung on, and no change is read', async () => {
+  test('cannot update or add to a row of another account, or read its changes', async () => {
     const {body} = await place.get('/v1/customers', {key: place.keys.strange});
     const {row_id} = body.rows[0];
     const update = {table: 'customers', operation: 'update', row_id, fields: {name: 'Mine'}};
@@ -201,7 +201,7 @@ describe('of another account', () => {
   });
 });
 
-test('a change is told with its attempts and conflicts', async () => {
+test('a change is returned with its attempts and conflicts', async () => {
   const {body} = await place.post({
     table: 'jobs',
     operation: 'update',
@@ -244,7 +244,7 @@ test('a change is told with its attempts and conflicts', async () => {
 });
 
 test.each(['0', '-1', 'x', '1.5', '99999999999999999999', '1%20OR%201=1'])(
-  'change %s is none',
+  'the invalid change number %s is rejected',
   async (id) => {
     expect((await place.get(`/v1/changes/${id}`)).status).toBe(400);
   },

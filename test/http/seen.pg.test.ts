@@ -20,8 +20,8 @@ const changes = async () =>
     .rows;
 const phone = `UPDATE warehouse.customers SET phone_number = '555-A' WHERE customer_number = 1`;
 
-describe('seen', () => {
-  test('keeps what its author had read of a field that somebody else changed since', async () => {
+describe('the request field seen', () => {
+  test('records the value that its author had read if the field has changed since', async () => {
     const seen = await cursor();
     await dispatch(phone);
     const fields = {phone_number: '555-B', service_city: 'Keene'};
@@ -31,7 +31,7 @@ describe('seen', () => {
     ]);
   });
 
-  test('is for one change, and the key’s own writes are read', async () => {
+  test('applies to one change only, and counts the key’s own writes as read', async () => {
     const seen = await cursor();
     const fields = {phone_number: '555-B'};
     await place.post({...customer, seen, fields});
@@ -48,7 +48,7 @@ describe('seen', () => {
     ]);
   });
 
-  test('that its author wrote unchanged is no wish', async () => {
+  test('prevents an overwrite if its author sends back the value that it had read', async () => {
     const seen = await cursor();
     await dispatch(phone);
     const answer = await place.post({...customer, seen, fields: {phone_number: '555-0100'}});
@@ -61,7 +61,7 @@ describe('seen', () => {
   test.each([
     ['yesterday', 422, 'refused', 'seen: expected a cursor that the feed gave'],
     ['0123456789ab-1', 410, 'cursor-gone', 'expected one of this warehouse'],
-  ])('%s is refused, and nothing is written', async (seen, status, kind, words) => {
+  ])('with the cursor %s is refused, and nothing is written', async (seen, status, kind, words) => {
     const fields = {name: 'Bold'};
     for (const body of [
       {...customer, seen, fields},
@@ -82,7 +82,7 @@ describe('seen', () => {
   });
 });
 
-describe('was', () => {
+describe('the request field was', () => {
   test('names the values that its author had read, and leaves the other fields alone', async () => {
     await dispatch(phone);
     const answer = await place.post({
@@ -94,7 +94,7 @@ describe('was', () => {
     expect(await changes()).toMatchObject([{seen: {phone_number: '555-0100'}}]);
   });
 
-  test('is read as the values wanted are: local times, employees as a list', async () => {
+  test('is parsed like the new values: local times, and employees as a list', async () => {
     const job = {table: 'jobs', operation: 'update', number: 11} as const;
     const wish = {scheduled_on: '2027-02-01 10:00', employee_ids: [502]};
     const was = {scheduled_on: '2027-01-31 09:00', employee_ids: [501]};
@@ -111,7 +111,7 @@ describe('was', () => {
     ]);
   });
 
-  test('that is equal leaves a delete alone, and that differs lets a person decide', async () => {
+  test('does not affect a delete if it is equal, and is recorded if it differs', async () => {
     const remove = {table: 'tasks', operation: 'delete', number: 61} as const;
     await place.post({...remove, was: {name: 'Call'}});
     expect(await changes()).toMatchObject([{operation: 'delete', seen: null}]);
@@ -130,7 +130,7 @@ describe('was', () => {
 });
 
 test.each(['If-Match', 'If-None-Match', 'If-Unmodified-Since'])(
-  '%s of a write is refused, as no row has a version here',
+  'the header %s of a write is rejected, because rows have no ETag',
   async (name) => {
     const answer = await place.post(
       {...customer, fields: {name: 'Bold'}},

@@ -6,7 +6,7 @@ import fastify from 'fastify';
 import {describe, expect, test} from 'vitest';
 import {sendLines} from '../../src/http/lines.ts';
 
-describe('lines that are sent', () => {
+describe('streamed lines', () => {
   /** A server that sends 640 MB, if its reader takes them. */
   async function serve(patienceMs: number) {
     const made = {batches: 0};
@@ -30,7 +30,7 @@ describe('lines that are sent', () => {
     return {made, ended, socket, close: () => app.close()};
   }
 
-  test('are made no faster than they are read; who takes nothing is cut off', async () => {
+  test('are produced no faster than read; a client that reads none is disconnected', async () => {
     const {made, ended, socket, close} = await serve(200);
     socket.pause();
     await ended;
@@ -41,7 +41,7 @@ describe('lines that are sent', () => {
     await close();
   });
 
-  test('are made no further when the reader is gone', async () => {
+  test('stop being produced when the client disconnects', async () => {
     const {made, ended, socket, close} = await serve(60_000);
     await once(socket, 'data');
     socket.destroy();

@@ -24,8 +24,8 @@ beforeEach(async () => {
 });
 afterEach(() => place?.close());
 
-describe('POST /v1/changes/decide, asked for lines', () => {
-  test('gives a line for each of ten thousand, the totals, and an audit of all', async () => {
+describe('a streamed POST /v1/changes/decide', () => {
+  test('returns a line for each of ten thousand and the totals, and audits them all', async () => {
     const ids = await makePending(place, 10_000);
     const answer = await ask(place, {decision: 'hold', change_ids: ids.toReversed()});
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, linesType]);
@@ -42,7 +42,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     );
   });
 
-  test('says of what it could not decide why not, and gives up from the end', async () => {
+  test('reports why a change was not decided, and cancels from the last to the first', async () => {
     const [one = '', two = ''] = await makePending(place, 501);
     await place.pool.query(
       `UPDATE sync.changes SET lease_until = now() + interval '1 h' WHERE change_id = $1`,
@@ -77,7 +77,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     ]);
   });
 
-  test('tells what is decided while the next is waiting, a batch at a time', async () => {
+  test('returns the decisions of a batch while the next batch is waiting', async () => {
     const ids = await makePending(place, 1_200);
     await whileHeld(place, ids[700], async (letGo) => {
       const answer = await ask(place, {decision: 'hold', change_ids: ids});
@@ -94,7 +94,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     });
   });
 
-  test('of a client that goes away decides the batch under way, nothing after', async () => {
+  test('finishes the running batch if the client disconnects, and no other batch', async () => {
     const ids = await makePending(place, 2_000);
     await whileHeld(place, ids[700], async (letGo) => {
       const leaving = new AbortController();
@@ -126,7 +126,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     ]);
   });
 
-  test('whose key is revoked decides the batch under way, and says the rest', async () => {
+  test('finishes the running batch if its key is revoked, and reports what is left', async () => {
     const ids = await makePending(place, 1_700);
     await whileHeld(place, ids[700], async (letGo) => {
       const answer = await ask(place, {decision: 'hold', change_ids: ids});
@@ -145,7 +145,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     expect((await ask(place, {decision: 'hold', change_ids: ids})).status).toBe(401);
   });
 
-  test('a server that stops decides the batch under way, and says the rest', async () => {
+  test('finishes the running batch if the server stops, and reports what is left', async () => {
     const ids = await makePending(place, 1_200);
     await whileHeld(place, ids[700], async (letGo) => {
       const reader = (await ask(place, {decision: 'hold', change_ids: ids})).body?.getReader();
@@ -163,7 +163,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     });
   });
 
-  test('answers with the status of the problem where the first batch fails', async () => {
+  test('answers with the status of the problem if the first batch fails', async () => {
     const ids = await makePending(place, 2);
     await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');
     const answer = await ask(place, {decision: 'hold', change_ids: ids});
@@ -179,7 +179,7 @@ describe('POST /v1/changes/decide, asked for lines', () => {
     ['*/*', 'application/json; charset=utf-8'],
     ['application/x-ndjson;q=0, */*', 'application/json; charset=utf-8'],
     ['application/json;q=0.5, Application/X-NDJSON; q=0.9', linesType],
-  ])('gives for Accept: %s %s', async (accept, type) => {
+  ])('answers Accept: %s with %s', async (accept, type) => {
     const [id] = await makePending(place, 1);
     const answer = await ask(place, {decision: 'hold', change_ids: [id]}, {accept});
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, type]);
@@ -224,7 +224,7 @@ describe('decisions in batches', () => {
     expect(await idsIn(place, 'pending')).toEqual(ids.slice(500));
   });
 
-  test('end after the batch under way when the server stops', async () => {
+  test('end after the running batch when the server stops', async () => {
     const stop = new AbortController();
     const batches = open(await makePending(place, 501), stop);
     await batches.next();

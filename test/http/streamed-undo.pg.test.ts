@@ -21,7 +21,7 @@ interface Begun {
   readonly leave: () => void;
 }
 
-describe('POST /v1/changes/undo, asked for lines', () => {
+describe('a streamed POST /v1/changes/undo', () => {
   const ofLines = {verb: 'undo'} as const;
 
   /** Begins to take 600 changes back, and stands before the last of them. */
@@ -41,7 +41,7 @@ describe('POST /v1/changes/undo, asked for lines', () => {
     });
   }
 
-  test('tells how far it is, and what became of each when all of it is committed', async () => {
+  test('returns its progress, and the outcome of each change once all are committed', async () => {
     await begin(async ({ids, reader, letGo}) => {
       await letGo();
       const lines = await readLines(reader, 601);
@@ -56,7 +56,7 @@ describe('POST /v1/changes/undo, asked for lines', () => {
     });
   });
 
-  test('comes to its end though the client is gone, and stands in the audit', async () => {
+  test('completes even if the client disconnects, and is recorded in the audit', async () => {
     await begin(async ({ids, letGo, leave}) => {
       leave();
       expect((await fetch(`${place.url}/livez`)).status).toBe(200);
@@ -68,7 +68,7 @@ describe('POST /v1/changes/undo, asked for lines', () => {
     });
   });
 
-  test('ends with the problem where it fails on its way, and nothing is taken back', async () => {
+  test('ends with the problem if it fails while streaming, and undoes nothing', async () => {
     await begin(async ({ids, reader, letGo}) => {
       await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');
       await letGo();
@@ -86,7 +86,7 @@ describe('POST /v1/changes/undo, asked for lines', () => {
     });
   });
 
-  test('answers with the status of the problem where it fails before', async () => {
+  test('answers with the status of the problem if it fails before the first line', async () => {
     await makePending(place, 1);
     await place.pool.query('ALTER TABLE sync.audit RENAME TO audit_elsewhere');
     expect((await ask(place, {filter: {}}, ofLines)).status).toBe(503);

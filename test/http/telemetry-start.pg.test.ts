@@ -5,7 +5,7 @@ import {startCommand} from '../support/command.ts';
 import {openPlace} from '../support/place.ts';
 import {figureOf, readExposition} from './exposition.ts';
 
-test('start tells of the requests it sends, and is ready while its worker is alive', async () => {
+test('start counts its requests in /metrics, and is ready while its worker is alive', async () => {
   const place = await openPlace({}, inject('warehouseTemplate'));
   onTestFinished(() => place.close());
   const running = startCommand(['start', '--json', '--port', '0'], {

@@ -37,7 +37,7 @@ async function untilListening(): Promise<void> {
 }
 
 describe('GET /v1/changes/ID?wait=', () => {
-  test('is answered once the change is settled, and holds no connection', async () => {
+  test('is answered once that change is settled, not when another one is', async () => {
     const [id, other] = [await make(), await make(2)];
     const answer = place.get(`/v1/changes/${id}?wait=60`);
     await untilListening();
@@ -48,7 +48,7 @@ describe('GET /v1/changes/ID?wait=', () => {
     expect(performance.now() - begun).toBeLessThan(20_000);
   });
 
-  test('whose key is revoked ends within seconds, and tells nothing of the change', async () => {
+  test('ends within seconds if its key is revoked, without anything about the change', async () => {
     const id = await make();
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {
@@ -68,7 +68,7 @@ describe('GET /v1/changes/ID?wait=', () => {
     expect(performance.now() - begun).toBeLessThan(20_000);
   });
 
-  test('whose key is revoked just before the change is settled tells nothing of it', async () => {
+  test('returns nothing if its key is revoked just before the change is settled', async () => {
     const id = await make();
     const {accountId} = place.account;
     const key = await addApiKey(place.pool, {
@@ -108,7 +108,7 @@ describe('GET /v1/changes/ID?wait=', () => {
     expect((await Promise.all(statuses)).filter((status) => status === 200)).toHaveLength(20);
   });
 
-  test('tells a change to be decided, one that is over, and one that is not', async () => {
+  test('returns a change in conflict, a cancelled one, and one that is still pending', async () => {
     const [fought, over, slow] = [await make(1), await make(2), await make(3)];
     const answer = place.get(`/v1/changes/${fought}?wait=60`);
     await untilListening();

@@ -28,7 +28,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     backend = await openQueueBackend({redisUrl, databaseUrl, log});
   });
 
-  test('a refused token stops its account with one line, and no other sweep', async () => {
+  test('a refused token stops only its own account and logs one line', async () => {
     const [good, bad] = [await many.add('good'), await many.add('bad')];
     many.server.manners.set('bad', {isRefusing: true});
     const sweepIds = [...(await many.request(bad)), ...(await many.request(good))];
@@ -54,7 +54,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(many.server.asked.get('bad')).toBeLessThan(10);
   });
 
-  test('a stopped account goes on with its new token as soon as it is resumed', async () => {
+  test('a stopped account sweeps again once it is resumed', async () => {
     const account = await many.add('a');
     const {accountId} = account;
     many.server.manners.set('a', {isRefusing: true});
@@ -70,7 +70,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     ]);
   });
 
-  test('a token replaced while a sweep reads with the old one stops nothing', async () => {
+  test('replacing a token while a sweep uses the old one does not stop the account', async () => {
     const account = await many.add('a');
     const isAsked = Promise.withResolvers<void>();
     const gate = Promise.withResolvers<void>();
@@ -90,7 +90,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await readAccount(many.pool, 'a')).toMatchObject({state: 'active'});
   });
 
-  test('a stopped account with a new token makes up for its failed sweeps', async () => {
+  test('an account that is resumed with a new token repeats its failed sweeps', async () => {
     const account = await many.add('a');
     many.server.manners.set('a', {token: 'the-new-one'});
     await start(backend);
@@ -109,7 +109,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
       expect(sweep.state).toEqual(endedWell);
   });
 
-  test('an account sealed with another key while it runs is told by name', async () => {
+  test('the worker warns by name about an account that is sealed with another key', async () => {
     const account = await many.add('a');
     await start(backend);
     await many.endOf(await many.request(account, 'tasks'));
@@ -119,7 +119,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(told(/no longer served here/)[0]).toMatchObject({account: 'a', level: warning});
   });
 
-  test('a damaged seal fails the sweeps of its account, by name, and no others', async () => {
+  test('a damaged seal fails only the sweeps of its account and names the account', async () => {
     const [damaged, good] = [await many.add('damaged'), await many.add('good')];
     await many.pool.query(
       `UPDATE sync.accounts SET sealed_token =
@@ -141,7 +141,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
   });
 });
 
-test('an account sealed anew is opened anew, and the old way comes to its end', async () => {
+test('an account that is sealed again is opened again; its old client still works', async () => {
   const {accountId} = await many.add('a');
   const {api} = await many.deps.openAccount(accountId);
   expect((await many.deps.openAccount(accountId)).api).toBe(api);
@@ -178,7 +178,7 @@ describe('a token from the environment', () => {
     return {accounts, accountId, readsWell};
   }
 
-  test('goes before one that was sealed earlier, and gives way to a later one', async () => {
+  test('overrides a token that was sealed earlier, but not one that is sealed later', async () => {
     const {accounts, accountId, readsWell} = await giveOld();
     expect(await readsWell()).toBe(true);
     expect(accounts.reach('w').given).toMatchObject({accountId});
@@ -192,7 +192,7 @@ describe('a token from the environment', () => {
     expect(accounts.reach('w').given).toBeNull();
   });
 
-  test('is marked so that only who has it can tell it again', async () => {
+  test('has a mark that only the same token and the same worker produce', async () => {
     const {accounts} = await giveOld();
     const token = new Secret(many.server.tokenOf('a'));
     const tokenMark = accounts.reach('w').given?.tokenMark;

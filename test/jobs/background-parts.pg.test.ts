@@ -217,7 +217,7 @@ const partsLate = async () => {
   return listLateParts(await listParts(place.pool), String(now)).map(({part}) => part);
 };
 
-test('every part has a heartbeat, and none is late while all goes well', async () => {
+test('every part has a heartbeat, and none is late while all of them work', async () => {
   const noted = async () =>
     (await place.query('SELECT part FROM sync.heartbeats ORDER BY part')).map(({part}) => part);
   await expect.poll(noted).toEqual(partNames.toSorted());
@@ -236,7 +236,7 @@ test('every part has a heartbeat, and none is late while all goes well', async (
 
 describe.each(partNames)('the part %s', (part) => {
   test.each(['hangs', 'fails'] as const)(
-    '%s: all who ask are told, until it does its work again',
+    'that %s is reported by status, doctor and an alert until it works again',
     async (how) => {
       await breakPart(part, how);
       const {lateMs, longestMs = 0} = boundsOf(part);
@@ -275,7 +275,7 @@ describe.each(partNames)('the part %s', (part) => {
   );
 });
 
-describe('what is sealed with a key that no worker has', () => {
+describe('a setting that no worker can use', () => {
   const cases: Readonly<Record<string, {readonly seal: string; readonly told: object}>> = {
     accounts: {
       seal: `UPDATE sync.accounts SET key_id = 'other', sealed_token = '\\x00'`,
@@ -293,7 +293,7 @@ describe('what is sealed with a key that no worker has', () => {
     },
   };
 
-  test('there is a case for each table with a key', async () => {
+  test('each table with a key has a test case', async () => {
     const tables = await place.query(
       `SELECT table_name AS name FROM information_schema.columns
         WHERE table_schema = 'sync' AND column_name = 'key_id' ORDER BY table_name`,
@@ -302,7 +302,7 @@ describe('what is sealed with a key that no worker has', () => {
   });
 
   test.each(Object.entries(cases))(
-    '%s: all who ask are told at once',
+    '%s sealed with a key that no worker has are reported by status, doctor and an alert',
     async (_table, {seal, told}) => {
       // Of the accounts that are served nobody asks for the key.
       await workers.stop();
@@ -320,7 +320,7 @@ describe('what is sealed with a key that no worker has', () => {
     },
   );
 
-  test('an e-mail that no worker has a mail server for', async () => {
+  test('status reports an e-mail rule if no worker has a mail server', async () => {
     await place.query(
       `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
         VALUES ('mail', 'email', 'ops@example.com', 0)`,
@@ -335,7 +335,7 @@ describe('what is sealed with a key that no worker has', () => {
   });
 });
 
-describe('work that goes on by itself', () => {
+describe('code that runs in the background', () => {
   /** Each place in the code that keeps something going, and what sees that it does. */
   const known: Readonly<Record<string, string>> = {
     'jobs/background.ts': 'notes the heartbeats themselves',
@@ -360,7 +360,7 @@ describe('work that goes on by itself', () => {
     ].join('|'),
   );
 
-  test('is known here, with the part that has its heartbeat', () => {
+  test('is listed in this test, with the part or check that watches it', () => {
     const root = join(import.meta.dirname, '..', '..');
     const found = ['jobs', 'src']
       .flatMap((top) =>

@@ -41,29 +41,34 @@ async function countLooks(): Promise<number | null> {
 /** A question of a client, simple or in parts. */
 const isQuestion = (chunk: Buffer) => ['Q', 'P'].includes(chunk.subarray(0, 1).toString());
 
-test.each(['queue', 'worker'] as const)('the first question of a %s', async (kind) => {
-  const backend = await openBackend();
-  const stray: Error[] = [];
-  const onStray = (error: Error) => void stray.push(error);
-  process.on('uncaughtException', onStray);
-  line.setDraw((chunk) => (isQuestion(chunk) ? {kind: 'reset', forwarded: chunk.length} : null));
-  const part =
-    kind === 'queue'
-      ? backend.makeQueue('push')
-      : backend.makeWorker('push', async () => {}, {concurrency: 1});
-  try {
-    await expect(part.waitUntilReady()).rejects.toThrow(/ECONNRESET|terminated/);
-    await expect.poll(() => line.struck.reset).toBeGreaterThan(0);
-    line.setDraw(null);
-    expect(stray).toEqual([]);
-  } finally {
-    line.setDraw(null);
-    await part.close().catch(() => {});
-    process.off('uncaughtException', onStray);
-  }
-});
+test.each(['queue', 'worker'] as const)(
+  'a %s reports an error and does not crash if its connection breaks at the first query',
+  async (kind) => {
+    const backend = await openBackend();
+    const stray: Error[] = [];
+    const onStray = (error: Error) => void stray.push(error);
+    process.on('uncaughtException', onStray);
+    line.setDraw((chunk) => (isQuestion(chunk) ? {kind: 'reset', forwarded: chunk.length} : null));
+    const part =
+      kind === 'queue'
+        ? backend.makeQueue('push')
+        : backend.makeWorker('push', async () => {}, {concurrency: 1});
+    try {
+      await expect(part.waitUntilReady()).rejects.toThrow(/ECONNRESET|terminated/);
+      await expect.poll(() => line.struck.reset).toBeGreaterThan(0);
+      line.setDraw(null);
+      expect(stray).toEqual([]);
+    } finally {
+      line.setDraw(null);
+      await part.close().catch(() => {});
+      process.off('uncaughtException', onStray);
+    }
+  },
+);
 
-test('a worker that no notice reaches, after a wait that broke', {timeout: 60_000}, async () => {
+test('a worker finds a job without a notice, after its wait was broken', {
+  timeout: 60_000,
+}, async () => {
   let listens = 0;
   line.setDraw((chunk) => {
     if (!chunk.includes('LISTEN bullmq_jobs')) return null;

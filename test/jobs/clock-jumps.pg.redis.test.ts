@@ -19,40 +19,47 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-test.each(backends)('with the queue on %s', {timeout: 180_000}, async (backend) => {
-  const place = await openPlace({}, inject('warehouseTemplate'));
-  const pool = openPool(place.databaseUrl, {max: 1, applicationName: 'test'});
-  closers.push(place.close, () => pool.end());
-  const worker = startCommand(['start'], {
-    ...place.env,
-    ...(backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {}),
-    NODE_OPTIONS: `--import ${clock}`,
-    CLOCK_JUMP_MS: String(dayMs),
-  });
-  closers.push(async () => {
-    worker.process.kill('SIGTERM');
-    await worker.ended;
-  });
-  await worker.prints(/Running\. Ctrl-C/);
-  await pool.query('DELETE FROM sync.schedules WHERE mode = $1 OR stream <> $2', ['full', 'tasks']);
-  await pool.query('UPDATE sync.schedules SET every_ms = $1, next_due_at = now()', [everyMs]);
-  const startedAt = performance.now();
-  const count = async () => {
-    const {rows} = await pool.query(
-      `SELECT min(count)::int AS least, max(count)::int AS most FROM (
+test.each(backends)(
+  'with the queue on %s, schedules keep their interval if the clock of a worker jumps',
+  {timeout: 180_000},
+  async (backend) => {
+    const place = await openPlace({}, inject('warehouseTemplate'));
+    const pool = openPool(place.databaseUrl, {max: 1, applicationName: 'test'});
+    closers.push(place.close, () => pool.end());
+    const worker = startCommand(['start'], {
+      ...place.env,
+      ...(backend === 'redis' ? {REDIS_URL: await emptyRedis()} : {}),
+      NODE_OPTIONS: `--import ${clock}`,
+      CLOCK_JUMP_MS: String(dayMs),
+    });
+    closers.push(async () => {
+      worker.process.kill('SIGTERM');
+      await worker.ended;
+    });
+    await worker.prints(/Running\. Ctrl-C/);
+    await pool.query('DELETE FROM sync.schedules WHERE mode = $1 OR stream <> $2', [
+      'full',
+      'tasks',
+    ]);
+    await pool.query('UPDATE sync.schedules SET every_ms = $1, next_due_at = now()', [everyMs]);
+    const startedAt = performance.now();
+    const count = async () => {
+      const {rows} = await pool.query(
+        `SELECT min(count)::int AS least, max(count)::int AS most FROM (
          SELECT schedule_id, (SELECT count(*) FROM sync.sweeps WHERE window_name = held.window_name
            AND ended_at IS NOT NULL) AS count
            FROM sync.schedules AS held) AS counts`,
-    );
-    return rows[0] as {least: number; most: number};
-  };
-  for (const jump of ['none', 'a day ahead', 'back']) {
-    if (jump !== 'none') worker.process.kill('SIGUSR2');
-    const {least} = await count();
-    await expect
-      .poll(async () => (await count()).least, {timeout: 60_000, message: jump})
-      .toBeGreaterThan(least + 1);
-  }
-  // The first sweep of each schedule may have been requested before.
-  expect((await count()).most).toBeLessThanOrEqual((performance.now() - startedAt) / everyMs + 3);
-});
+      );
+      return rows[0] as {least: number; most: number};
+    };
+    for (const jump of ['none', 'a day ahead', 'back']) {
+      if (jump !== 'none') worker.process.kill('SIGUSR2');
+      const {least} = await count();
+      await expect
+        .poll(async () => (await count()).least, {timeout: 60_000, message: jump})
+        .toBeGreaterThan(least + 1);
+    }
+    // The first sweep of each schedule may have been requested before.
+    expect((await count()).most).toBeLessThanOrEqual((performance.now() - startedAt) / everyMs + 3);
+  },
+);

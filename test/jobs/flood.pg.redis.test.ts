@@ -34,7 +34,7 @@ function countPushes(backend: QueueBackend): QueueBackend & {readonly puts: () =
 }
 
 test.each(backends)(
-  'a flood of notices keeps no change waiting, with the queue on %s',
+  'a flood of notices does not block a change, with the queue on %s',
   async (kind) => {
     const service = await openService();
     closers.push(service.close);

@@ -37,24 +37,24 @@ beforeEach(async () => {
 
 const alive = async () => (await listWorkers(pool)).filter(({isAlive}) => isAlive);
 
-test('what was said a moment ago is not said again', async () => {
+test('an unchanged heartbeat is not repeated within 15 seconds', async () => {
   nowMs += 14_999;
   await heartbeat.beat(['1']);
   expect(await alive()).toEqual([]);
 });
 
-test('the same is said again in time', async () => {
+test('an unchanged heartbeat is repeated after 15 seconds', async () => {
   nowMs += 15_000;
   await heartbeat.beat(['1']);
   expect(await alive()).toMatchObject([{accountIds: ['1']}]);
 });
 
-test('what has changed is said at once', async () => {
+test('a changed heartbeat is written at once', async () => {
   await heartbeat.beat(['1', '2']);
   expect(await alive()).toMatchObject([{accountIds: ['1', '2']}]);
 });
 
-test('after the stop nothing is said, and nothing is left', async () => {
+test('a stopped heartbeat deletes its row and writes nothing more', async () => {
   await heartbeat.stop();
   nowMs += 15_000;
   await heartbeat.beat(['1']);

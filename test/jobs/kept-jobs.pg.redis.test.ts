@@ -94,7 +94,7 @@ test.each(backends)('runs, retries and failures can be read from the queue on %s
   });
 });
 
-test('a day, and a thousand of each kind, is kept', () => {
+test('completed and failed jobs are kept for a day, at most a thousand of each', () => {
   const kept = {age: 24 * 60 * 60, count: 1_000};
   expect(wakeOptions).toMatchObject({removeOnComplete: kept, removeOnFail: kept});
 });

@@ -44,7 +44,7 @@ afterAll(async () => {
 
 const linesOf = (event: string) => lines.filter((line) => line.event === event);
 
-test('each sweep that ended is one line, and so is each change', async () => {
+test('each ended sweep and each ended change is one log line', async () => {
   expect(linesOf('sweep.ended').map(({stream}) => stream)).toEqual(
     allStreams.map(({name}) => name),
   );
@@ -73,12 +73,12 @@ test('each sweep that ended is one line, and so is each change', async () => {
   }
 });
 
-test('every line has an event', () => {
+test('every log line has an event', () => {
   expect(lines.length).toBeGreaterThan(9);
   expect(lines.filter(({event}) => !/^[a-z]+\.[a-z_]+$/.test(event ?? ''))).toEqual([]);
 });
 
-test('no line has a value of a record: neither of those read nor of those written', async () => {
+test('no log line contains a value of a record that was read or written', async () => {
   const {rows} = await world.pool.query<{value: string}>(
     `SELECT DISTINCT value FROM warehouse.customers AS c, jsonb_each_text(to_jsonb(c))
       WHERE key IN ('name', 'phone_number', 'email', 'service_address', 'service_city',

@@ -21,7 +21,7 @@ afterEach(async () => {
 });
 
 test.each(backends)(
-  'every second answer of the queue on %s is lost',
+  'each change is sent once if every second answer of the queue on %s is lost',
   {timeout: 180_000},
   async (kind) => {
     const service = await openService();

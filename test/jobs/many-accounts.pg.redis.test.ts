@@ -40,13 +40,13 @@ describe.each(backends)('with the queue on %s', (kind) => {
     return await openQueueBackend({redisUrl, databaseUrl, log});
   }
 
-  test('an account that is added while it runs is served', async () => {
+  test('an account that is added while the worker runs is served', async () => {
     await start(backend);
     const sweepIds = await many.request(await many.add('late'));
     for (const sweep of await many.endOf(sweepIds)) expect(sweep.state).toEqual(endedWell);
   });
 
-  test('what is due of a paused account waits, and is done when it is resumed', async () => {
+  test('a due sweep of a paused account waits, and runs when the account is resumed', async () => {
     const [paused, other] = [await many.add('paused'), await many.add('other')];
     await pauseAccount(many.pool, paused.accountId, null);
     const waiting = await many.request(paused, 'tasks');
@@ -57,7 +57,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await many.endOf(waiting)).toMatchObject([{state: endedWell}]);
   });
 
-  test('an account that does not answer keeps its own sweeps waiting alone', async () => {
+  test('an account that does not answer delays only its own sweeps', async () => {
     const [slow, ...others] = [await many.add('slow'), await many.add('b'), await many.add('c')];
     const gate = Promise.withResolvers<void>();
     many.server.manners.set('slow', {before: () => gate.promise});
@@ -71,7 +71,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     for (const sweep of await many.endOf(slowIds)) expect(sweep.state).toEqual(endedWell);
   });
 
-  test('a wake-up where the token is not known fails nothing', async () => {
+  test('a worker without the key of an account leaves its sweep due when woken', async () => {
     const [here, there] = [await many.add('here'), await many.add('there')];
     await many.pool.query(`UPDATE sync.accounts SET key_id = 'another' WHERE name = 'there'`);
     await start(backend, {accountIds: [here.accountId]});
@@ -88,7 +88,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(rows).toEqual([{state: 'due', fence: 0}]);
   });
 
-  test('of each account two sweeps at most are under way, the freshest first', async () => {
+  test('at most two sweeps of an account run at once, window sweeps first', async () => {
     const account = await many.add('a');
     const gate = Promise.withResolvers<void>();
     many.server.manners.set('a', {before: () => gate.promise});
@@ -115,7 +115,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     for (const sweep of await many.endOf(sweepIds)) expect(sweep.state).toEqual(endedWell);
   });
 
-  test('a schedule whose sweep nobody takes up for two intervals is told', async () => {
+  test('the log names a schedule whose sweep has not started for two intervals', async () => {
     const {accountId} = await many.add('a');
     const [dueAt, everyMs] = [new Date(Date.now() - 10_000_000).toISOString(), 3_600_000];
     const plan = {

@@ -13,7 +13,7 @@ function open(served: readonly string[], look: (accountIds: readonly string[]) =
   };
 }
 
-test('a payload that is no account served here wakes nobody', async () => {
+test('a notice whose payload is not a served account is ignored', async () => {
   const looks: (readonly string[])[] = [];
   const {notify} = open(['7'], async (accountIds) => void looks.push(accountIds));
   for (const payload of ['', '8', '07', '7 ', "7'; --", 'x'.repeat(8_000), '__proto__'])
@@ -23,7 +23,7 @@ test('a payload that is no account served here wakes nobody', async () => {
   expect(looks).toEqual([]);
 });
 
-test('however many notices come, one look is under way, and one more follows', async () => {
+test('a flood of notices causes one check at a time, and one more afterwards', async () => {
   const looks: (readonly string[])[] = [];
   const gates: (() => void)[] = [];
   const {notify} = open(['7', '8'], async (accountIds) => {
@@ -45,7 +45,7 @@ test('however many notices come, one look is under way, and one more follows', a
   expect(looks).toHaveLength(3);
 });
 
-test('a look that fails leaves the next notice its own', async () => {
+test('a notice after a failed check starts another check', async () => {
   let looks = 0;
   const {notify} = open(['7'], async () => {
     looks++;
@@ -57,7 +57,7 @@ test('a look that fails leaves the next notice its own', async () => {
   expect(looks).toBe(2);
 });
 
-test('after a stop nobody looks', () => {
+test('a notice after the stop starts no check', () => {
   let looks = 0;
   const {notify, stop} = open(['7'], async () => void looks++);
   stop();

@@ -13,7 +13,7 @@ beforeEach(() => {
   outage = new Outage(createLogger({level: 'warn', secrets: [], destination}), () => now);
 });
 
-test('half a minute of failures is two lines: when it went, and when it is back', () => {
+test('half a minute of failures logs two lines: out of reach, and within reach again', () => {
   for (now = 0; now < 30_000; now += 500) outage.failed(`connect ECONNREFUSED ${now}`);
   for (now = 31_000; now < 60_000; now += 2_000) outage.succeeded();
   expect(lines).toEqual([
@@ -28,7 +28,7 @@ test('half a minute of failures is two lines: when it went, and when it is back'
   ]);
 });
 
-test('a round that fails for another reason than was told is a line, once', () => {
+test('a round that fails for another reason than the logged one logs one more line', () => {
   outage.failed('terminating connection due to administrator command');
   for (now = 0; now < 10_000; now += 2_000) outage.roundFailed(`it is read-only, as of ${now}`);
   outage.failed('read ECONNRESET');
@@ -38,13 +38,13 @@ test('a round that fails for another reason than was told is a line, once', () =
   ]);
 });
 
-test('a round that fails first begins the outage', () => {
+test('a failed round alone starts the outage and logs one line', () => {
   outage.roundFailed('its disk is full');
   outage.roundFailed('its disk is full');
   expect(lines).toHaveLength(1);
 });
 
-test('what fails on one connection while another one works is one line', () => {
+test('failures on one connection while another one works log one line', () => {
   for (now = 0; now < 60_000; now += 1_000) {
     outage.failed('NOPERM');
     outage.succeeded();
@@ -52,7 +52,7 @@ test('what fails on one connection while another one works is one line', () => {
   expect(lines).toHaveLength(1);
 });
 
-test('each outage is told, and nothing where there is none', () => {
+test('each outage logs its start and its end; without an outage nothing is logged', () => {
   outage.succeeded();
   for (const from of [0, 100_000]) {
     now = from;
@@ -63,7 +63,7 @@ test('each outage is told, and nothing where there is none', () => {
   expect(lines).toHaveLength(4);
 });
 
-test('an outage is under way until all has been well for ten seconds', () => {
+test('an outage lasts until nothing has failed for ten seconds', () => {
   expect(outage.isUnderWay).toBe(false);
   outage.failed('connect ECONNREFUSED');
   for (now = 2_000; now < 10_000; now += 2_000) outage.succeeded();

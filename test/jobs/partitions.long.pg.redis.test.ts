@@ -35,7 +35,7 @@ const cuts = [
 ] as const;
 
 test.skipIf(inject('redisUrl') === null)(
-  'whichever are cut off, each change has one effect when they are back',
+  'each change has one effect after one or two of queue, service and warehouse were cut off',
   {timeout: 180_000},
   async () => {
     const service = await openService();

@@ -113,7 +113,7 @@ async function makeDue(): Promise<void> {
 const ways: Way[] = isInstalled() ? ['directly', 'through two sessions'] : ['directly'];
 
 test.each(ways)(
-  '%s: loads, sweeps without news, changes, conflicts and schedules by two workers',
+  'connected %s, two workers load, sweep again, write back, find conflicts and run schedules',
   async (way) => {
     await openWay(way);
     await allowLargeEdits(pool);
@@ -179,7 +179,7 @@ test.each(ways)(
 );
 
 describe.skipIf(!isInstalled())('through two sessions', () => {
-  test('a stage that an earlier version left in a session is no hindrance', async () => {
+  test('a stage table left in a session by an earlier version does not break sweeps', async () => {
     await openWay('through two sessions');
     await world.sweepAll();
     const leave = () =>
@@ -206,7 +206,7 @@ describe.skipIf(!isInstalled())('through two sessions', () => {
     });
   });
 
-  test('a change is carried by its notice, while the poller is held up', async () => {
+  test('a notice starts the write-back of a change while the poller is blocked', async () => {
     await openWay('through two sessions');
     await world.sweepAll();
     await work();

@@ -18,7 +18,7 @@ test('a warehouse that is out of reach for too long ends the process', async () 
   );
 });
 
-test('a warehouse without room is waited for, however long', async () => {
+test('the poller keeps waiting for a warehouse whose disk is full', async () => {
   const stopping = new AbortController();
   const isBack = Promise.withResolvers<'is back'>();
   let rounds = 0;

@@ -38,7 +38,7 @@ async function work(): Promise<{readonly pruned: Promise<unknown>}> {
   return {pruned: promise};
 }
 
-test('a worker that keeps schedules prunes by itself', async () => {
+test('a worker that keeps schedules prunes old sweeps automatically', async () => {
   for (const days of [40, 30, 20]) await addSweep(days);
   const {pruned} = await work();
   expect(await pruned).toMatchObject({quiet_sweeps: 2, msg: 'what is no longer kept was removed'});

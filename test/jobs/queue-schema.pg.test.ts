@@ -3,7 +3,7 @@ import {migrateQueue} from '../../jobs/queue.ts';
 import {createDatabase} from '../support/postgres.ts';
 
 test.each([1, 2, 3])(
-  'processes that start at once on a new warehouse make its queue once (%d)',
+  'processes that start at once on a new warehouse set up its queue without an error (%d)',
   async () => {
     const database = await createDatabase(inject('warehouseTemplate'));
     const starts = await Promise.allSettled(

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-test('two queues and two workers hold six sessions at most, and in the end none', async () => {
+test('two queues and two workers hold at most six sessions, and none once closed', async () => {
   const pool = openPlainPool(database.url, {max: 1});
   const count = async () => {
     const {rows} = await pool.query<{count: number}>(

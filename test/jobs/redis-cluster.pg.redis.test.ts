@@ -10,7 +10,7 @@ import {carryAll, examine, strikePrimary} from './redis-failover.ts';
 
 let cluster: ManyRedises;
 
-describe.skipIf(!isInstalled())('the queue on a cluster', () => {
+describe.skipIf(!isInstalled())('the queue on a Redis cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
   });
@@ -42,7 +42,7 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
     );
   });
 
-  test('a wrong password is told with its mend, and is in no part of the error', async () => {
+  test('doctor reports a wrong password with the fix, and no error contains it', async () => {
     const wrong = cluster.url.replace(/:[^:@]*@/, ':canary-wrong@');
     expect(await examine(wrong)).toEqual([
       expect.stringMatching(
@@ -53,7 +53,7 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
     expect(inspect(error, {depth: 9})).not.toMatch(/canary/);
   });
 
-  test('an address that takes a server of it for the only one is told', async () => {
+  test('doctor reports an address that treats a cluster node as a single Redis', async () => {
     const [port = 0] = await cluster.primaries();
     const one = cluster.url.replace('redis-cluster', 'redis').replace(/@.*/, `@127.0.0.1:${port}`);
     expect(await examine(one)).toEqual([
@@ -62,7 +62,7 @@ describe.skipIf(!isInstalled())('the queue on a cluster', () => {
   });
 
   test(
-    'a primary that is killed in the middle costs nothing, and is logged once',
+    'if a primary is killed, no work is lost and the outage is logged once',
     {timeout: 180_000},
     () => strikePrimary(cluster, 'SIGKILL'),
   );

@@ -10,11 +10,15 @@ import {strikePrimary} from './redis-failover.ts';
 test.skipIf(!isInstalled()).each([
   ['a cluster', startCluster],
   ['sentinels', startSentinels],
-])('the primary of %s hangs', {timeout: 240_000}, async (_, start) => {
-  const redises = await start();
-  try {
-    await strikePrimary(redises, 'SIGSTOP');
-  } finally {
-    await redises.stop();
-  }
-});
+])(
+  'if the primary of %s hangs, no work is lost and the queue continues on its replica',
+  {timeout: 240_000},
+  async (_, start) => {
+    const redises = await start();
+    try {
+      await strikePrimary(redises, 'SIGSTOP');
+    } finally {
+      await redises.stop();
+    }
+  },
+);

@@ -18,7 +18,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
 
   test('wakes workers for sweeps and changes', () => carryAll(redises));
 
-  test('doctor names the primary of the moment, and warns when it loses queue jobs', async () => {
+  test('doctor names the current primary, and warns if it loses queue jobs', async () => {
     const [primary = 0] = await redises.primaries();
     expect(await examine(redises.url)).toEqual([
       expect.stringMatching(
@@ -56,7 +56,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
     ['a name that they do not know', '/queue/', '/query/', /no primary named query.*fix the name/],
     ['a number that the primary does not have', '/2?', '/99?', /DB index.*fix the number/],
   ])(
-    '%s is told with its mend, and no password is in the error',
+    '%s is reported with the fix, and no password is in the error',
     async (_, right, wrong, words) => {
       const url = redises.url.replace(right, wrong);
       expect(await examine(url)).toEqual([expect.stringMatching(words)]);
@@ -65,7 +65,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
     },
   );
 
-  test('an address that takes a sentinel for a Redis is told', async () => {
+  test('doctor reports an address that names a sentinel as a Redis server', async () => {
     const address = new URL(redises.url.replace('redis-sentinel', 'redis').replace(/,.*/, ''));
     address.username = '';
     address.password = sentinelPassword;
@@ -77,7 +77,7 @@ describe.skipIf(!isInstalled())('the queue behind sentinels', () => {
   });
 
   test(
-    'a primary that is killed in the middle costs nothing, and is logged once',
+    'if a primary is killed, no work is lost and the outage is logged once',
     {timeout: 180_000},
     () => strikePrimary(redises, 'SIGKILL'),
   );

@@ -62,7 +62,7 @@ describe.skipIf(!isInstalled()).each([
     await redis?.stop();
   });
 
-  test('wakes a worker, where its authority is known', async () => {
+  test('wakes a worker if its certificate authority is trusted', async () => {
     setDefaultCACertificates([...trusted, readFileSync(path, 'utf8')]);
     const database = await createDatabase(inject('warehouseTemplate'));
     const log = createLogger({level: 'silent', secrets: []});
@@ -79,7 +79,7 @@ describe.skipIf(!isInstalled()).each([
     await database.drop();
   });
 
-  test('doctor takes an authority from NODE_EXTRA_CA_CERTS, or asks for it', async () => {
+  test('doctor reads the authority from NODE_EXTRA_CA_CERTS, or names that variable', async () => {
     const [reached, ...more] = await examine(redis.url, {NODE_EXTRA_CA_CERTS: path});
     expect(reached).toMatch(/^good queue: on Redis /);
     expect(more).toEqual(['good Redis: append-only file on, nothing is evicted']);
@@ -90,7 +90,7 @@ describe.skipIf(!isInstalled()).each([
     ]);
   });
 
-  test('an address without TLS is told', async () => {
+  test('doctor reports an address without TLS', async () => {
     expect(await examine(redis.url.replace('rediss', 'redis'))).toEqual([
       expect.stringMatching(/^bad Redis: .*TLS alone: fix REDIS_URL, or begin it with rediss/),
     ]);

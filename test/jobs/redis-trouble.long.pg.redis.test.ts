@@ -25,9 +25,9 @@ afterEach(async () => {
 });
 
 describe.skipIf(!isInstalled())(
-  'Redis in trouble',
+  'a Redis that is full or down',
   () => {
-    test('full at the start it is reported, with the fix, and exit code 3', async () => {
+    test('is reported at the start if it is full, with the fix and exit code 3', async () => {
       const place = await openPlace();
       closers.push(place.close);
       await fill();
@@ -41,7 +41,7 @@ describe.skipIf(!isInstalled())(
       }
     });
 
-    test('full in the middle, changes wait, and are carried when there is room', async () => {
+    test('delays changes while it is full; they are carried when there is room', async () => {
       const {world, told} = await work();
       await allowLargeEdits(world.pool);
       await fill();
@@ -52,7 +52,7 @@ describe.skipIf(!isInstalled())(
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
     });
 
-    test('away and back, its beginning and its end are told, and nothing is lost', async () => {
+    test('loses no change in an outage, whose start and end are logged', async () => {
       const {world, told} = await work();
       await allowLargeEdits(world.pool);
       await redis.stop();

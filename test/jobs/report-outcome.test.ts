@@ -39,8 +39,8 @@ function ended(
 const report = (result: SweepResult, isWatched = false) =>
   linesOf((log) => reportOutcome(log, {sweepId: '12', isWatched}, result));
 
-describe('a sweep that ended is one line', () => {
-  test('which a person can read aloud, with its facts beside', () => {
+describe('the log line of an ended sweep', () => {
+  test('is a readable sentence, with its facts as fields', () => {
     expect(report(ended({}, {records: 3_332, updated: 4, pages: 113}))).toEqual([
       expect.objectContaining({
         level: levels.info,
@@ -75,11 +75,11 @@ describe('a sweep that ended is one line', () => {
       'sweep 12 of jobs (acme) certified: 10 records, 1 back, 2 gone, 3 in quarantine, ' +
         'in 1 min 15 s',
     ],
-  ] as const)('in words that suit it: %#', (own, counts, words) => {
+  ] as const)('describes the sweep by its target and its counts: %#', (own, counts, words) => {
     expect(report(ended(own, counts))[0]).toMatchObject({msg: words});
   });
 
-  test('and a warning with the next step where it waits for a person', () => {
+  test('is a warning with the next step if the sweep waits for a person', () => {
     const stopped = ended({state: 'stopped', reasons: ['90 rows are gone']});
     expect(report(stopped)).toMatchObject([
       {
@@ -91,7 +91,7 @@ describe('a sweep that ended is one line', () => {
     expect(report(stopped, true)).toMatchObject([{level: levels.info}]);
   });
 
-  test('and an error where it failed, unless a person watches or the account has the error', () => {
+  test('is an error if the sweep failed, unless it is watched or its account is refused', () => {
     const failed = (error: Error): SweepResult => ({
       outcome: 'failed',
       sweep: sweep(),
@@ -107,7 +107,7 @@ describe('a sweep that ended is one line', () => {
   });
 });
 
-test('a sweep that waits after a failure is a warning; one put back is none', () => {
+test('a sweep that waits after a failure logs a warning; one put back does not', () => {
   const postponed = (delayMs: number): SweepResult => ({
     outcome: 'postponed',
     sweep: sweep(),
@@ -137,7 +137,7 @@ describe('a change', () => {
   const lines = (end: Carried['end'], own: Partial<Carried['change']> = {}) =>
     linesOf((log) => reportChange(log, {change: {...change, ...own}, end, durationMs: 412}));
 
-  test('that ended is one line at info, without a value of it', () => {
+  test('that ended logs one line at info, without its values', () => {
     const [line, ...others] = lines('done');
     expect(others).toEqual([]);
     expect(line).toMatchObject({
@@ -165,12 +165,12 @@ describe('a change', () => {
     ['conflict', levels.info, 'change.conflict'],
     ['in_doubt', levels.debug, 'change.in_doubt'],
     ['postponed', levels.debug, 'change.postponed'],
-  ] as const)('that is %s has not ended, and says so', (end, level, event) => {
+  ] as const)('that is %s logs that state, not an end', (end, level, event) => {
     expect(lines(end)).toMatchObject([{level, event}]);
   });
 });
 
-test('changes that need a person are one warning for a push, however many they are', () => {
+test('all changes of a push that need a person are logged in one warning', () => {
   const counts = {done: 9, rejected: 1_200, conflict: 1, postponed: 0, inDoubt: 0};
   expect(linesOf((log) => reportPush(log, 'acme', counts))).toMatchObject([
     {

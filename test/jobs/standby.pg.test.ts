@@ -37,7 +37,7 @@ async function open(): Promise<void> {
   );
 }
 
-test('each change has one effect, sweeps continue, and the log requests the promotion', {
+test('in a failover each change has one effect, sweeps continue, the log requests promotion', {
   timeout: 180_000,
 }, async () => {
   await open();

@@ -23,7 +23,7 @@ const countJobs = async (place: 'mart.fct_job' | 'warehouse.jobs') => {
   return rows[0]?.jobs;
 };
 
-test('of first loads at once the last one fills the star, even where it fails', async () => {
+test('the last of several concurrent first loads fills the star, even if it fails', async () => {
   const other = await openWorld(service);
   try {
     const {pool, account} = other;
@@ -47,7 +47,7 @@ test('of first loads at once the last one fills the star, even where it fails', 
   }
 });
 
-test('the star of a first load is filled before its sweep has ended', async () => {
+test('a first load fills the star before its sweep ends', async () => {
   const asked = {
     accountId: world.account.accountId,
     stream: 'jobs',

@@ -76,13 +76,13 @@ describe.each(backends)('with the queue on %s', (kind) => {
     redisUrl = kind === 'redis' ? await emptyRedis() : null;
   });
 
-  test('a sweep without a wake-up is found by its row', async () => {
+  test('a worker finds a due sweep by its row, without a wake-up', async () => {
     const sweepId = await request('customers');
     await start(await openBackend(redisUrl));
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell, counts: {records: 60}}]);
   });
 
-  test('two workers that are woken for the same sweeps carry each once', async () => {
+  test('two workers that are woken for the same sweeps run each sweep once', async () => {
     const backend = await openBackend(redisUrl);
     const sweepIds = [await request('customers'), await request('jobs'), await request('tasks')];
     const second = await openBackend(redisUrl);
@@ -91,7 +91,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
       expect(sweep).toMatchObject({fence: 1, failures: 0});
   });
 
-  test('what a dead worker left behind is taken over when its lease has run out', async () => {
+  test('the sweep of a dead worker is continued once its lease has expired', async () => {
     const sweepId = await request('customers');
     await claimSweep(world.pool, sweepId, 60_000);
     await world.pool.query(`UPDATE sync.sweeps SET lease_until = now() - interval '1 second'`);
@@ -99,7 +99,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell, fence: 2}]);
   });
 
-  test('a stop gives back the running work, and the next start continues it at once', async () => {
+  test('a stop releases the running sweep, and the next start continues it at once', async () => {
     const backend = await openBackend(redisUrl);
     const sweepId = await request('jobs');
     const begun = Promise.withResolvers<void>();
@@ -114,7 +114,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(await endOf(sweepId)).toMatchObject([{state: endedWell}]);
   });
 
-  test('a schedule whose time has come becomes a sweep, once for two workers', async () => {
+  test('two workers turn a due schedule into one sweep', async () => {
     const {accountId} = world.account;
     const due = {
       ...planSchedules(new Date(), timeZone)[0],
@@ -142,8 +142,8 @@ describe.each(backends)('with the queue on %s', (kind) => {
   });
 });
 
-describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
-  test('FLUSHALL loses nothing, and a schedule whose time comes after it runs', async () => {
+describe.skipIf(!isInstalled())('a Redis that loses its data or is restarted', () => {
+  test('FLUSHALL loses no sweep, and a schedule that is due afterwards runs', async () => {
     const redis = await startServer();
     closers.unshift(redis.stop);
     const backend = await openBackend(redis.url);
@@ -184,7 +184,7 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
     client.disconnect();
   });
 
-  test('a Redis that dies in the middle and comes back loses nothing', async () => {
+  test('a restart of Redis during a sweep loses no sweep', async () => {
     const first = await startServer();
     const backend = await openBackend(first.url);
     const sweepIds = [await request('jobs'), await request('customers')];
@@ -199,8 +199,8 @@ describe.skipIf(!isInstalled())('a Redis that forgets or goes away', () => {
   });
 });
 
-describe('a queue that is down when the workers start', () => {
-  test('in Postgres is reported at once: no worker stays that receives nothing', async () => {
+describe('a queue that is out of reach', () => {
+  test('in Postgres at the start is reported as a fatal error, and no worker starts', async () => {
     const relay = await openRelay(world.databaseUrl);
     closers.push(relay.close);
     const {log} = world;
@@ -213,7 +213,7 @@ describe('a queue that is down when the workers start', () => {
   });
 
   test.skipIf(!isInstalled())(
-    'in Redis is reported, too, and a start that comes later finds it',
+    'in Redis at the start is reported, and a start works once Redis is back',
     async () => {
       const first = await startServer();
       const backend = await openBackend(first.url);
@@ -229,7 +229,7 @@ describe('a queue that is down when the workers start', () => {
     },
   );
 
-  test('in Postgres, whose sessions all break while it works, is received again', async () => {
+  test('in Postgres recovers after all its sessions were terminated', async () => {
     await start(await openBackend(null));
     expect(await endOf(await request('tasks'))).toMatchObject([{state: endedWell}]);
     await world.pool.query(

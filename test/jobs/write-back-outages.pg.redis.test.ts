@@ -23,19 +23,25 @@ async function open(database?: TestDatabase): Promise<WorkUnderWay> {
   return await setUp.step('opening the work', begin, (work) => work.close());
 }
 
-test.skipIf(!isInstalled())('the queue is wiped', {timeout: 180_000}, async () => {
-  const begin = () => startServer();
-  const redis = await setUp.step('starting Redis', begin, (server) => server.stop());
-  const work = await open();
-  await work.work(redis.url);
-  await work.begin();
-  const client = new Redis(redis.url);
-  await client.flushall();
-  client.disconnect();
-  await work.expectEachOnce();
-});
+test.skipIf(!isInstalled())(
+  'no change is lost or sent twice if Redis is wiped',
+  {timeout: 180_000},
+  async () => {
+    const begin = () => startServer();
+    const redis = await setUp.step('starting Redis', begin, (server) => server.stop());
+    const work = await open();
+    await work.work(redis.url);
+    await work.begin();
+    const client = new Redis(redis.url);
+    await client.flushall();
+    client.disconnect();
+    await work.expectEachOnce();
+  },
+);
 
-test('Postgres crashes and comes back', {timeout: 180_000}, async () => {
+test('no change is lost or sent twice if Postgres crashes and restarts', {
+  timeout: 180_000,
+}, async () => {
   const {home, postgres} = await startPostgres(setUp, 'outage');
   const url = await postgres.url('warehouse');
   await migrateWarehouse(url);
@@ -59,7 +65,7 @@ test('Postgres crashes and comes back', {timeout: 180_000}, async () => {
 });
 
 test.skipIf(!pgbouncer.isInstalled())(
-  'PgBouncer is killed and comes back',
+  'no change is lost or sent twice, and sweeps end, if PgBouncer is killed and restarted',
   {timeout: 180_000},
   async () => {
     const begin = () => pgbouncer.startPgBouncer(inject('postgresUrl'));

@@ -319,7 +319,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(String(rows[0]?.[0])).toBe(fill(shows[1]));
   });
 
-  test('nothing is left to do, and no row is pending', async () => {
+  test('every change is done, and no row is pending', async () => {
     const {rows} = await world.pool.query(
       `SELECT (SELECT count(*)::int FROM sync.changes WHERE state <> 'done') AS open,
               (SELECT count(*)::int FROM warehouse.customers WHERE _pending) + (SELECT count(*)::int
@@ -329,7 +329,7 @@ describe.each(backends)('with the queue on %s', (kind) => {
     expect(rows).toEqual([{open: 0, pending: 0}]);
   });
 
-  test('a sweep afterwards finds nothing to write', async () => {
+  test('a sweep after the write-back writes nothing', async () => {
     await world.sweepAll();
     const written = await world.pool.query(
       `SELECT stream, inserted + updated + revived + vanished AS written FROM sync.sweeps

@@ -21,21 +21,21 @@ const permissive = [
 ];
 const shipped = await listShippedPackages();
 
-test('licences/README.md lists what is shipped; otherwise: npm run licences', () => {
+test('licences/README.md lists the shipped packages; npm run licences updates it', () => {
   expect(read('licences/README.md')).toBe(formatLicences(shipped));
 });
 
-test('each licence is one of the written list', () => {
+test('each licence is on the list of permissive licences', () => {
   const others = shipped.filter(({licence}) => !permissive.includes(licence));
   expect(others).toEqual([]);
 });
 
-test('the list is not of a few: packages inside and beside are in it', () => {
+test('the list includes bundled packages and separate dependencies', () => {
   expect(shipped.filter(({isBundled}) => isBundled).map(({name}) => name)).toContain('undici');
   expect(shipped.filter(({isBundled}) => !isBundled).map(({name}) => name)).toContain('fastify');
 });
 
-test('the package and the image hold the list', () => {
+test('the package and the image contain the list', () => {
   expect(JSON.parse(read('package.json')).files).toContain('licences');
   expect(read('Dockerfile')).toMatch(/^COPY licences licences$/m);
 });

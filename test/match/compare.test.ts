@@ -11,11 +11,11 @@ test.each([
   ['555-0142', '5550142'],
   ['000-000-0000', ''],
   ['none', ''],
-])('the telephone number %s is %s', (text, plain) => {
+])('the telephone number %s is normalized to %s', (text, plain) => {
   expect(readPhone(text, 'US')).toBe(plain);
 });
 
-test('a number without a country code is one of the country that was given', () => {
+test('a telephone number without a country code belongs to the given country', () => {
   expect(readPhone('030 901820', 'DE')).toBe('+4930901820');
 });
 
@@ -27,7 +27,7 @@ test.each([
   ['Thornholt', 'Thronholt', true],
   ['Thornholt', 'Thronhlot', false],
   ['same', 'same', false],
-])('%s and %s: a slip: %s', (one, other, isOne) => {
+])('%s and %s differ by one typing error: %s', (one, other, isOne) => {
   expect(isSlip(one.toLowerCase(), other.toLowerCase())).toBe(isOne);
 });
 
@@ -47,7 +47,7 @@ test.each([
   expect(comparePartyNames(readName(one), readName(other), () => 1).level).toBe(level);
 });
 
-test('two names that several have are no slips of each other', () => {
+test('two names that several customers have are not typing errors of each other', () => {
   const [anna, anne] = [readName('Anna Quux'), readName('Anne Quux')];
   expect(comparePartyNames(anna, anne, () => 1).level).toBe('near');
   expect(comparePartyNames(anna, anne, () => 9).level).toBe('different');
@@ -60,13 +60,13 @@ test.each([
   ['12 Walnut Street', '12 Wlanut Street', true],
   ['12 Oak Street', '14 Oak Street', false],
   ['12 Oak Street', '12 Elm Street', false],
-])('%s and %s: one house: %s', (one, other, isOne) => {
+])('%s and %s are the same house: %s', (one, other, isOne) => {
   const read = (street: string) => readPlainAddress({street, city: 'Salem', zip: '97301'});
   const [left, right] = [read(one), read(other)];
   expect(left !== null && right !== null && isSameHouse(left, right)).toBe(isOne);
 });
 
-test('an address without a street, or of an unknown place, is none', () => {
+test('an address without a street, or without a city and a zip, is read as null', () => {
   expect(readPlainAddress({street: '', city: 'Salem', zip: '97301'})).toBeNull();
   expect(readPlainAddress({street: '12 Oak Street', city: '', zip: ''})).toBeNull();
 });

@@ -4,7 +4,7 @@ import {expect, test} from 'vitest';
 import {judgeMatching} from './judge.ts';
 
 test.each(Array.from({length: 40}, (_, at) => [at + 101]))(
-  'of 10,000 customers on each side none is sure of the wrong one, and 95 % are found: seed %i',
+  'no sure pair of 10,000 customers on each side is wrong, and 95 % are found: seed %i',
   (seed) => {
     const {wrong, inSureOrSeveral} = judgeMatching(10_000, seed);
     expect(wrong.map(({ours, theirs}) => [ours.party, theirs.party])).toEqual([]);

@@ -28,7 +28,7 @@ const phone = {phones: ['503-555-0142']};
 const email = {emails: ['ada@example.com']};
 
 test.each([1, 2, 3, 4])(
-  'of 2,000 customers on each side none is sure of the wrong one, and 95 % are found: seed %i',
+  'no sure pair of 2,000 customers on each side is wrong, and 95 % are found: seed %i',
   (seed) => {
     const {wrong, inSure, inSureOnce, inSureOrSeveral} = judgeMatching(2_000, seed);
     expect(wrong.map(({ours, theirs}) => [ours.party, theirs.party])).toEqual([]);
@@ -68,7 +68,7 @@ describe('a pair is sure', () => {
   });
 });
 
-describe('a pair is for a person', () => {
+describe('a pair is left to a person', () => {
   test.each<[string, Given[], Given[], string[]]>([
     [
       'where we have the customer twice',
@@ -125,7 +125,7 @@ describe('a pair is for a person', () => {
   });
 });
 
-test('a telephone that many share, or a common name, links nobody by itself', () => {
+test('a telephone number that many share, or a common name, does not make a pair', () => {
   const names = Array.from({length: 40}, (_, at) => `Quux${String.fromCharCode(97 + (at % 26))}a`);
   const tenants = names.map((name, at) => ({id: `${at}`, name: `Tenant ${name}${at}`, ...phone}));
   const smiths = (id: string, seven: string) =>
@@ -142,7 +142,7 @@ test('a telephone that many share, or a common name, links nobody by itself', ()
   expect(matches.onlyHere).toHaveLength(80);
 });
 
-test('a telephone and an e-mail that a whole house shares count once', () => {
+test('a telephone number and an e-mail that a whole house shares count as one value', () => {
   const tenant = (id: string, name: string, flat: number) => ({
     ...{id, name, ...phone, ...email},
     addresses: [{...oak, street: `12 Oak Street Apt ${flat}`}],
@@ -156,7 +156,7 @@ test('a telephone and an e-mail that a whole house shares count once', () => {
   );
 });
 
-test('members of a household are told apart by their first names', () => {
+test('members of a household are distinguished by their first names', () => {
   const house = {...phone, addresses: [oak]};
   const ours = ['Anna', 'Eva', 'Tom'].map((given, at) => ({
     ...{id: `${at + 1}`, name: `${given} Quux`},
@@ -169,7 +169,7 @@ test('members of a household are told apart by their first names', () => {
   expect(sureOf(match(ours, theirs)).toSorted()).toEqual(['1=P-3', '2=P-2', '3=P-1']);
 });
 
-test('once the sure pairs are linked, what came close to them is no surer than before', () => {
+test('after the sure pairs are linked, no other pair becomes sure', () => {
   const {ours, theirs} = makeTwoSystems(2_100, 5);
   const [here, there] = [ours, theirs].map((side) => side.map((party) => readPlain(party, 'US')));
   const {sure, several} = matchParties(here ?? [], there ?? []);
@@ -180,7 +180,7 @@ test('once the sure pairs are linked, what came close to them is no surer than b
   expect(again.several).toHaveLength(several.length);
 });
 
-test('what is on one side alone is listed there', () => {
+test('a customer on one side only is listed for that side', () => {
   const matches = match(
     [{id: '1', name: 'Ada Quux', ...phone}],
     [{id: 'P-1', name: 'Bob Vee', ...email}],

@@ -25,7 +25,7 @@ test.each([[','], [';'], ['\t'], ['|']])('columns may be separated by %j', async
   ]);
 });
 
-test('a cell may have several lines; one that is not closed costs its line alone', async () => {
+test('a cell may span several lines; an unclosed quote invalidates only its line', async () => {
   expect(await read('key,name\n1,"a\nb"\n2,"open\n3,c\n4,"d"\n5,"open')).toEqual([
     {line: 2, values: {key: '1', name: 'a\nb'}},
     {line: 4, refusal: expect.stringContaining('quote')},
@@ -35,26 +35,26 @@ test('a cell may have several lines; one that is not closed costs its line alone
   ]);
 });
 
-test('an open quote does not take the rest of a long file', async () => {
+test('an unclosed quote invalidates only one line of a long file', async () => {
   const rows = Array.from({length: 200}, (_, at) => `${at},x`);
   const found = await read(['key,name', '0,"open', ...rows].join('\n'));
   expect(found).toHaveLength(201);
   expect(found.filter((line) => 'refusal' in line)).toHaveLength(1);
 });
 
-test('a guarded cell is read back as it was', async () => {
+test('a cell guarded against formulas is read back unchanged', async () => {
   const key = '=1+"2",x';
   const text = `link,key,row_id\nyes,${guardCell(key)},7\n,${guardCell('-2')},8`;
   const {links} = await readDecisions(readFileLines(listed(text)), 'file');
   expect(links).toEqual([{line: 2, key, rowId: '7'}]);
 });
 
-test('a file of candidates without any decides nothing', async () => {
+test('a file with no candidates contains no decisions', async () => {
   const lines = readFileLines(listed('link,key,row_id'));
   expect(await readDecisions(lines, 'file')).toEqual({links: [], refused: []});
 });
 
-test('a decision that cannot be is refused, and the others are read', async () => {
+test('an invalid decision is rejected, and the others are read', async () => {
   const text = 'key,row_id,link\na,1,yes\na,2,yes\nb,1,x\nc,one,yes\nd,4,perhaps\ne,5,no\nf,6,Y';
   const {links, refused} = await readDecisions(readFileLines(listed(text)), 'file');
   expect(links.map(({key}) => key)).toEqual(['a', 'f']);

@@ -11,7 +11,7 @@ import {targets} from './targets.ts';
 /** The texts of a source with one fault each. */
 const mutantsOf = (text: string) => findMutations(text).map((one) => applyMutation(text, one));
 
-describe('the faults of a source', () => {
+describe('the mutants of a source', () => {
   test.each([
     ['x = a < b', [';', 'x = a <= b', 'x = a >= b']],
     ['if (a) throw b;', ['if (true) throw b;', 'if (false) throw b;', 'if (a) ;']],
@@ -28,7 +28,7 @@ describe('the faults of a source', () => {
     expect(mutantsOf(text)).toEqual(expected);
   });
 
-  test('are in its statements of SQL, too: each comparison, and each condition left out', () => {
+  test('include those of its SQL: each comparison changed, and each condition left out', () => {
     const sql =
       'const x = `SELECT 1 FROM t WHERE a >= $1 AND (c IS NULL OR d) AND e BETWEEN 1 AND 2`';
     expect(mutantsOf(sql)).toEqual(
@@ -44,16 +44,16 @@ describe('the faults of a source', () => {
   });
 });
 
-test.each([...targets])('%s and its tests are there', (source, tests) => {
+test.each([...targets])('%s and its tests exist', (source, tests) => {
   expect([source, ...tests].filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
 
-test('every survivor is a fault that there is', () => {
+test('every listed survivor is an existing mutant', () => {
   const found = new Set(listMutants().map(findSurvivor));
   expect(survivors.filter((one) => !found.has(one))).toEqual([]);
 });
 
-test('a seed draws the same sample each time, and another one another', () => {
+test('a seed draws the same sample each time, and another seed draws another', () => {
   const all = listMutants();
   const draw = (seed: string) => drawSample(all, 10, seed).map(({mutation}) => mutation);
   expect(draw('1')).toHaveLength(10);

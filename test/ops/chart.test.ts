@@ -13,12 +13,12 @@ const root = join(import.meta.dirname, '..', '..');
 const chart = join(root, 'ops', 'helm');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-test('it is of the version of the program', () => {
+test('the chart has the version of the program', () => {
   const {version} = JSON.parse(read('package.json'));
   expect(parse(read('ops/helm/Chart.yaml'))).toMatchObject({version, appVersion: version});
 });
 
-test('its probes ask addresses that are served, at the port that start is given', () => {
+test('the probes request paths that start serves, on the port that it is given', () => {
   const deployment = read('ops/helm/templates/deployment.yaml');
   const served = read('src/http/telemetry.ts');
   const asked = [...deployment.matchAll(/path: (\S+)/g)].map(([, path = '']) => path);
@@ -28,7 +28,7 @@ test('its probes ask addresses that are served, at the port that start is given'
   expect(deployment).toContain('containerPort: 8086');
 });
 
-test('the server knows the names of its Service, and gets no variables of one', () => {
+test('the server has the host names of its Service, and gets no variables of Services', () => {
   const deployment = read('ops/helm/templates/deployment.yaml');
   const [, names = ''] = /name: FIELDMIRROR_HOST_NAMES\n +value: "(.*)"/.exec(deployment) ?? [];
   const filled = names
@@ -43,7 +43,7 @@ test('the server knows the names of its Service, and gets no variables of one', 
   expect(deployment).toContain('enableServiceLinks: false');
 });
 
-test('every value that it names has a default', () => {
+test('every value that the templates use has a default', () => {
   const values = parse(read('ops/helm/values.yaml'));
   const templates = ['deployment', 'service']
     .map((name) => read(`ops/helm/templates/${name}.yaml`))
@@ -59,7 +59,7 @@ test('every value that it names has a default', () => {
 
 // `helm version` is its own word for what others call --version.
 test.skipIf(!isOnPath('helm', process.env, 'version'))(
-  'helm takes it without a complaint, and makes it',
+  'helm lints the chart without a failure, and renders it',
   () => {
     const lint = spawnSync('helm', ['lint', '--strict', chart], {encoding: 'utf8'});
     expect(lint.stdout).toContain('1 chart(s) linted, 0 chart(s) failed');

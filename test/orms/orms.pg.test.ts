@@ -97,7 +97,7 @@ describe.each(orms)('$orm', ({orm, line}) => {
   const may = mayRun(orm);
 
   test.runIf(may)(
-    'creates, saves, upserts and deletes, and is refused by the name of the column',
+    'creates, saves, upserts and deletes, and a refused write names the column',
     async () => {
       const key = orm.toUpperCase();
       const {status, stdout, stderr} = run(join(examples, orm), [...line, key], {
@@ -152,7 +152,7 @@ describe.each(orms)('$orm', ({orm, line}) => {
     },
   );
 
-  test.runIf(!may)('is missing here, so nothing is proven about it', () => {
+  test.runIf(!may)('is missing here, so it is not tested', () => {
     process.stderr.write(
       `${orm}: not tested, for its library is missing ` + `(examples/orm/${orm}/README.md)\n`,
     );
@@ -172,7 +172,7 @@ test.runIf(mayRun('activerecord'))('ActiveRecord can use every table', () => {
 
 describe.each(values)('$orm', ({orm, line, modes}) => {
   test.runIf(mayRun(orm)).each(modes)(
-    'writes numbers and times that are what was meant$note',
+    'writes numbers and times without altering them$note',
     async ({env, names}) => {
       await world.pool.query(
         `INSERT INTO warehouse.jobs (customer_number, name) SELECT min(customer_number), 'x'

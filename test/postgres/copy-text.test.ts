@@ -6,11 +6,11 @@ describe('encodeCopyRow', () => {
     expect(encodeCopyRow(['a', 'b', 'c'])).toBe('a\tb\tc\n');
   });
 
-  test('tells null, empty text and the text \\N apart', () => {
+  test('distinguishes null, empty text and the text \\N', () => {
     expect(encodeCopyRow([null, '', '\\N'])).toBe('\\N\t\t\\\\N\n');
   });
 
-  test('escapes what would end a field or a row, wherever it stands and however often', () => {
+  test('escapes every character that would end a field or a row, at any position', () => {
     expect(encodeCopyRow(['\ta\t', '\nb\n', '\r\nc\\d\\'])).toBe(
       '\\ta\\t\t\\nb\\n\t\\r\\nc\\\\d\\\\\n',
     );

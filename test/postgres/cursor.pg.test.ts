@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => world?.close());
 
 test.each([0, 1, 9_999, 10_000, 10_001, 25_000])(
-  'all %i rows of a query come, some at a time',
+  'a cursor returns all %i rows of a query, at most 10,000 at a time',
   async (count) => {
     const query = 'SELECT number::bigint FROM generate_series(1, $1::integer) AS number';
     const lots = await inTransaction(world.pool, async (client) => {

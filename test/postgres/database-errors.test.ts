@@ -45,7 +45,7 @@ describe('a failure of the database', () => {
     new Error('Connection terminated unexpectedly'),
     new Error('timeout exceeded when trying to connect'),
     new Error('Connection terminated due to connection timeout'),
-  ])('that passes is retryable: %s', (error) => {
+  ])('that is temporary is retryable: %s', (error) => {
     expect(explainDatabaseError(error, url)).toBeInstanceOf(RetryableError);
   });
 
@@ -54,11 +54,11 @@ describe('a failure of the database', () => {
     new Error('The server does not support SSL connections'),
     new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
     systemError('SELF_SIGNED_CERT_IN_CHAIN'),
-  ])('that a person must mend is fatal: %s', (error) => {
+  ])('that a person must fix is fatal: %s', (error) => {
     expect(explainDatabaseError(error, url)).toBeInstanceOf(FatalError);
   });
 
-  test('because it is a standby is retryable, and says that it must be promoted', () => {
+  test('on a standby server is retryable, and its message advises to promote it', () => {
     const error = explainDatabaseError(databaseError('25006'), url);
     expect(error).toBeInstanceOf(RetryableError);
     expect(error.message).toMatch(
@@ -77,7 +77,7 @@ describe('a failure of the database', () => {
     );
   });
 
-  test('never shows the password, nor what a row held', () => {
+  test('never shows the password or the values of a row', () => {
     const error = databaseError('28P01', {
       detail: 'Key (name)=(private)',
       where: 'COPY jobs, line 1: "private"',
@@ -87,14 +87,14 @@ describe('a failure of the database', () => {
     expect(shown).not.toContain('private');
   });
 
-  test('of an idle connection does not show the password of the client that pg ties to it', () => {
+  test('of an idle connection does not show the password that pg attaches to the error', () => {
     const error = Object.assign(new Error('Connection terminated unexpectedly'), {
       client: {password: 's3cret-word'},
     });
     expect(printAll(explainDatabaseError(error, url))).not.toContain('s3cret-word');
   });
 
-  test('that is none of the database comes back as it is', () => {
+  test('is returned unchanged if it does not come from the database', () => {
     const others = [
       new RetryableError('ours'),
       new FatalError('ours'),
@@ -108,7 +108,7 @@ describe('a failure of the database', () => {
   });
 });
 
-describe('an address', () => {
+describe('a database address', () => {
   test('is described without its password', () => {
     expect(describeDatabase(url)).toBe('Postgres at db.example.com:6543, database warehouse');
     expect(describeDatabase('postgres:///db?host=/var/run/postgresql&user=u&password=p')).toBe(
@@ -116,7 +116,7 @@ describe('an address', () => {
     );
   });
 
-  test('that cannot be read is not quoted', () => {
+  test('is not quoted if it cannot be parsed', () => {
     for (const broken of [
       'postgres://mirror:s3cret-word@db:port/x',
       's3cret-word',

@@ -27,7 +27,7 @@ const endSession = (pid: number) =>
   world.pool.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
 
 describe('a pool', () => {
-  test('gives instants as ISO text in UTC to the microsecond, and numbers unrounded', async () => {
+  test('returns times as ISO text in UTC to the microsecond, and numbers unrounded', async () => {
     const {rows} = await world.pool.query(
       `SELECT '2026-03-08 01:30:00.123456-05'::timestamptz AS at, '2026-03-08'::date AS day,
         '2026-03-08 02:30'::timestamp AS local,
@@ -48,7 +48,7 @@ describe('a pool', () => {
     ]);
   });
 
-  test('leaves the type parsers of everybody else alone', async () => {
+  test('does not change the type parsers of other clients', async () => {
     const client = new pg.Client(world.url);
     await client.connect();
     const {rows} = await client.query('SELECT now() AS at');
@@ -56,7 +56,7 @@ describe('a pool', () => {
     expect(rows[0].at).toBeInstanceOf(Date);
   });
 
-  test('pins the search path and the zone, and has the server stop slow work', async () => {
+  test('sets the search path, the time zone and the timeouts of the server', async () => {
     const names = [
       'search_path',
       'TimeZone',
@@ -73,12 +73,12 @@ describe('a pool', () => {
     for (const name of names.slice(2)) expect(settings[name]).toMatch(/^[1-9]\d*(s|min)$/);
   });
 
-  test('lets the server compile no plan', async () => {
+  test('turns off JIT compilation in the server', async () => {
     const {rows} = await world.pool.query('SHOW jit');
     expect(rows).toEqual([{jit: 'off'}]);
   });
 
-  test('has the server end the session of a cut-off host before leases expire', async () => {
+  test('makes the server end the session of an unreachable host within 15 seconds', async () => {
     const {rows} = await world.pool.query(
       `SELECT current_setting('tcp_keepalives_idle')::int
               + current_setting('tcp_keepalives_interval')::int *
@@ -88,7 +88,7 @@ describe('a pool', () => {
     expect(rows).toEqual([{quiet: 15, unanswered: '15000'}]);
   });
 
-  test('survives the end of an idle session, and goes on with a new one', async () => {
+  test('survives the end of an idle session, and continues with a new one', async () => {
     const pool = openPool(world.url, {max: 1, applicationName: 'test idle'});
     const client = await pool.connect();
     const pid = await pidOf(client);
@@ -103,7 +103,7 @@ describe('a pool', () => {
 });
 
 describe('a transaction', () => {
-  test('is kept whole, or not at all', async () => {
+  test('is committed as a whole, or not at all', async () => {
     const done = await inTransaction(world.pool, async (client) => {
       await insert(client, 1);
       return 'done';
@@ -117,7 +117,7 @@ describe('a transaction', () => {
     expect(await readIds()).toEqual([1]);
   });
 
-  test('in which a statement failed unnoticed is an error, not a success', async () => {
+  test('fails if one of its statements failed unnoticed', async () => {
     const failed = inTransaction(world.pool, async (client) => {
       await insert(client, 1);
       await client.query('SELECT 1 / 0').catch(() => {});
@@ -126,7 +126,7 @@ describe('a transaction', () => {
     expect(await readIds()).toEqual([]);
   });
 
-  test('whose session is ended is rolled back whole, its connection not used again', async () => {
+  test('whose session is ended is rolled back, and its connection is not used again', async () => {
     const pool = openPool(world.url, {max: 1, applicationName: 'test ended'});
     const {accountId} = world.account;
     const rows = [rowOf(machines, {machine_number: '1'})];
@@ -144,7 +144,7 @@ describe('a transaction', () => {
     await pool.end();
   });
 
-  test('whose session is ended while it waits with nothing to do ends no process', async () => {
+  test('whose session is ended while it is idle does not crash the process', async () => {
     const failed = inTransaction(world.pool, async (client) => {
       await insert(client, 1);
       const broken = heard(client, 'end');
@@ -155,7 +155,7 @@ describe('a transaction', () => {
     expect(await readIds()).toEqual([]);
   });
 
-  test('that loses a deadlock is run again as a whole, and both succeed', async () => {
+  test('that loses a deadlock is retried as a whole, and both succeed', async () => {
     await insert(world.pool, 1, '');
     await insert(world.pool, 2, '');
     const bothHold = barrier(2);
@@ -178,7 +178,7 @@ describe('a transaction', () => {
     expect(rows).toEqual([{appended: 2}, {appended: 2}]);
   });
 
-  test('that its session refuses as read-only is the last of that session', async () => {
+  test('that fails because its session is read-only is the last one in that session', async () => {
     const pool = openPool(world.url, {max: 1, applicationName: 'test'});
     try {
       await pool.query('SET default_transaction_read_only = on');
@@ -192,7 +192,7 @@ describe('a transaction', () => {
     expect(await readIds()).toEqual([2]);
   });
 
-  test('that can never succeed is given up after three runs', async () => {
+  test('that can never succeed is given up after three attempts', async () => {
     let runs = 0;
     const failed = inTransaction(world.pool, async (client) => {
       runs++;
@@ -222,7 +222,7 @@ function barrier(parties: number): () => Promise<void> {
   };
 }
 
-describe('a server that refuses', () => {
+describe('a failed query', () => {
   const fail = async (change: (url: URL) => void): Promise<Error> => {
     const url = new URL(world.url);
     change(url);
@@ -236,7 +236,7 @@ describe('a server that refuses', () => {
     return error;
   };
 
-  test('because nothing listens there is retryable, and names host and port', async () => {
+  test('is retryable if nothing listens, and its error names host and port', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -250,7 +250,7 @@ describe('a server that refuses', () => {
     expect(error.message).toContain(`127.0.0.1:${port}`);
   });
 
-  test('because there is no such database is fatal, and names it', async () => {
+  test('is fatal if the database does not exist, and its error names the database', async () => {
     const error = await fail((url) => {
       url.pathname = '/no_such_thing';
     });
@@ -258,7 +258,7 @@ describe('a server that refuses', () => {
     expect(error.message).toMatch(/database no_such_thing.*create it/);
   });
 
-  test('because the password is wrong is fatal, and does not show it', async () => {
+  test('is fatal if the password is wrong, and its error does not show the password', async () => {
     const error = await fail((url) => {
       url.password = 'wrong-and-s3cret';
     });
@@ -266,7 +266,7 @@ describe('a server that refuses', () => {
     expect(error.message).toMatch(/user name or password/);
   });
 
-  test('because the schema is not there is fatal, and says what to run', async () => {
+  test('names the command to run if the schema does not exist', async () => {
     const error = explainDatabaseError(
       await world.pool.query('SELECT 1 FROM warehouse.unicorns').catch((reason) => reason),
       world.url,

@@ -46,7 +46,7 @@ test('two processes that start on one empty folder share one server', async () =
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test('of two processes that leave at once, neither leaves the server to the other', async () => {
+test('the server stops when two processes leave it at the same time', async () => {
   const home = await newHome();
   for (let turn = 1; turn <= 3; turn++) {
     const [first, second] = await Promise.all([
@@ -59,7 +59,7 @@ test('of two processes that leave at once, neither leaves the server to the othe
   }
 });
 
-test('what was written is there after a stop and a start', async () => {
+test('data survives a stop and a start of the server', async () => {
   const home = await newHome();
   const before = await openEmbeddedPostgres(home);
   await ask(await before.url('warehouse'), 'CREATE TABLE kept AS SELECT 42 AS n');
@@ -103,8 +103,8 @@ async function expectKept(home: string): Promise<void> {
 
 const isRoot = process.getuid?.() === 0;
 
-describe('a server that does not start says why, and starts once that is mended', () => {
-  test('another major version made the data', async () => {
+describe('a server that does not start reports the cause, and starts once it is fixed', () => {
+  test('the data was made by another major version', async () => {
     const home = await keptHome();
     const file = join(home, 'postgres', 'PG_VERSION');
     const version = await readFile(file, 'utf8');
@@ -127,7 +127,7 @@ describe('a server that does not start says why, and starts once that is mended'
     await expectKept(home);
   });
 
-  test('others may read its folder', async () => {
+  test('other users may read its folder', async () => {
     const home = await keptHome();
     await chmod(join(home, 'postgres'), 0o755);
     expect(await failureOf(home)).toEqual(told(/invalid permissions.*chmod 700 .*postgres,/));
@@ -166,7 +166,7 @@ function told(words: RegExp): unknown {
 }
 
 describe('the password file', () => {
-  test('that others may read is refused as a key file is', async () => {
+  test('is refused if other users may read it', async () => {
     const home = await keptHome();
     await chmod(join(home, 'postgres.password'), 0o644);
     expect(await failureOf(home)).toEqual(
@@ -179,14 +179,14 @@ describe('the password file', () => {
     );
   });
 
-  test('that is lost is made anew, and the data are as they were', async () => {
+  test('is created again if it is lost, and the data is unchanged', async () => {
     const home = await keptHome();
     await rm(join(home, 'postgres.password'));
     await expectKept(home);
     await expectKept(home);
   });
 
-  test('that is lost while a server runs: the server is named, and untouched', async () => {
+  test('lost while a server runs: an error names that server, which keeps running', async () => {
     const home = await keptHome();
     const running = await openEmbeddedPostgres(home);
     const url = await running.url('warehouse');
@@ -200,7 +200,7 @@ describe('the password file', () => {
   });
 });
 
-test('a server that is killed is started anew on its port, and stops when it is left', async () => {
+test('a killed server is restarted on its port, and stops when its user leaves', async () => {
   const home = await keptHome();
   const steps: string[] = [];
   const postgres = await openEmbeddedPostgres(home, (step) => steps.push(step));
@@ -216,7 +216,7 @@ test('a server that is killed is started anew on its port, and stops when it is 
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test('a server that is kept is in use: another that leaves does not stop it', async () => {
+test('a server that is kept running does not stop when another user leaves', async () => {
   const home = await newHome();
   const [kept, other] = [await openEmbeddedPostgres(home), await openEmbeddedPostgres(home)];
   const url = await kept.url('warehouse');

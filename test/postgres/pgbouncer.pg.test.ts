@@ -26,14 +26,14 @@ async function open(template?: string): Promise<void> {
 afterEach(() => place.close());
 
 describe.skipIf(!isInstalled())(
-  'behind a PgBouncer that hands out two sessions by the transaction',
+  'behind a PgBouncer in transaction mode that has two server sessions',
   () => {
     beforeAll(async () => {
       bouncer = await startPgBouncer(inject('postgresUrl'));
     });
     afterAll(() => bouncer.stop());
 
-    test('start --once mirrors the account, again writes no row, and push works', async () => {
+    test('start --once mirrors the account, then writes no row again, and push works', async () => {
       await open();
       const first = await runCommand(['start', '--once', '--json'], both);
       expect(first, first.stderr).toMatchObject({code: 0});
@@ -53,7 +53,7 @@ describe.skipIf(!isInstalled())(
       await expectMirrored(place.databaseUrl, place.service);
     });
 
-    test('the doctor finds nothing to mend, and status needs no session of its own', async () => {
+    test('doctor finds nothing to fix, and status prints no error', async () => {
       await open(inject('warehouseTemplate'));
       const {code, stdout, stderr} = await runCommand(['doctor'], both);
       expect(stdout + stderr).toMatch(
@@ -64,7 +64,7 @@ describe.skipIf(!isInstalled())(
     });
 
     test.each([['start', '--once'], ['status'], ['push'], ['migrate'], ['doctor']])(
-      'without DATABASE_DIRECT_URL %s says what is wrong and what to do',
+      'without DATABASE_DIRECT_URL %s exits with 3 and explains what to do',
       async (...verb) => {
         await open(inject('warehouseTemplate'));
         const {code, stdout, stderr} = await runCommand(verb, through);
@@ -78,7 +78,7 @@ describe.skipIf(!isInstalled())(
       },
     );
 
-    test('a DATABASE_DIRECT_URL that shares sessions is refused by name', async () => {
+    test('a DATABASE_DIRECT_URL to a pooler, other database or no server is refused', async () => {
       await open(inject('warehouseTemplate'));
       const other = await createDatabase(inject('warehouseTemplate'));
       for (const [directUrl, words] of [
@@ -101,7 +101,7 @@ describe.skipIf(!isInstalled())(
       await other.drop();
     });
 
-    test('none of our settings stays in a session that others get', async () => {
+    test('no setting of Fieldmirror stays in a session that other clients get', async () => {
       await open(inject('warehouseTemplate'));
       const settings = `SELECT name, setting FROM pg_settings
         WHERE name IN ('search_path', 'statement_timeout', 'lock_timeout',
@@ -126,7 +126,7 @@ describe.skipIf(!isInstalled())('behind a PgBouncer in session mode', () => {
   });
   afterAll(() => bouncer.stop());
 
-  test('start --once needs no other address', async () => {
+  test('start --once works without DATABASE_DIRECT_URL', async () => {
     await open();
     const ended = await runCommand(['start', '--once'], through);
     expect(ended, ended.stderr).toMatchObject({code: 0});

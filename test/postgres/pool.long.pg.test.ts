@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-test('a server process that is stopped (SIGSTOP) costs one transaction', async () => {
+test('a server process that hangs (SIGSTOP) fails only one transaction', async () => {
   // The client gives up 15 s after the server's limit, and once more for the rollback.
   const pool = openPool(database.url, {
     max: 1,
@@ -42,7 +42,7 @@ test('a server process that is stopped (SIGSTOP) costs one transaction', async (
   await pool.end();
 }, 120_000);
 
-test('a pool whose only connection is taken says that it is busy, and continues', async () => {
+test('a pool whose only connection is in use reports that it is busy, and continues', async () => {
   const pool = openPool(database.url, {max: 1, applicationName: 'test exhausted'});
   const taken = await pool.connect();
   const refused = await pool.query('SELECT 1').catch((error: unknown) => error);

@@ -39,7 +39,7 @@ test('every table has a primary key', async () => {
   expect((await owner.query(tables)).rows.length).toBeGreaterThan(80);
 });
 
-test('sweeps, pushes, the star and the checks work where every table is published', async () => {
+test('sweeps, pushes, the star and the checks work if every table is published', async () => {
   const published = await owner.query(
     'SELECT count(*)::integer AS count FROM pg_publication_tables',
   );

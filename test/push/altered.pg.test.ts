@@ -31,7 +31,7 @@ const list = async (state: 'altered' | null) => {
   return dropMarks(formatChanges(await listChanges(place.pool, wanted, 20), accounts));
 };
 
-describe('dates that the service reads the other way round', () => {
+describe('dates whose day and month the service swaps', () => {
   beforeEach(async () => {
     place.service.misread = swap;
     await addTask('first', '2027-03-01T15:00:00Z');
@@ -41,7 +41,7 @@ describe('dates that the service reads the other way round', () => {
     await place.rest();
   });
 
-  test('stop what comes after it with a date, and nothing else', async () => {
+  test('hold later changes that contain a date, and no others', async () => {
     expect(await states()).toEqual([
       {state: 'done', held_for: null},
       {state: 'held', held_for: 'instant'},
@@ -60,7 +60,7 @@ describe('dates that the service reads the other way round', () => {
     ]);
   });
 
-  test('are told by list and story, by status and by the exit code of push', async () => {
+  test('are reported by changes list, changes show, status and push', async () => {
     expect(await list(null)).toMatch(/│ altered +│ the service altered scheduled_at/);
     expect(await list('altered')).not.toContain('held');
     const story = dropMarks(formatChange(await readStory(place.pool, '1')));
@@ -83,7 +83,7 @@ describe('dates that the service reads the other way round', () => {
     expect(needy.map(({changeId}) => changeId)).toEqual(['1']);
   });
 
-  test('go on when somebody has looked, and stop nothing more', async () => {
+  test('are sent after a person accepts the alteration, and hold no more changes', async () => {
     await expect(place.author('SELECT sync.release_change(2)')).rejects.toThrow(
       'a person checks that first',
     );
@@ -104,7 +104,7 @@ describe('dates that the service reads the other way round', () => {
   });
 });
 
-test('a change in doubt with a value of a stopped kind is held in the end', async () => {
+test('a change in doubt with a value of a stopped kind is held instead of sent again', async () => {
   place.service.misread = swap;
   await addTask('first', '2027-03-01T15:00:00Z');
   await addTask('second');
@@ -134,7 +134,7 @@ test('a change in doubt with a value of a stopped kind is held in the end', asyn
   expect(await third()).toMatchObject({state: 'done', held_for: null});
 });
 
-test('of many on their way together none is sent once the first was read back', async () => {
+test('most concurrent changes are held once the first one is read back as altered', async () => {
   place.service.misread = swap;
   const all = 20;
   for (let at = 1; at <= all; at++) await addTask(`task ${at}`, '2027-03-01T15:00:00Z');
@@ -165,7 +165,7 @@ test.each([
   ['the end of a text', 'billing_address', '1 Long Street, Rear', '1 Long Str', false],
   ['a digit of a telephone number', 'phone_number', '555-0100', '555-0101', false],
 ] as const)(
-  'that the service changes %s (%s) is told where it changes what it says',
+  'a service that changes %s (%s) is reported only if the meaning changes',
   async (_, field, sent, got, isSame) => {
     place.service.misread = (name, value) => (name === field ? got : value);
     const fields = field === 'name' ? {name: sent} : {name: 'Ada', [field]: sent};

@@ -58,17 +58,17 @@ async function endWhile(happens: () => Promise<unknown>): Promise<void> {
 describe.each([
   ['the create of the job', async () => {}],
   ['an update of the job', async () => void (await place.rest())],
-])('by %s', (_, prepare) => {
+])('an employee who is assigned by %s, and removed meanwhile', (_, prepare) => {
   beforeEach(prepare);
 
-  test('is off here once that is done, and there in the end', async () => {
+  test('is removed here when the change ends, and at the service later', async () => {
     await endWhile(takeOff);
     expect([await assigned(), assignedThere()]).toEqual([[], [[employeeId]]]);
     await place.rest();
     expect([await assigned(), assignedThere()]).toEqual([[], [[]]]);
   });
 
-  test('can be assigned again, before that is done and after it', async () => {
+  test('can be assigned again before and after the change ends', async () => {
     await endWhile(async () => {
       await takeOff();
       await assign();

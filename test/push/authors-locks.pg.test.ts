@@ -50,7 +50,7 @@ test.each<[PushStep, string, number]>([
   ['read-back', 'first', 0],
   ['read-back', 'last', many - 1],
 ])(
-  'an author who holds a row from "%s" on, of the %s change, delays it alone and meets no lock',
+  'an author who locks a row at "%s" of the %s change delays only that change, and never waits',
   async (step, _, at) => {
     await place.author("UPDATE warehouse.customers SET fax = '555-0101'");
     // All changes meet at the step, so that they go on together.
@@ -76,7 +76,7 @@ test.each<[PushStep, string, number]>([
   },
 );
 
-test('an author who holds a row delays the lease of its change alone', async () => {
+test('an author who locks a row delays only the lease renewal of its change', async () => {
   await place.author("UPDATE warehouse.customers SET fax = '555-0101'");
   const terms = {limit: 3, leaseMs: 60_000};
   const claimed = await claimChanges(place.pool, place.accountId, terms);

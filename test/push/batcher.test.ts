@@ -1,7 +1,7 @@
 import {expect, test} from 'vitest';
 import {Batcher} from '../../src/push/run.ts';
 
-test('what comes alone goes at once, and what comes meanwhile goes together', async () => {
+test('a single item runs at once, and items that arrive meanwhile run as one batch', async () => {
   const batches: (readonly number[])[] = [];
   const first = Promise.withResolvers<void>();
   const batcher = new Batcher(async (items: readonly number[]) => {
@@ -16,7 +16,7 @@ test('what comes alone goes at once, and what comes meanwhile goes together', as
   expect(batches).toEqual([[1], [2, 3]]);
 });
 
-test('of a batch that fails each item fails or succeeds for itself', async () => {
+test('if a batch fails, each item succeeds or fails separately', async () => {
   const batcher = new Batcher(async (items: readonly number[]) => {
     if (items.includes(3)) throw new Error(`no ${items.join()}`);
     return items;
@@ -30,7 +30,7 @@ test('of a batch that fails each item fails or succeeds for itself', async () =>
   ]);
 });
 
-test('an item that a batch leaves out is done by itself, and later batches go on', async () => {
+test('an item that a batch leaves out runs alone, and later batches continue', async () => {
   const batches: (readonly number[])[] = [];
   const held = Promise.withResolvers<void>();
   const batcher = new Batcher(async (items: readonly number[]) => {

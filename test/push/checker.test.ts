@@ -32,7 +32,7 @@ function count(history: Partial<History>, base: History = clean): Partial<Record
   );
 }
 
-describe('a history that is right has no fault', () => {
+describe('a correct history has no fault', () => {
   test.each<[string, Partial<History>]>([
     ['nothing happened', nothing],
     ['a create that arrived', {}],
@@ -183,7 +183,7 @@ describe('a history that is right has no fault', () => {
     expect(count(history)).toEqual({});
   });
 
-  test('what a person must decide is counted as that, and what waits for it is not lost', () => {
+  test('a change left to a person is counted, and one that waits for it is not lost', () => {
     const left = {
       ...done,
       state: 'conflict',

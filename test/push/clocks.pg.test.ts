@@ -25,7 +25,7 @@ function loseAnswers(line: FaultyLine): void {
   );
 }
 
-test('workers whose clocks are minutes and days apart carry each change once', {
+test('workers whose clocks differ by minutes or days send each change once', {
   timeout: 120_000,
 }, async () => {
   const service = await openService();

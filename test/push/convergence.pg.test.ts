@@ -24,7 +24,7 @@ async function converge(world: {
   return result;
 }
 
-test('after 500 histories both sides hold the same, lost values are kept, no request is in vain', {
+test('after 500 histories, both sides are equal, lost values are kept, and no request is wasted', {
   timeout: 600_000,
 }, async () => {
   const sum = {histories: 0, conflicts: 0, byPerson: 0, requests: 0};
@@ -41,7 +41,7 @@ test('after 500 histories both sides hold the same, lost values are kept, no req
   expect(sum.requests).toBeGreaterThan(250);
 });
 
-describe('a product that loses what an author had not read is found out', () => {
+describe('a product that loses values that an author had not read is found out', () => {
   test.each(staleMutants)('$name', {timeout: 300_000}, async (mutant) => {
     const isFound = (violation: string) => mutant.found.test(violation);
     const {violations} = await converge({seed: 1, histories: 100, mutant});

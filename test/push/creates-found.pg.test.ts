@@ -45,7 +45,7 @@ async function lookWhile(
   }
 }
 
-test('however many readings failed, it is not sent again, and is done once read', async () => {
+test('a create that was found but not read is not sent again, and is done once read', async () => {
   await lookWhile(
     () => place.mischief.goDown(),
     () => place.mischief.comeUp(),
@@ -56,7 +56,7 @@ test('however many readings failed, it is not sent again, and is done once read'
   expect(made()).toBe(1);
 });
 
-test('where somebody deletes the record meanwhile, a person decides', async () => {
+test('a create whose record was deleted meanwhile is left to a person', async () => {
   await lookWhile(
     () => {
       const [record] = place.service.store.list(customerResource, null);

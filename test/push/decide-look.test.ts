@@ -15,7 +15,7 @@ describe('a create in doubt', () => {
   const made = remoteOf(create(), withFax('555-0199'));
   const none = {ours: [], older: []};
 
-  test('is done where one record can be it, as of when it was taken up', () => {
+  test('is done, as of the time of its claim, if one record matches', () => {
     const facts = create();
     expect(decideCreated(facts, {ours: ['7'], older: []}, made)).toMatchObject({
       what: 'done',
@@ -27,7 +27,7 @@ describe('a create in doubt', () => {
     });
   });
 
-  test('is left to a person where several can be it, at once', () => {
+  test('is left to a person at once if several records match', () => {
     expect(decideCreated(create(), {ours: ['7', '8'], older: ['1']}, null)).toMatchObject({
       what: 'conflict',
       reason: 'several records could be it: 7, 8',
@@ -40,7 +40,7 @@ describe('a create in doubt', () => {
     ['there is none for the third time', none, null, 2, 240_000],
     ['there is none for the hundredth time', none, null, 99, 300_000],
     ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
-  ])('is looked for again where %s', (_, candidates, remote, looks, delayMs) => {
+  ])('is searched for again if %s', (_, candidates, remote, looks, delayMs) => {
     const doubt = {
       what: 'doubt',
       reason: 'reset',
@@ -72,12 +72,12 @@ describe('a create in doubt', () => {
   test.each([
     ['so long ago, but looked for too seldom', {requestEndedAgoMs: hourMs, looks: 1}],
     ['looked for often enough, but too soon', {requestEndedAgoMs: 899_999, looks: 9}],
-  ])('is not given up when it was sent %s', (_, more) => {
+  ])('is kept in doubt if it was sent %s', (_, more) => {
     expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isLook: true});
   });
 
   test.each([hourMs, 900_000])(
-    'is sent once more when no request can still arrive, %i ms later',
+    'is sent again once no request can still arrive, after %i ms',
     (ago) => {
       expect(decideCreated(create({...old, requestEndedAgoMs: ago}), none, null)).toEqual({
         what: 'resend',
@@ -106,7 +106,7 @@ describe('a create in doubt', () => {
   });
 
   test.each([[['3']], [['3', '4']]])(
-    'that records bear which seem to be older is left to a person, with their numbers: %j',
+    'is left to a person with the numbers of matching records that seem older: %j',
     (older) => {
       const names = older.join(', ');
       expect(decideCreated(create(old), {ours: [], older}, null)).toMatchObject({
@@ -130,15 +130,15 @@ describe('an update in doubt', () => {
     ['bears what was sent', '555-0199', {}],
     ['bears it with blanks around it', ' 555-0199 ', {}],
     ['bears something else, after the service said that it is written', '0', {isWritten: true}],
-  ])('is done where the record %s', (_, fax, more) => {
+  ])('is done if the record %s', (_, fax, more) => {
     expect(decideBy(fax, more)).toMatchObject({what: 'done', number: '7', attempt: null});
   });
 
-  test('goes again at once where the record is as before', () => {
+  test('is sent again at once if the record is unchanged', () => {
     expect(decideBy('555-0100')).toMatchObject({what: 'send', fields: {fax: '555-0199'}});
   });
 
-  test('goes again where one field has arrived and the other is as before', () => {
+  test('is sent again without the field that arrived, if another field is unchanged', () => {
     const facts = doubtful({fields: {fax: '2', name: 'Ada'}, base: {fax: '1', name: 'Bo'}});
     const remote = remoteOf(facts, `${withFax('2')}<name>Bo</name>`);
     expect(decideUpdated(facts, known(), remote)).toMatchObject({
@@ -151,34 +151,34 @@ describe('an update in doubt', () => {
   test.each([
     ['bears a third value', '555-0122', {}],
     ['is as before, and it was sent as often as may be', '555-0100', {sends: 20}],
-  ])('is looked for again where the record %s', (_, fax, more) => {
+  ])('is checked again if the record %s', (_, fax, more) => {
     expect(decideBy(fax, more)).toMatchObject({what: 'doubt', isLook: true, delayMs: 8_000});
   });
 
-  test('is looked for again where one field is as before and another bears a third value', () => {
+  test('is checked again if one field is unchanged and another has a third value', () => {
     const facts = doubtful({fields: {fax: '2', name: 'Ada'}, base: {fax: '1', name: 'Bo'}});
     const remote = remoteOf(facts, `${withFax('3')}<name>Bo</name>`);
     expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
   });
 
-  test('is looked for again where the record does not tell the field', () => {
+  test('is checked again if the record does not contain the field', () => {
     const facts = doubtful();
     const remote = remoteOf(facts, '<customer_number>7</customer_number>');
     expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
   });
 
-  test('with a third value is merged anew when no request can still arrive', () => {
+  test('with a third value is merged again once no request can still arrive', () => {
     expect(decideBy('555-0122', old).what).toBe('resend');
   });
 
-  test('that was sent as often as may be is left to a person in the end', () => {
+  test('that was sent the maximum number of times is left to a person', () => {
     expect(decideBy('555-0122', {...old, sends: 20})).toMatchObject({
       what: 'conflict',
       reason: 'sent 20 times, and no trace of it for 15 minutes: reset',
     });
   });
 
-  test('of a record that is gone is left to a person', () => {
+  test('of a deleted record is left to a person', () => {
     expect(decideUpdated(doubtful(), known(), gone)).toMatchObject({
       what: 'conflict',
       reason: 'the record no longer exists at the service (Invalid customer.)',
@@ -201,7 +201,7 @@ describe('a delete in doubt', () => {
     ['the record', erase(), known('delete'), gone],
     ['what a note hung on', eraseNote(), note('delete'), gone],
     ['a note, by the list of what it hung on', eraseNote(), note('delete'), notes('13')],
-  ])('is done where the service has no more %s', (_, facts, subject, reading) => {
+  ])('is done if the service no longer has %s', (_, facts, subject, reading) => {
     expect(decideDeleted(facts, subject, reading)).toMatchObject({
       what: 'done',
       number: subject.number,
@@ -214,7 +214,7 @@ describe('a delete in doubt', () => {
   test.each([
     ['the record', erase(), known('delete'), remoteOf(erase(), withFax('1'))],
     ['a note', eraseNote(), note('delete'), notes('12')],
-  ])('goes again at once where %s is there', (_, facts, subject, reading) => {
+  ])('is sent again at once if %s still exists', (_, facts, subject, reading) => {
     expect(decideDeleted(facts, subject, reading)).toMatchObject({
       what: 'send',
       subject,
@@ -226,7 +226,7 @@ describe('a delete in doubt', () => {
   test.each([
     ['the service said that it is deleted', {isWritten: true}],
     ['it was sent as often as may be', {sends: 20}],
-  ])('is looked for again where the record is there, and %s', (_, more) => {
+  ])('is checked again if the record still exists, and %s', (_, more) => {
     const facts = erase(more);
     expect(decideDeleted(facts, known('delete'), remoteOf(facts, withFax('1')))).toMatchObject({
       what: 'doubt',

@@ -6,7 +6,7 @@ import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 const facts = factsOf();
 const theirs = remoteOf(facts, withFax('555-0122'));
 
-test('what differs from the service is sent, resting on what was read', () => {
+test('a value that differs from the service is sent, based on the record as read', () => {
   const remote = remoteOf(facts, withFax('555-0100'));
   expect(decideUpdate(facts, known(), remote)).toEqual({
     what: 'send',
@@ -19,7 +19,7 @@ test('what differs from the service is sent, resting on what was read', () => {
   });
 });
 
-test('what the service holds already is not sent: the change is done', () => {
+test('a value that the service already has is not sent: the change is done', () => {
   expect(decideUpdate(facts, known(), remoteOf(facts, withFax('555-0199')))).toMatchObject({
     what: 'done',
     number: '7',
@@ -38,7 +38,7 @@ test.each([
     remoteOf(facts, '<customer_number>7</customer_number><notes><note><id>13</id></note></notes>'),
     'it is not in the list',
   ],
-] as const)('a record %s is left to a person', (_, about, subject, reading, words) => {
+] as const)('an update of a record %s is left to a person', (_, about, subject, reading, words) => {
   const reason = `the record no longer exists at the service (${words})`;
   expect(decideUpdate(about, subject, reading)).toMatchObject({
     what: 'conflict',
@@ -60,7 +60,7 @@ describe('a field that both sides changed', () => {
     return decideUpdate(ruled, known(), remoteOf(ruled, `${elements}<name>Bo</name>`, more));
   };
 
-  test('is left to a person where nothing decides, with both values', () => {
+  test('is left to a person with both values if no rule decides', () => {
     expect(decideUpdate(facts, known(), theirs)).toMatchObject({
       what: 'conflict',
       reason: 'changed on both sides: fax',
@@ -77,7 +77,7 @@ describe('a field that both sides changed', () => {
     });
   });
 
-  test('goes on where the rule is for the warehouse, standing on what the service held', () => {
+  test('is sent under the rule warehouse, with the value of the service as its base', () => {
     expect(decideBy('warehouse')).toMatchObject({
       what: 'send',
       fields: {fax: '555-0199', name: 'Ada'},
@@ -86,7 +86,7 @@ describe('a field that both sides changed', () => {
     });
   });
 
-  test('is no longer wanted where the rule is for the service; the rest is sent', () => {
+  test('is dropped under the rule service, and the other fields are sent', () => {
     const decision = decideBy('service');
     expect(decision).toMatchObject({
       what: 'send',
@@ -96,7 +96,7 @@ describe('a field that both sides changed', () => {
     expect(decision).toHaveProperty('narrowed', {fields: {name: 'Ada'}, base: {fax: '555-0122'}});
   });
 
-  test('and which alone was wanted ends the change, where the rule is for the service', () => {
+  test('ends the change under the rule service if it is the only field', () => {
     const ruled = factsOf({}, {rules: {fax: 'service'}});
     expect(decideUpdate(ruled, known(), theirs)).toMatchObject({
       what: 'done',
@@ -119,7 +119,7 @@ describe('a field that both sides changed', () => {
     ['is of the same moment as the wish goes on', '2027-03-01T19:00:00Z', shown, 'warehouse'],
     ['is newer than the wish is given to the service', '2027-03-01T19:00:01Z', shown, 'service'],
     ['has no moment that can be compared is left to a person', '2027-03-01T19:00:01Z', null, null],
-  ] as const)('by the newest, that %s', (_, at, dateHeader, winner) => {
+  ] as const)('under the rule newest, that %s', (_, at, dateHeader, winner) => {
     const decision = decideBy('newest', {dateHeader}, updated(at));
     expect(decision).toMatchObject({
       what: winner === null ? 'conflict' : 'send',
@@ -127,7 +127,7 @@ describe('a field that both sides changed', () => {
     });
   });
 
-  test('by the newest, counts the time that the reading came after the taking up', () => {
+  test('under the rule newest, is compared with the time from claim to read included', () => {
     const late = {dateHeader: shown, askedAt: 50_000 + 10_000};
     expect(decideBy('newest', late, updated('2027-03-01T18:59:55Z'))).toMatchObject({
       conflicts: [{winner: 'service'}],
@@ -135,14 +135,14 @@ describe('a field that both sides changed', () => {
   });
 });
 
-describe('a change that takes others back', () => {
+describe('a change that undoes others', () => {
   test.each([
     ['warehouse', {what: 'conflict', reason: 'changed on both sides: fax'}],
     ['newest', {what: 'conflict', reason: 'changed on both sides: fax'}],
     ['ask', {what: 'conflict', reason: 'changed on both sides: fax'}],
     ['service', {conflicts: [{winner: 'service'}]}],
   ] as const)(
-    'overwrites nothing that was written at the service since, by the rule %s',
+    'overwrites nothing that was written at the service since, under the rule %s',
     (rule, plan) => {
       const undoing = factsOf({undoes: ['60']}, {rules: {fax: rule}});
       expect(decideUpdate(undoing, known(), remoteOf(undoing, withFax('555-0122')))).toMatchObject(

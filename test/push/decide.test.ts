@@ -30,8 +30,8 @@ function refused(
 const wasRefused = (status: number, answer: string) =>
   attempt({outcome: 'refused', status, answer});
 
-describe('what was written and read back is done', () => {
-  test('an update, by what came of it since its request was begun', () => {
+describe('a written change is done:', () => {
+  test('an update, as of the start of its request', () => {
     expect(decide(update, outcomeOf(done, {after}))).toMatchObject({
       what: 'done',
       number: '7',
@@ -43,7 +43,7 @@ describe('what was written and read back is done', () => {
     });
   });
 
-  test('an update of which the service made something else, with fields that were not sent', () => {
+  test('an update that the service altered, with the fields that were not sent', () => {
     const odd = remoteOf(update, withFax('0'));
     const plan = sendPlan(known(), {unsent: ['name']});
     const altered = {fax: {sent: '555-0199', got: '0'}};
@@ -53,7 +53,7 @@ describe('what was written and read back is done', () => {
     });
   });
 
-  test('a create, as the record whose number the answer told', () => {
+  test('a create, with the number from the answer', () => {
     const outcome = outcomeOf(done, {plan: sendPlan(fresh), created: '7', after});
     expect(decide(create, outcome)).toMatchObject({
       what: 'done',
@@ -63,7 +63,7 @@ describe('what was written and read back is done', () => {
     });
   });
 
-  test('a delete, of which nothing is read back', () => {
+  test('a delete, without reading the record back', () => {
     const outcome = outcomeOf(done, {plan: sendPlan(known('delete'), {fields: {}})});
     expect(decide(erase, outcome)).toMatchObject({
       what: 'done',
@@ -75,7 +75,7 @@ describe('what was written and read back is done', () => {
     });
   });
 
-  test('an update of a note that was deleted meanwhile, though what it hung on is there', () => {
+  test('an update of a note that was deleted meanwhile, though its customer exists', () => {
     const facts = factsOf({
       table: 'customer_notes',
       number: '12',
@@ -96,7 +96,7 @@ describe('what was written and read back is done', () => {
   });
 });
 
-describe('what was written and could not be read is in doubt, the request noted as done', () => {
+describe('a change written but not read back is in doubt, its request recorded as done:', () => {
   const other = remoteOf(update, '<customer_number>8</customer_number>');
   test.each<[string, Partial<SendOutcome>, string, string | null]>([
     ['an update', {}, 'it was written, and could not be read back', null],
@@ -125,13 +125,13 @@ describe('what was written and could not be read is in doubt, the request noted 
   });
 });
 
-describe('what the service refused', () => {
+describe('a change that the service refused', () => {
   test.each([
     ['an update puts back what was read before', update, sendPlan(known(), {before}), before],
     ['a create has nothing to put back', create, sendPlan(fresh), null],
     ['a delete has nothing to put back', erase, sendPlan(known('delete')), null],
   ] as const)(
-    'for good is rejected with its status and its words: %s',
+    'for good is rejected with the status and message of the service: %s',
     (_, facts, plan, remote) => {
       expect(decide(facts, outcomeOf(refused(422, 'Fax is odd.'), {plan}))).toEqual({
         what: 'reject',
@@ -142,7 +142,7 @@ describe('what the service refused', () => {
     },
   );
 
-  test('for lack of a right, the token being good, is rejected as well', () => {
+  test('for lack of a permission is also rejected if the token is valid', () => {
     const result = refused(403, 'Not yours.', {error: new FatalError('expected access')});
     expect(decide(update, outcomeOf(result))).toMatchObject({
       what: 'reject',
@@ -154,7 +154,7 @@ describe('what the service refused', () => {
     ['says nothing, after the time that was drawn', null, 1_700],
     ['asks for less, after that time as well', 500, 1_700],
     ['asks for more, when it asks', 60_000, 60_000],
-  ])('for now is sent later; where it %s', (_, retryAfterMs, delayMs) => {
+  ])('temporarily is sent later; if the service %s', (_, retryAfterMs, delayMs) => {
     const error = new RetryableError('429: send it later', {retryAfterMs});
     expect(decide(update, outcomeOf(refused(429, 'Slow down.', {error})))).toEqual({
       what: 'postpone',
@@ -166,7 +166,7 @@ describe('what the service refused', () => {
     });
   });
 
-  test('because of its token is sent at once when there is another', () => {
+  test('because of its token is sent at once if there is another token', () => {
     const error = new AccessError('401: the token');
     expect(decide(update, outcomeOf(refused(401, 'Who?', {error})))).toEqual({
       what: 'postpone',
@@ -212,12 +212,12 @@ describe('what the service refused', () => {
       sendPlan(fresh),
       {what: 'reject', words: 'Invalid customer.', remote: null, attempt: ended},
     ],
-  ] as const)('because there is no such record %s', (_, facts, plan, decision) => {
+  ] as const)('because of a missing record: %s', (_, facts, plan, decision) => {
     expect(decide(facts, outcomeOf(result, {plan}))).toMatchObject(decision);
   });
 });
 
-test('what never left is sent later, and its request is noted as not sent', () => {
+test('a request that never left is sent later and recorded as not sent', () => {
   const result = {outcome: 'not-sent', reason: 'connection refused'} as const;
   expect(decide(create, outcomeOf(result, {plan: sendPlan(fresh)}))).toEqual({
     what: 'postpone',
@@ -229,7 +229,7 @@ test('what never left is sent later, and its request is noted as not sent', () =
   });
 });
 
-describe('a request of which nobody knows whether it was done is looked for', () => {
+describe('a request with an unknown outcome is checked:', () => {
   test.each([
     ['an update, soon after its first sending', update, null, 2_000],
     ['at once where the service says so, after the first sending', update, 500, 500],

@@ -16,7 +16,7 @@ const pageReader = new PageReader();
 
 afterAll(async () => await pageReader.close());
 
-test('the same holds against the reference service, on its own Postgres', {
+test('20 runs against the reference service, on its own Postgres, have no violation', {
   timeout: 300_000,
 }, async () => {
   const openReference = async (): Promise<LabService> => {
@@ -34,7 +34,7 @@ test('the same holds against the reference service, on its own Postgres', {
   expect(tally.runs).toBe(20);
 });
 
-test.each(pushSteps)('kill -9 at the step %s costs nothing', {timeout: 120_000}, async (diesAt) => {
+test.each(pushSteps)('kill -9 at the step %s does no harm', {timeout: 120_000}, async (diesAt) => {
   let deaths = 0;
   // A look needs a change in doubt.
   const weather = {
@@ -75,7 +75,7 @@ describe('a product that is broken on purpose is found out', () => {
   /** Nothing goes wrong, and the next reading comes before the last writes show. */
   const hurry = {runs: 60, weather: calm, pauses: [1, 3] as const};
 
-  test('what is not broken passes in the same weather', {timeout: 300_000}, async () => {
+  test('an unbroken product passes under the same faults', {timeout: 300_000}, async () => {
     for (const world of [
       {worlds: 6, runs: 20, weather: gale},
       {worlds: 2, ...hurry},

@@ -11,7 +11,7 @@ function resultOf(sent: ChangeValues, elements: string, unsent: readonly string[
   return finish(facts, {...done, remote, sent, unsent}).result;
 }
 
-describe('what the service made of what it was sent', () => {
+describe('the result of a change', () => {
   test.each([
     ['the same', {fax: '1'}, '<fax>1</fax>', null],
     ['nothing that it tells', {fax: '1'}, '', null],
@@ -42,16 +42,16 @@ describe('what the service made of what it was sent', () => {
         tidied: {fax: {sent: '555-01', got: '555 01'}},
       },
     ],
-  ])('is %s', (_, sent, elements, result) => {
+  ])('when the value read back is %s', (_, sent, elements, result) => {
     expect(resultOf(sent, elements)).toEqual(result);
   });
 
-  test('names the fields that it held already', () => {
+  test('names the fields that the service already had', () => {
     expect(resultOf({}, '', ['name'])).toEqual({unsent: ['name']});
   });
 });
 
-test('a change that is done bears what the service holds of its row', () => {
+test('a finished change contains the values that the service has for its row', () => {
   const remote = remoteOf(facts, withFax('555-0199'));
   expect(finish(facts, {...done, remote, sent: {}})).toMatchObject({
     isGone: false,
@@ -61,7 +61,7 @@ test('a change that is done bears what the service holds of its row', () => {
   });
 });
 
-test('one whose record is gone bears nothing of it', () => {
+test('a finished change of a deleted record contains no values', () => {
   expect(finish(facts, {...done, remote: null, sent: {fax: '1'}})).toMatchObject({
     isGone: true,
     values: {},

@@ -69,7 +69,7 @@ describe.each([
     expect(await lastChange()).toEqual({state: 'done', sends: 1});
   });
 
-  test('is sent ever less often to a service that reads and does not write', async () => {
+  test('is retried less and less often if the service reads but does not write', async () => {
     meetFirst(7, later);
     await place.author(statement);
     expect(await place.rest()).toBeGreaterThan(900);
@@ -77,7 +77,7 @@ describe.each([
     expect(await lastChange()).toEqual({state: 'done', sends: 8});
   });
 
-  test('that is refused for now when it goes again stays in doubt until it is done', async () => {
+  test('that is refused temporarily when sent again stays in doubt until it is done', async () => {
     let met = 0;
     const refusal = {
       status: 429,
@@ -113,7 +113,7 @@ test('a later change is not overtaken by a lost request that arrives late', asyn
   expect(record()).toMatchObject({fax: '555-0111'});
 });
 
-test('what somebody else wrote meanwhile is not written over', async () => {
+test('a value that another client wrote meanwhile is not overwritten', async () => {
   meetFirst(1, 'drop');
   await place.author(update);
   await place.push();

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {kindOf, kindsOf} from '../../src/push/decision.ts';
 import {factsOf} from './facts.ts';
 
-describe('values are of one kind', () => {
+describe('the kind of a value', () => {
   test.each([
     ['tasks', 'scheduled_at', 'instant'],
     ['jobs', 'scheduled_on', 'instant'],
@@ -12,12 +12,12 @@ describe('values are of one kind', () => {
     ['job_notes', 'note', 'job_notes.note'],
     ['employees', 'password', 'employees.password'],
     ['customers', 'a field without a rule', 'customers.a field without a rule'],
-  ])('across tables, but for texts and secrets: %s.%s is %s', (table, field, kind) => {
+  ])('is shared across tables, except for texts and secrets: %s.%s is %s', (table, field, kind) => {
     expect(kindOf(factsOf({table}), field)).toBe(kind);
   });
 });
 
-test('the kinds of a change are named once each', () => {
+test('each kind of a change is listed once', () => {
   const facts = factsOf({table: 'job_charges'});
   expect(kindsOf(facts, {quantity: '1', price_per_unit: '2', details: 'x'})).toEqual([
     'decimal',

@@ -89,7 +89,7 @@ const done = (operation: string) => ({
 });
 
 describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => {
-  test('a create that reads show later is done once they do', async () => {
+  test('a create that reads show late is done once they show it', async () => {
     place.service.lag = () => longestLag;
     const rowId = await write(table);
     const made = Object.keys(authored[table]?.made ?? {}).join(', ');
@@ -103,7 +103,7 @@ describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => 
   });
 
   test.runIf(operations.includes('update'))(
-    'an update that reads show later is done once they do, and altered nothing',
+    'an update that reads show late is done once they show it, and is not reported as altered',
     async () => {
       const rowId = await write(table);
       await place.rest();
@@ -120,7 +120,7 @@ describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => 
   );
 
   test.runIf(operations.includes('update'))(
-    'a new row that is edited at once is no missing record',
+    'an edit right after a create is not reported as a missing record',
     async () => {
       const rowId = await write(table);
       await place.push();
@@ -134,7 +134,7 @@ describe.each(allWrites)('$table.name', ({table: {name: table}, operations}) => 
   );
 
   test.runIf(operations.includes('delete'))(
-    'a new row that is deleted at once is deleted there, whatever was lost',
+    'a delete right after a create is done at the service, though a request was lost',
     async () => {
       const rowId = await write(table);
       await place.push();
@@ -175,7 +175,7 @@ async function sweepBehind(table: string, check: () => Promise<unknown>): Promis
 }
 
 test.each(allWrites)(
-  'a sweep of $table.name right after a change leaves its result there',
+  'a sweep of $table.name right after a change keeps its result',
   async (writes) => {
     const {operations} = writes;
     const {name: table} = writes.table;
@@ -234,7 +234,7 @@ const isOneWaiting = async () =>
   ).length > 0;
 
 test.each(allWrites)(
-  'a sweep of $table.name that began while a change was ending leaves its result there',
+  'a sweep of $table.name that started while a change was ending keeps its result',
   async ({table: {name: table}, operations}) => {
     const rowId = await write(table);
     const made = Object.keys(authored[table]?.made ?? {}).join(', ');
@@ -267,7 +267,7 @@ describe('employees of a job', () => {
     place.author(`INSERT INTO warehouse.job_employees (job_number, employee_id)
       SELECT jobs.job_number, employees.id FROM warehouse.jobs, warehouse.employees`);
 
-  test('stay assigned, and then off, whatever a sweep shows right after', async () => {
+  test('stay assigned, or removed, even if a sweep right after shows an older state', async () => {
     await assign();
     await place.push();
     await sweepBehind('jobs', async () => expect(await assigned()).toBe(1));
@@ -277,7 +277,7 @@ describe('employees of a job', () => {
     await sweepBehind('jobs', async () => expect(await assigned()).toBe(0));
   });
 
-  test('stay as their change read them, where a later reading for a note shows less', async () => {
+  test('stay as their change read them, even if a later read for a note shows less', async () => {
     const note = await write('job_notes');
     await place.rest();
     await place.pass(longSeconds);
@@ -315,7 +315,7 @@ describe('employees of a job', () => {
     expect(await assigned()).toBe(1);
   });
 
-  test('that are assigned while a change of others is on its way are no conflict', async () => {
+  test('assigned while a change of other employees is running cause no conflict', async () => {
     const assignLater = async (name: string) => {
       const changes = {name};
       const made = place.service.store.create(
@@ -343,7 +343,7 @@ describe('employees of a job', () => {
     expect(await assigned()).toBe(3);
   });
 
-  test('stay as a change left them, also where a sweep began while it was ending', async () => {
+  test('stay as a change left them, even if a sweep started while it was ending', async () => {
     await assign();
     await endDuringSweep('jobs');
     expect(await assigned()).toBe(1);
@@ -354,7 +354,7 @@ describe('employees of a job', () => {
   });
 });
 
-describe('a record that somebody writes back to the old value', () => {
+describe('a record that another client sets back to the old value', () => {
   const held = async () => (await place.author('SELECT name FROM warehouse.customers'))[0]?.name;
   beforeEach(async () => {
     await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
@@ -368,7 +368,7 @@ describe('a record that somebody writes back to the old value', () => {
     ['full', {}],
     ['window', {mode: 'window', windowName: 'whole_list'}],
     ['record', {mode: 'record', recordNumber: '1'}],
-  ] as const)('has it here within a minute, and no %s sweep ends before', async (_, target) => {
+  ] as const)('is not accepted by a %s sweep at once, but 100 seconds later', async (_, target) => {
     const sweep = async () => await loadWith(place, pageReader, {stream: 'customers', ...target});
     expect([await sweep(), await held()]).toEqual([false, 'Bo Example']);
     await place.pass(longSeconds);
@@ -376,10 +376,10 @@ describe('a record that somebody writes back to the old value', () => {
   });
 });
 
-describe('changes of one record after each other', () => {
+describe('successive changes of one record', () => {
   const rename = (name: string) => place.author('UPDATE warehouse.customers SET name = $1', [name]);
 
-  test('are no conflict where a reading shows what was there before the first', async () => {
+  test('are no conflict if a reading shows the value from before the first one', async () => {
     await rename('Bo Example');
     await place.push();
     place.service.lag = () => longestLag;
@@ -391,7 +391,7 @@ describe('changes of one record after each other', () => {
     ]);
   });
 
-  test('end with the old value where it is wanted again, the second request lost', async () => {
+  test('end with the old value if the second one restores it and its request is lost', async () => {
     await rename('Bo Example');
     await place.push();
     place.service.lag = () => longestLag;
@@ -405,7 +405,7 @@ describe('changes of one record after each other', () => {
   });
 });
 
-test('a service that keeps the old value is told to have altered it in a minute', async () => {
+test('a service that keeps the old value is reported as altering it after a minute', async () => {
   place.service.misread = (_, value) => (value === 'Bo Example' ? 'Ada Example' : value);
   await place.author("UPDATE warehouse.customers SET name = 'Bo Example'");
   expect(await place.rest()).toBeGreaterThanOrEqual(60);

@@ -37,14 +37,14 @@ async function sendLate(after: NonNullable<PushDeps['onStep']> = async () => {})
 
 const made = () => place.service.store.journal.filter(({kind}) => kind === 'create').length;
 
-test('a create is not sent again before it can have arrived', async () => {
+test('a create that left late is not sent again while its request may still arrive', async () => {
   await sendLate();
   await place.rest();
   await place.pass(latestSeconds);
   expect(made()).toBe(names.length);
 });
 
-test('nor where its worker was stopped by an error', async () => {
+test('a create that left late is not sent again if an error stopped its worker', async () => {
   await sendLate(async (step) => {
     if (step === 'answered') throw new Error('the worker stops');
   });
@@ -53,7 +53,7 @@ test('nor where its worker was stopped by an error', async () => {
   expect(made()).toBe(names.length);
 });
 
-test('nor where its worker was lost', async () => {
+test('a create that left late is not sent again if its worker was lost', async () => {
   await sendLate(async (step) => {
     if (step !== 'answered') return;
     // The fence of another worker keeps this one from writing anything down.
@@ -65,7 +65,7 @@ test('nor where its worker was lost', async () => {
   expect(made()).toBe(names.length);
 });
 
-test('a later change waits for a request of an earlier one that left late', async () => {
+test('a later change waits for an earlier request that left late', async () => {
   await place.rest();
   let sent = 0;
   place.mischief.script = () => (++sent <= 2 ? 'late' : 'pass');

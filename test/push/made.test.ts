@@ -10,7 +10,7 @@ const number = '<customer_number>7</customer_number>';
 
 const told = (elements: string) => remoteOf(customer, number + elements);
 
-test('are the columns that differ, and no others', () => {
+test('listMade returns the columns that differ, and no others', () => {
   const before = told('<fax>1</fax><name>a</name>');
   expect(listMade(customer, '7', before, told('<fax>2</fax><name>a</name>'))).toEqual({
     customers: ['fax'],
@@ -18,7 +18,7 @@ test('are the columns that differ, and no others', () => {
   expect(listMade(customer, '7', before, before)).toEqual({customers: []});
 });
 
-test('hold no column that one of both readings did not tell', () => {
+test('listMade returns no column that is missing from one of the two readings', () => {
   const [whole, less] = [told('<fax>1</fax><name>a</name>'), told('<fax>2</fax>')].map(
     (remote) => ({
       ...remote,
@@ -30,13 +30,13 @@ test('hold no column that one of both readings did not tell', () => {
   expect(listMade(customer, '7', less, whole)).toEqual({customers: ['fax']});
 });
 
-test('a field without a column is one of `extra`', () => {
+test('listMade returns `extra` for a field without a column', () => {
   expect(listMade(customer, '7', told('<shoe>1</shoe>'), told('<shoe>2</shoe>'))).toEqual({
     customers: ['extra'],
   });
 });
 
-test('of a note are the columns of its record and those of the note itself', () => {
+test('listMade of a note returns the columns of its record and of the note itself', () => {
   const noted = (fax: string, text: string, other: string) =>
     remoteOf(
       note,

@@ -68,7 +68,7 @@ describe('a field that both sides changed', () => {
     ['newest', false, 'warehouse', {fax: 'b', name: 'Bo'}, []],
     ['newest', null, null, {name: 'Bo'}, []],
   ] as const)(
-    'by the rule %s (the service is newer: %s) is won by %s',
+    'under the rule %s (the service is newer: %s) is won by %s',
     (rule, isServiceNewer, winner, send, lost) => {
       expect(merge({...sides, isServiceNewer}, {fax: rule})).toEqual({
         send,
@@ -92,7 +92,7 @@ describe('fields of one group', () => {
     remote: {[street]: 'Elm 1', [city]: 'Beeville'},
   };
 
-  test('move as one: a street changed here and a city changed there are a conflict of both', () => {
+  test('conflict together: a street changed here conflicts with a city changed there', () => {
     const {send, conflicts} = merge(moved);
     expect(send).toEqual({});
     expect(conflicts.map(({field, winner}) => [field, winner])).toEqual([
@@ -101,12 +101,12 @@ describe('fields of one group', () => {
     ]);
   });
 
-  test('are sent as one where the warehouse wins, with what was not touched here', () => {
+  test('are sent together if the warehouse wins, including the unchanged field', () => {
     const both = {[street]: 'warehouse', [city]: 'warehouse'} as const;
     expect(merge(moved, both).send).toEqual({[street]: 'Oak 2', [city]: 'Ayton'});
   });
 
-  test('are left to a person where their rules differ', () => {
+  test('are left to a person if their rules differ', () => {
     const mixed = {[street]: 'warehouse', [city]: 'service'} as const;
     expect(merge(moved, mixed).conflicts.map(({rule, winner}) => [rule, winner])).toEqual([
       ['ask', null],
@@ -114,19 +114,19 @@ describe('fields of one group', () => {
     ]);
   });
 
-  test('of which only one was changed, here, go alone', () => {
+  test('are sent without unchanged fields if the service changed none of them', () => {
     const remote = {[street]: 'Elm 1', [city]: 'Ayton'};
     expect(merge({...moved, remote})).toMatchObject({send: {[street]: 'Oak 2'}, conflicts: []});
   });
 
-  test('of which the service does not tell what was left as it was go without it', () => {
+  test('are sent without an unchanged field that the service does not return', () => {
     const sides = {...moved, remote: {[street]: 'Elm 1'}};
     expect(merge(sides)).toEqual({send: {[street]: 'Oak 2'}, unsent: [], lost: [], conflicts: []});
     const theirs = {...moved, remote: {[street]: 'Ash 3'}};
     expect(merge(theirs).conflicts.map(({field}) => field)).toEqual([street]);
   });
 
-  test('of which the wanted one is there already are no conflict', () => {
+  test('are no conflict if the service already has the wanted value', () => {
     expect(merge({...moved, fields: {[street]: 'Elm 1'}})).toEqual({
       send: {},
       unsent: [street],
@@ -135,7 +135,7 @@ describe('fields of one group', () => {
     });
   });
 
-  test('of which nothing is wanted are none of the change', () => {
+  test('are not part of a change that wants none of them', () => {
     const sides = {
       fields: {fax: 'b'},
       base: {...base, fax: 'a'},

@@ -30,7 +30,7 @@ test.each([
   ['of a field that there is not', 'customers', {no_such_field: 'x'}],
   ['with a text that XML has not', 'customers', {name: 'a\u0001b'}],
   ['of a table that there is not', 'nowhere', {name: 'x'}],
-])('a change %s fails alone, and says why', async (_, table, fields) => {
+])('a change %s fails, records the reason, and delays no other', async (_, table, fields) => {
   await world.pool.query(
     `INSERT INTO sync.changes (account_id, table_name, row_id, operation, number, fields, base)
      SELECT account_id, $1, row_id, 'update', customer_number, $2, '{}' FROM warehouse.customers
@@ -53,7 +53,7 @@ test.each([
   expect(proxy.takeWrites()).toHaveLength(10);
 });
 
-test('a service that trims and lower-cases is written to once, and echoes nothing', async () => {
+test('a service that trims and lower-cases a value is written to only once', async () => {
   const pool = openPool(service.databaseUrl, {max: 1, applicationName: 'the service'});
   await pool.query(`
     CREATE FUNCTION service.keep_its_own_way() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -22,7 +22,7 @@ const both: Partial<ClaimedChange> = {
   base: {fax: '555-0100', name: 'Bo'},
 };
 
-describe('an update that the service has confirmed, just now or in a look', () => {
+describe('an update that the service confirmed, directly or in a later check', () => {
   const judge = (change: Partial<ClaimedChange>, shown: string) => {
     const facts = factsOf(change);
     const after = remoteOf(facts, shown);
@@ -48,7 +48,7 @@ describe('an update that the service has confirmed, just now or in a look', () =
     ['two old values', both, named('Bo')],
     ['an old value, and nothing of the other field', both, withFax('555-0100')],
     ['what an earlier change replaced', {recentWrites: [wrote()]}, named('Bo', '555-0199')],
-  ])('is read again later where the record shows %s', (_, change, shown) => {
+  ])('is read again later if the record shows %s', (_, change, shown) => {
     const [written, looked] = judge(change, shown);
     expect(written).toMatchObject({
       what: 'doubt',
@@ -79,12 +79,12 @@ describe('an update that the service has confirmed, just now or in a look', () =
       named('Bo', '555-0199'),
       {altered: {name: {sent: 'Ada', got: 'Bo'}}},
     ],
-  ])('is done where the record shows %s', (_, change, shown, result) => {
+  ])('is done if the record shows %s', (_, change, shown, result) => {
     for (const decision of judge(change, shown))
       expect(decision).toMatchObject({what: 'done', result});
   });
 
-  test('is altered where the record shows the old value after a minute', () => {
+  test('is reported as altered if the record shows the old value after a minute', () => {
     const facts = factsOf({
       state: 'in_doubt',
       isWritten: true,
@@ -99,7 +99,7 @@ describe('an update that the service has confirmed, just now or in a look', () =
   });
 });
 
-describe('a change that comes after another one of its record', () => {
+describe('a change that follows another change of its record', () => {
   const first = wrote({fields: {name: 'Bob'}, base: {name: 'Bo'}});
   const second = wrote({fields: {name: 'Ada'}, base: {name: 'Bob'}});
   const back = wrote({fields: {name: 'Bo'}, base: {name: 'Bob'}});
@@ -110,7 +110,7 @@ describe('a change that comes after another one of its record', () => {
     ['the value before that one', [wrote()], named('Bo')],
     ['the value before an earlier one', [first, second], named('Bo')],
     ['no record, where that one created it', [wrote({operation: 'create', base: {}})], null],
-  ])('waits for a newer reading where this one shows %s', (_, recentWrites, shown) => {
+  ])('waits for a newer reading if the current one shows %s', (_, recentWrites, shown) => {
     const facts = factsOf({recentWrites});
     const reading = shown === null ? gone : remoteOf(facts, shown);
     expect(decideUpdate(facts, known(), reading)).toEqual({
@@ -131,7 +131,7 @@ describe('a change that comes after another one of its record', () => {
     ['an old value that the service chose to keep', [changed], named('Bo')],
     ['nothing of its field', [wrote()], withFax('555-0100')],
     ['a record that it created', [wrote({operation: 'create', base: {}})], named('Cem')],
-  ])('is sent where the record shows %s', (_, recentWrites, shown) => {
+  ])('is sent if the record shows %s', (_, recentWrites, shown) => {
     const facts = factsOf({recentWrites});
     expect(decideUpdate(facts, known(), remoteOf(facts, shown)).what).toBe('send');
   });
@@ -161,7 +161,7 @@ describe('a change that comes after another one of its record', () => {
     ],
     ['a delete', {operation: 'delete'}, null, [wrote()], 'done'],
   ] as const)(
-    'whose answer was lost is told by a newer reading alone: %s',
+    'whose answer was lost is decided only by a newer reading: %s',
     (_, change, shown, recentWrites, what) => {
       const facts = factsOf({
         ...change,
@@ -179,7 +179,7 @@ describe('a change that comes after another one of its record', () => {
   );
 });
 
-test('employees that are shown as before are read again, whatever else shows', () => {
+test('employees that appear unchanged are read again, even if other fields are new', () => {
   const facts = factsOf({
     table: 'jobs',
     fields: {name: 'Roofs', employee_ids: ['8']},
@@ -200,7 +200,7 @@ test('employees that are shown as before are read again, whatever else shows', (
   );
 });
 
-test('an old value that differs by a blank alone is not taken for the one sent', () => {
+test('an old value that differs only by a blank is not mistaken for the one sent', () => {
   const facts = factsOf({
     fields: {fax: '555-0100 '},
     state: 'in_doubt',

@@ -80,7 +80,7 @@ function once(at: PushStep, what: () => Promise<unknown>): Pick<PushDeps, 'onSte
 const faxes = (fax: string) =>
   place.service.store.list(customerResource, null).filter(({fields}) => fields.fax === fax).length;
 
-test('a run opens its account once, however many changes it carries', async () => {
+test('a push run opens its account once, however many changes it sends', async () => {
   await update('555-0101', "= 'Customer 1'");
   expect(await push()).toMatchObject({done: 1});
   expect(openings).toBe(1);
@@ -91,7 +91,7 @@ test('a run opens its account once, however many changes it carries', async () =
   expect(faxes('555-0103')).toBe(40);
 });
 
-test('a token that is sealed during a run is used by what is taken up next', async () => {
+test('a token that is sealed during a run is used by the change that is claimed next', async () => {
   await update('555-0101', "= 'Customer 1'");
   const replaced = once('end-committed', async () => {
     await giveNewToken();
@@ -101,7 +101,7 @@ test('a token that is sealed during a run is used by what is taken up next', asy
   expect(openings).toBe(2);
 });
 
-test('what is refused with a replaced token stops nothing, and goes with the new one', async () => {
+test('changes refused for a replaced token are resent and do not stop the account', async () => {
   await update('555-0101', 'IS NOT NULL');
   const counts = await push(once('turn', giveNewToken));
   expect(counts.rejected + counts.conflict).toBe(0);
@@ -115,7 +115,7 @@ test('what is refused with a replaced token stops nothing, and goes with the new
   expect([faxes('555-0101'), await reasonsOfDoubt()]).toEqual([40, []]);
 });
 
-test('of a paused account nothing more is taken up until it is resumed', async () => {
+test('no more changes of a paused account are claimed until it is resumed', async () => {
   await update('555-0101', "= 'Customer 1'");
   const paused = once('end-committed', async () => {
     await pauseAccount(place.pool, place.accountId, null);

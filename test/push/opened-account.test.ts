@@ -26,7 +26,7 @@ function way(): AccountApi {
 }
 
 describe('the account of a run', () => {
-  test('is opened once for all who need it, at once and later', async () => {
+  test('is opened once for all callers, concurrent and later ones', async () => {
     const early = [opened.get('1'), opened.get('1')];
     const account = way();
     openings[0]?.resolve(account);
@@ -63,7 +63,7 @@ describe('the account of a run', () => {
     expect(openings).toHaveLength(2);
   });
 
-  test('that could not be opened is tried again by who comes next', async () => {
+  test('that could not be opened is tried again by the next caller', async () => {
     const both = Promise.allSettled([opened.get('1'), opened.get('1')]);
     openings[0]?.reject(new Error('no key'));
     expect(await both).toMatchObject([{status: 'rejected'}, {status: 'rejected'}]);

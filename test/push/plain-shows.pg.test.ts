@@ -89,7 +89,7 @@ describe.each(allWrites)('$table.name', ({table, operations, key}) => {
     });
 });
 
-describe('who is assigned to a job', () => {
+describe('the employees assigned to a job', () => {
   const assigned = async () =>
     (
       await world.pool.query(
@@ -117,7 +117,7 @@ describe('who is assigned to a job', () => {
       id,
     ]);
 
-  test('one more is no conflict', async () => {
+  test('cause no conflict if one more is assigned', async () => {
     const [one = ''] = await others();
     const before = await assigned();
     await assign(one);
@@ -127,7 +127,7 @@ describe('who is assigned to a job', () => {
     expect(await world.sweep('jobs')).toMatchObject({counts: {updated: 0, vanished: 0}});
   });
 
-  test('is still a conflict where the service has assigned somebody else meanwhile', async () => {
+  test('still conflict if the service has assigned another employee meanwhile', async () => {
     const [one = '', other = ''] = await others();
     await world.api.jobs.update(jobNumber, {employee_ids: [other]});
     await assign(one);
@@ -139,7 +139,7 @@ describe('who is assigned to a job', () => {
   });
 });
 
-test('a note, a time entry and an employee that come to one job are all loaded', async () => {
+test('a note, a time entry and an employee added to one job are all loaded', async () => {
   await world.pool.query(
     `WITH job AS (SELECT row_id FROM warehouse.jobs AS job WHERE NOT EXISTS (
                     SELECT FROM warehouse.job_employees WHERE job_number = job.job_number)

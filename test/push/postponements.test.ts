@@ -10,7 +10,7 @@ const job = {
   base: {},
 } as const;
 
-describe('a change that may not be sent yet', () => {
+describe('a change that is due', () => {
   test('is held while a kind of its values is stopped', () => {
     const facts = factsOf({stoppedKinds: ['instant', 'customers.fax']});
     expect(decideWait(facts)).toEqual({
@@ -23,7 +23,7 @@ describe('a change that may not be sent yet', () => {
   test.each([
     ['a request of an earlier one was lost just now', 0, 900_000],
     ['such a request may still arrive, for a second', 899_000, 1_000],
-  ])('waits where %s', (_, sentAgainAgoMs, delayMs) => {
+  ])('waits if %s', (_, sentAgainAgoMs, delayMs) => {
     expect(decideWait(factsOf({sentAgainAgoMs}))).toEqual({
       what: 'postpone',
       reason: expect.stringContaining('may still arrive'),
@@ -38,13 +38,13 @@ describe('a change that may not be sent yet', () => {
     ['nothing speaks against it', {}],
     ['what is stopped is a kind of other values', {stoppedKinds: ['instant', 'customers.name']}],
     ['no request of an earlier one can arrive any more', {sentAgainAgoMs: 900_000}],
-  ])('does not wait where %s', (_, change) => {
+  ])('does not wait if %s', (_, change) => {
     expect(decideWait(factsOf(change))).toBeNull();
   });
 });
 
-describe('a change that lacks a number of its path', () => {
-  test('waits for what it hangs on, which has none yet', () => {
+describe('a change without a number that its path needs', () => {
+  test('waits if its parent has no number yet', () => {
     expect(lackNumber(factsOf(job))).toMatchObject({
       what: 'postpone',
       reason: 'its customers has no number yet',
@@ -64,7 +64,7 @@ describe('a change that lacks a number of its path', () => {
       factsOf({...job, state: 'in_doubt'}),
       'the number of its customers is no longer known',
     ],
-  ])('is left to a person where it is %s: nothing is asked without it', (_, facts, reason) => {
+  ])('is left to a person if it is %s', (_, facts, reason) => {
     expect(lackNumber(facts)).toMatchObject({what: 'conflict', reason});
   });
 });
@@ -74,7 +74,7 @@ test.each([
   [1_000, 1_700],
   [5_000, 5_000],
 ])(
-  'what failed is tried after the longer of the drawn time and the one asked for (%s ms)',
+  'a failure is retried after the longer of the back-off and the Retry-After (%s ms)',
   (retryAfterMs, delayMs) => {
     expect(tryLater(factsOf(), {reason: 'busy', retryAfterMs})).toMatchObject({
       delayMs,

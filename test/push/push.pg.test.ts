@@ -49,7 +49,7 @@ async function lastChange(): Promise<string> {
 }
 
 describe('push', () => {
-  test('--dry-run prints every request, what waits for what, and sends nothing', async () => {
+  test('--dry-run prints every request and its dependencies, and sends nothing', async () => {
     expect((await run('push', '--dry-run')).stdout).toBe('nothing waits to be sent\n');
     const journal = 'SELECT count(*) FROM service.journal';
     const before = await queryService(journal);
@@ -98,7 +98,7 @@ change 4: delete customers 9, held
     expect(await queryService(journal)).toEqual(before);
   });
 
-  test('carries what is due, and leaves what is held', async () => {
+  test('sends due changes and leaves held ones', async () => {
     const {code, stdout} = await run('push');
     expect({code, stdout}).toEqual({
       code: 0,
@@ -112,7 +112,7 @@ change 4: delete customers 9, held
     expect(await queryService(found, rows[0].number)).toEqual([{name: 'Harbor & Sons'}]);
   });
 
-  test('ends with 1 and names the changes that were refused or need a decision', async () => {
+  test('exits with 1 and names the changes that were refused or need a decision', async () => {
     // A record with a value that the service itself would not take: every change of it is refused.
     await queryService(
       `UPDATE service.customers SET fields = fields || '{"name": ""}' WHERE customer_number = 5`,
@@ -150,7 +150,7 @@ change 4: delete customers 9, held
     expect(await queryService(phone)).toEqual([{phone: '555-0199'}]);
   });
 
-  test('of an account that is not there, or is paused, is refused', async () => {
+  test('rejects an unknown or a paused account', async () => {
     expect(await run('push', '--account', 'nobody')).toMatchObject({code: 2});
     const name = await accountName();
     await run('accounts', 'pause', name);
@@ -162,7 +162,7 @@ change 4: delete customers 9, held
   });
 });
 
-test('start --once carries what is due once the sweeps are through, and says so', async () => {
+test('start --once sends due changes after the sweeps, and reports them', async () => {
   await edit(7, 'phone_number', '555-0107');
   const {code, stdout} = await run('start', '--once');
   expect(code).toBe(0);
@@ -170,7 +170,7 @@ test('start --once carries what is due once the sweeps are through, and says so'
 });
 
 describe('explain', () => {
-  test('says of a value on its way which change wants it, and what was last said', async () => {
+  test('shows which change wants a pending value, and the last value of the service', async () => {
     const {rows} = await pool.query(
       'SELECT fax FROM warehouse.customers WHERE customer_number = 8',
     );
@@ -208,7 +208,7 @@ describe('explain', () => {
     );
   });
 
-  test('says of a value which change brought it, when, and what was answered', async () => {
+  test('shows which change wrote a value, when, and what the service answered', async () => {
     const told7 = await told('explain', 'customers', '7', 'phone_number');
     expect(told7).toMatchObject({
       value: '555-0107',
@@ -228,7 +228,7 @@ describe('explain', () => {
     expect(other).not.toContain('by change');
   });
 
-  test('says of a row that a refusal gave back that nobody edited it then', async () => {
+  test('shows that the end of a rejected change, not an edit, restored a value', async () => {
     const {events} = await told('explain', 'customers', '5');
     const changed = events.filter((event: {changes: {field: string}[]}) =>
       event.changes.some(({field}) => field === 'fax'),

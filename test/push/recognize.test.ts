@@ -5,7 +5,7 @@ import {factsOf} from './facts.ts';
 
 const customer = factsOf();
 
-describe('a record can be what a create made', () => {
+describe('a record can be the result of a create', () => {
   test.each<[string, ChangeValues, ChangeValues, boolean]>([
     [
       'that bears all that was sent',
@@ -48,12 +48,12 @@ describe('a record can be what a create made', () => {
     ],
     ['jobs', {employee_ids: ['2', '1']}, {employee_ids: ['1', '2']}, true],
     ['jobs', {employee_ids: ['2', '1']}, {employee_ids: ['1']}, false],
-  ])('in %s by what values mean: %j, %j', (table, fields, values, isOurs) => {
+  ])('in %s by the meaning of its values: %j, %j', (table, fields, values, isOurs) => {
     expect(isMatch(factsOf({table}), fields, {number: '7', values})).toBe(isOurs);
   });
 });
 
-describe('of the records that bear all that was sent', () => {
+describe('of the records that match a create', () => {
   const facts = factsOf({fields: {name: 'Ada'}});
   const row = (number: string, fax: string | null = null) => ({number, values: {name: 'Ada', fax}});
   const nobody = {rivals: [], known: new Set<string>(), older: new Set<string>()};
@@ -101,7 +101,7 @@ describe('of the records that bear all that was sent', () => {
   });
 });
 
-describe('the moments of a record', () => {
+describe('the timestamps of a record', () => {
   const shown = 'Mon, 01 Mar 2027 20:00:00 GMT';
   test.each<[string, ChangeValues, string | null, object]>([
     [

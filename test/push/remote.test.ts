@@ -12,13 +12,13 @@ const noted = remoteOf(
     '<notes><note><id>12</id><note>a</note></note><note><id>13</id></note></notes>',
 );
 
-test('a change is about the record itself, or about what one of its elements holds', () => {
+test('a change concerns the record itself, or an item in one of its elements', () => {
   expect([customer, note, job].map(elementOf)).toEqual([null, 'notes', null]);
   expect(elementOf(factsOf({table: 'time_entries'}))).toBe('time_entries');
 });
 
 describe('the rows of a record', () => {
-  test('are the record: a column not told is unknown, an empty one is null', () => {
+  test('are one row for the record; a missing column is absent, an empty one is null', () => {
     const [row, ...others] = listRemoteRows(
       customer,
       remoteOf(customer, `${withFax('1')}<name nil="true"/>`),
@@ -27,18 +27,18 @@ describe('the rows of a record', () => {
     expect(row).toEqual({number: '7', values: {customer_number: '7', fax: '1', name: null}});
   });
 
-  test('are those that hang on it', () => {
+  test('are its notes if the change concerns a note', () => {
     expect(listRemoteRows(note, noted).map(({number, values}) => [number, values.note])).toEqual([
       ['12', 'a'],
       ['13', null],
     ]);
   });
 
-  test('are none where it does not speak of them', () => {
+  test('are empty if the record does not contain their element', () => {
     expect(listRemoteRows(note, remoteOf(note, withFax('1')))).toEqual([]);
   });
 
-  test('name the employees of a job, in order; none where it says nothing of them', () => {
+  test('list the employees of a job in order, only if the job contains them', () => {
     const assigned =
       '<employees><employee><id>9</id></employee><employee><id>10</id></employee></employees>';
     const number = '<job_number>5</job_number>';

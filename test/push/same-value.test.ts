@@ -26,7 +26,7 @@ describe('two values mean the same', () => {
   });
 });
 
-describe('what came back can be what was sent', () => {
+describe('the returned value can be the sent value', () => {
   test.each([
     ['text', ' Ada  B ', 'ada b', true],
     ['text', '', null, true],
@@ -40,7 +40,7 @@ describe('what came back can be what was sent', () => {
   });
 });
 
-describe('what came back says the same to a person', () => {
+describe('the returned value means the same to a person', () => {
   test.each([
     ['name', 'text', ' Ada  B ', 'Ada B', true],
     ['name', 'text', 'Ada', 'ADA', false],

@@ -109,8 +109,8 @@ const there = (field: string) => place.service.store.find(customerResource, '1')
 const here = async (field: string) =>
   (await place.author(`SELECT ${field} AS held FROM warehouse.customers`))[0]?.held;
 
-describe('a field that a dispatcher changed, a sweep read, and the author did not', () => {
-  test('is a conflict, and nothing is overwritten', async () => {
+describe('a field that a dispatcher changed and a sweep read', () => {
+  test('is a conflict, and is not overwritten, if the author had not seen it', async () => {
     const seen = await cursor();
     await dispatch({phone_number: '555-A'});
     await set(seen, `phone_number = '555-B'`);
@@ -122,7 +122,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
     expect(there('phone_number')).toBe('555-A');
   });
 
-  test('is overwritten without a word where the author says nothing, or has read it', async () => {
+  test('is overwritten without conflict if the author sets no cursor or had seen it', async () => {
     await dispatch({phone_number: '555-A'});
     await set(null, `phone_number = '555-B'`);
     await place.rest();
@@ -136,7 +136,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
     ]);
   });
 
-  test('stays where the author wrote what it had seen, and the rest is sent', async () => {
+  test('stays if the author wrote the value that it had seen, and the rest is sent', async () => {
     const seen = await cursor();
     await dispatch({phone_number: '555-A'});
     await set(seen, `phone_number = '555-0100', fax = '555-0201'`);
@@ -148,7 +148,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
     expect([there('phone_number'), there('fax')]).toEqual(['555-A', '555-0201']);
   });
 
-  test('is no conflict where both wrote the same', async () => {
+  test('is no conflict if both wrote the same value', async () => {
     const seen = await cursor();
     await dispatch({phone_number: '555-A'});
     await set(seen, `phone_number = '555-A', fax = '555-0201'`);
@@ -156,7 +156,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
     expect([await states(), await conflicts(), there('fax')]).toEqual([['done'], [], '555-0201']);
   });
 
-  test('moves with its address: a street there and a city here are one conflict', async () => {
+  test('belongs to its address: a street there and a city here are one conflict', async () => {
     const seen = await cursor();
     await dispatch({service_address: '2 Oak'});
     await set(seen, `service_city = 'Bari'`);
@@ -170,7 +170,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
   test.each([
     ['warehouse', 'pending', '555-B'],
     ['service', 'cancelled', '555-A'],
-  ])('is decided as any conflict: for the %s', async (side, state, value) => {
+  ])('can be resolved like any conflict: for the %s', async (side, state, value) => {
     const seen = await cursor();
     await dispatch({phone_number: '555-A'});
     await set(seen, `phone_number = '555-B'`);
@@ -187,7 +187,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
   test.each([
     ['warehouse', '555-B'],
     ['service', '555-A'],
-  ])('is decided by the rule for the %s, and both values are kept', async (rule, value) => {
+  ])('is decided by the rule %s, and both values are kept', async (rule, value) => {
     await place.author(
       `UPDATE sync.write_rules SET rule = '${rule}'
         WHERE table_name = 'customers' AND field = 'phone_number'`,
@@ -206,7 +206,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
     expect(await conflicts()).toMatchObject([{here: '555-B', there: '555-A', winner: rule}]);
   });
 
-  test('is in the row again when the change is given up', async () => {
+  test('is restored in the row when the change is cancelled', async () => {
     const seen = await cursor();
     await dispatch({phone_number: '555-A'});
     await set(seen, `phone_number = '555-B'`);
@@ -216,7 +216,7 @@ describe('a field that a dispatcher changed, a sweep read, and the author did no
 });
 
 describe('an author’s own earlier writes since its cursor', () => {
-  test('are no conflict with itself, sent or not, in one transaction or in several', async () => {
+  test('cause it no conflict, sent or not, in one transaction or in several', async () => {
     const seen = await cursor();
     await set(seen, `phone_number = '555-B'`);
     await set(seen, `phone_number = '555-C'`);
@@ -234,7 +234,7 @@ describe('an author’s own earlier writes since its cursor', () => {
     ]);
   });
 
-  test('do not hide what somebody else wrote over them', async () => {
+  test('do not hide a value that somebody else wrote over them', async () => {
     const seen = await cursor();
     await set(seen, `phone_number = '555-B'`);
     await place.rest();
@@ -248,7 +248,7 @@ describe('an author’s own earlier writes since its cursor', () => {
     ]);
   });
 
-  test('count for nothing once they were given up', async () => {
+  test('do not count after they are cancelled', async () => {
     const seen = await cursor();
     await set(seen, `phone_number = '555-B'`);
     await place.author('SELECT sync.cancel_change(1)');
@@ -257,7 +257,7 @@ describe('an author’s own earlier writes since its cursor', () => {
     expect([await states(), await conflicts()]).toEqual([['cancelled', 'done'], []]);
   });
 
-  test('are known to it also where it puts back what it had not sent', async () => {
+  test('cause it no conflict if one of them restored a value that was not sent yet', async () => {
     await set(await cursor(), `phone_number = '555-B'`);
     const between = await cursor();
     await set(between, `phone_number = '555-0100'`);
@@ -270,7 +270,7 @@ describe('an author’s own earlier writes since its cursor', () => {
     ]);
   });
 
-  test('that somebody else puts back are news to it', async () => {
+  test('cause a conflict if another author reverted them unseen', async () => {
     await set(await cursor(), `phone_number = '555-B'`);
     const between = await cursor();
     await set(await cursor(), `phone_number = '555-0100'`, office);
@@ -279,7 +279,7 @@ describe('an author’s own earlier writes since its cursor', () => {
     expect(await states()).toEqual(['cancelled', 'conflict']);
   });
 
-  test('are what the author had seen of a record that it made itself', async () => {
+  test('count as seen for a record that it created itself', async () => {
     const seen = await cursor();
     await write(seen, `INSERT INTO warehouse.customers (name, external_key) VALUES ('Bo', 'K-1')`);
     await place.rest();
@@ -289,8 +289,8 @@ describe('an author’s own earlier writes since its cursor', () => {
   });
 });
 
-describe('what another author wrote', () => {
-  test('and is not sent yet is not replaced: once it is sent, a conflict', async () => {
+describe('a value that another author wrote', () => {
+  test('is not replaced while it is unsent, and is a conflict once it is sent', async () => {
     const seen = await cursor();
     await set(null, `phone_number = '555-A'`, office);
     await set(seen, `phone_number = '555-B'`);
@@ -305,7 +305,7 @@ describe('what another author wrote', () => {
     ]);
   });
 
-  test('of another field is no conflict', async () => {
+  test('to another field is no conflict', async () => {
     const seen = await cursor();
     await set(null, `fax = '555-A'`, office);
     await set(seen, `phone_number = '555-B'`);
@@ -318,7 +318,7 @@ describe('what another author wrote', () => {
   });
 });
 
-test('a record that came after the cursor was not seen: a wish for it is a conflict', async () => {
+test('an update of a record that appeared after the cursor is a conflict', async () => {
   const seen = await cursor();
   const {store} = place.service;
   store.create(customerResource, {changes: {name: 'New'}, employeeIds: [], owner: null}, by);
@@ -330,7 +330,7 @@ test('a record that came after the cursor was not seen: a wish for it is a confl
   ]);
 });
 
-test('a value that was changed there and back is a conflict: a reading may be old', async () => {
+test('a value that the service changed and changed back is still a conflict', async () => {
   const seen = await cursor();
   await dispatch({phone_number: '555-A'});
   await set(seen, `phone_number = '555-B'`);
@@ -359,7 +359,7 @@ describe('a delete', () => {
     expect([await states(), there('name')]).toEqual([['done'], undefined]);
   });
 
-  test('of a record that the author had seen as it is, own writes included, is sent', async () => {
+  test('of a record whose current state the author had seen or written is sent', async () => {
     const seen = await cursor();
     await set(seen, `phone_number = '555-B'`);
     await place.rest();
@@ -368,7 +368,7 @@ describe('a delete', () => {
     expect([await states(), there('name')]).toEqual([['done', 'done'], undefined]);
   });
 
-  test('does not give up what another author wants', async () => {
+  test('does not cancel a change of another author', async () => {
     const seen = await cursor();
     await set(null, `phone_number = '555-A'`, office);
     await remove(seen);
@@ -377,13 +377,13 @@ describe('a delete', () => {
   });
 });
 
-test('a write to a record that was deleted since is refused, as without a cursor', async () => {
+test('a write to a record that was deleted since the cursor is rejected', async () => {
   const seen = await cursor();
   await place.sweep('UPDATE warehouse.customers SET _deleted_at = now()');
   await expect(set(seen, `phone_number = '555-B'`)).rejects.toThrow('the record is deleted');
 });
 
-test('an employee whom somebody else assigned unseen stays until that is sent', async () => {
+test('removing an employee whom another author assigned unseen is a separate change', async () => {
   const seen = await cursor();
   const assigned = (sql: string, login: string, at: string | null) => write(at, sql, login);
   await assigned(
@@ -399,7 +399,7 @@ test('an employee whom somebody else assigned unseen stays until that is sent', 
   ]);
 });
 
-test('an employee whom the author had seen assigned is taken off as ever', async () => {
+test('removing an employee whom the author had seen assigned adds no separate change', async () => {
   await write(
     null,
     'INSERT INTO warehouse.job_employees (job_number, employee_id) VALUES (1, 7)',
@@ -409,7 +409,7 @@ test('an employee whom the author had seen assigned is taken off as ever', async
   expect(await place.changes('seen')).toEqual([{seen: null}]);
 });
 
-test('an undo is held by its own rule, whatever the session had seen', async () => {
+test('an undo is held, and the cursor of the session does not affect it', async () => {
   const seen = await cursor();
   await set(null, `phone_number = '555-B'`, office);
   await place.rest();
@@ -424,7 +424,7 @@ describe('a cursor', () => {
   test.each([
     ['that is none', 'yesterday', 'fieldmirror.seen: expected a cursor that the feed gave, such'],
     ['of another warehouse', '0123456789ab-1', 'expected one of this warehouse'],
-  ])('%s is refused, and nothing is written', async (_, seen, words) => {
+  ])('%s is rejected, and nothing is written', async (_, seen, words) => {
     await expect(set(seen, `phone_number = '555-B'`)).rejects.toThrow(words);
     await expect(
       write(seen, `INSERT INTO warehouse.customers (name) VALUES ('x')`),
@@ -433,7 +433,7 @@ describe('a cursor', () => {
     expect(await states()).toEqual([]);
   });
 
-  test('from before what is kept, or ahead of the feed, is refused', async () => {
+  test('older than the retained feed, or ahead of the feed, is rejected', async () => {
     const [feed] = (await cursor()).split('-');
     await expect(set(`${feed}-999`, `fax = '1'`)).rejects.toMatchObject({code: 'FM410'});
     await place.author('UPDATE sync.feed_state SET removed_to = last_position');
@@ -456,7 +456,7 @@ class Plain extends Random {
   }
 }
 
-test('who joins an unsent wish that put back what it had read replaces that alone', async () => {
+test('replacing an unsent change back to the value that was read causes no conflict', async () => {
   const random = new Plain('1', 'plain', 0);
   const intents: Intent[] = [];
   const about = {fields: {customers: ['fax'], jobs: ['name']}, lag: 0, intents};

@@ -48,8 +48,8 @@ async function readChange() {
   return change;
 }
 
-describe.each(tellings)('a create whose answer is lost by a service %s', (_, how) => {
-  test.each(skews)('and whose clock is %i seconds ahead is not sent again', async (seconds) => {
+describe.each(tellings)('the clock of a service %s', (_, how) => {
+  test.each(skews)('%i seconds ahead, does not duplicate a create in doubt', async (seconds) => {
     skew = seconds;
     tell = how;
     place.mischief.script = () => 'lose';
@@ -70,13 +70,13 @@ describe.each([
   ['is right', 0],
   ['is a day behind', -day],
   ['is a day ahead', day],
-])('where the clock of the service %s', (_, seconds) => {
+])('if the clock of the service %s', (_, seconds) => {
   beforeEach(() => {
     skew = seconds;
     tell = () => seconds;
   });
 
-  test('a record from an hour before is not what a lost create has made', async () => {
+  test('a record from an hour before does not count as the result of a lost create', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
     place.service.store.create(customerResource, wanted, {
       method: 'POST',
@@ -96,7 +96,7 @@ describe.each([
     expect(countCustomers()).toBe(2);
   });
 
-  test('nor is one that was here before it was sent, however young there', async () => {
+  test('a record known here before a create was sent does not count as its result', async () => {
     const wanted = {changes: {name}, employeeIds: null, owner: null};
     const by = {method: 'POST', path: '/customers.xml', isOurs: false};
     const {fields} = place.service.store.create(customerResource, wanted, by);
@@ -113,7 +113,7 @@ describe.each([
     ['ours', 'here', 'there', 'there'],
     ['theirs', 'there', 'here', 'here'],
   ] as const)(
-    'the newest edit counts where it came after %s',
+    'the newest edit wins if it came after %s',
     async (_earlier, first, second, winner) => {
       place.mischief.script = null;
       await insert();
@@ -144,7 +144,7 @@ describe.each([
     },
   );
 
-  test('a record that came while the request was on its way is', async () => {
+  test('a record that appeared while the create was in transit counts as its result', async () => {
     place.mischief.script = () => 'late';
     await insert();
     await place.push();

@@ -34,7 +34,7 @@ async function put(number: string, body: unknown, key = writer) {
   return {...answer, body: JSON.parse(answer.text)};
 }
 
-describe('a body that is wrong', () => {
+describe('an invalid body', () => {
   const secret = plant('wrong');
   const bodies: readonly (readonly [string, unknown, readonly string[]])[] = [
     ['a password that is a number', {username: 'a', password: 4711_0815}, ['/password']],
@@ -48,14 +48,14 @@ describe('a body that is wrong', () => {
     ['the password alone', JSON.stringify(secret), ['']],
     ['no object', [secret], ['']],
   ];
-  test.each(bodies)('is refused and not shown: %s', async (_what, body, at) => {
+  test.each(bodies)('is rejected and not shown: %s', async (_what, body, at) => {
     const {status, body: problem, text} = await put(place.numbers[2] ?? '', body);
     expect(status).toBe(400);
     expect(problem.errors.map((each: {at: string}) => each.at).sort()).toEqual([...at].sort());
     expect(text).not.toMatch(/Kanari|4711|passwort|"got"/);
   });
 
-  test('is refused and not shown where it is no JSON', async () => {
+  test('is rejected and not shown if it is not JSON', async () => {
     const {status, text} = await put(place.numbers[2] ?? '', `{"password": "${secret}`);
     expect(status).toBe(400);
     expect(text).not.toContain('Kanari');
@@ -64,7 +64,7 @@ describe('a body that is wrong', () => {
   test('sends nothing', () => expect(place.bodies).toEqual([]));
 });
 
-describe('may be set by', () => {
+describe('a login can be set with', () => {
   test('an operator’s key of the account', async () => {
     const number = next();
     const password = plant('operator');
@@ -103,7 +103,7 @@ describe('may be set by', () => {
     await place.pool.query('DELETE FROM sync.accounts WHERE account_id = $1', [accountId]);
   });
 
-  test('no key that may only read', async () => {
+  test('no read-only key', async () => {
     const key = await place.key('looker', 'viewer');
     const answer = await put(next(), {username: 'a', password: plant('viewer')}, key);
     expect(answer).toMatchObject({status: 403, body: {docs: 'E22'}});
@@ -115,7 +115,7 @@ describe('may be set by', () => {
     expect(answer).toMatchObject({status: 403, body: {docs: 'E22'}});
   });
 
-  test('no key that was revoked, and nobody without one', async () => {
+  test('no revoked key, and not without any key', async () => {
     const key = await place.key('old', 'operator');
     await revokeApiKey(place.pool, 'old');
     for (const each of [key, ''])
@@ -125,7 +125,7 @@ describe('may be set by', () => {
   });
 });
 
-test('a process without accounts says where to ask', async () => {
+test('a process that opens no accounts returns a hint to use fieldmirror start', async () => {
   const other = await openSetLoginPlace({opensAccounts: false});
   try {
     const key = await other.key('erp', 'operator');
@@ -140,7 +140,7 @@ test('a process without accounts says where to ask', async () => {
   }
 });
 
-test('an UPDATE or INSERT of a login is refused, and names the verb', async () => {
+test('an UPDATE or INSERT of a login is rejected with the command that sets it', async () => {
   const hint = expect.stringContaining('fieldmirror employees login ACCOUNT NUMBER --username');
   for (const statement of [
     `UPDATE warehouse.employees SET username = 'x' WHERE employee_number = ${place.numbers[2]}`,
@@ -196,7 +196,7 @@ describe('nothing is sent for', () => {
     expect(count()).toBe(before);
   });
 
-  test('anybody, while nobody knows whose token is in use', async () => {
+  test('any employee, while the owner of the token in use is unknown', async () => {
     const {rows} = await place.pool.query('SELECT employee_id AS id FROM sync.accounts');
     await place.pool.query('UPDATE sync.accounts SET employee_id = NULL');
     expect(await put(next(), {username: 'a', password: plant('whose')})).toMatchObject({
@@ -207,7 +207,7 @@ describe('nothing is sent for', () => {
   });
 });
 
-test('a refusal of the service is told without the password that it repeats', async () => {
+test('a refusal of the service is reported without the password that it repeats', async () => {
   const number = next();
   place.weather = 'echo';
   const {status, body} = await put(number, {username: 'echo', password: plant('echo')});
@@ -219,7 +219,7 @@ test('a refusal of the service is told without the password that it repeats', as
   expect((await place.audit()).at(-1)).toMatchObject({after: {outcome: 'refused'}});
 });
 
-test('a busy service has written nothing', async () => {
+test('a busy service is reported with status 503 and E29', async () => {
   place.weather = 'busy';
   const answer = await put(next(), {username: 'busy', password: plant('busy')});
   place.weather = 'fair';
@@ -227,7 +227,7 @@ test('a busy service has written nothing', async () => {
 });
 
 describe('a lost answer', () => {
-  test('is told as set where the service shows the new user name', async () => {
+  test('is reported as set if the service shows the new user name', async () => {
     const number = next();
     const password = plant('lost');
     const sent = place.bodies.length;
@@ -239,7 +239,7 @@ describe('a lost answer', () => {
     expect(await place.row(number)).toMatchObject({username: 'lost.one', can_login: true});
   });
 
-  test('is unknown where the user name was the same, and nothing is sent again', async () => {
+  test('is unknown if the user name stayed the same, and nothing is sent again', async () => {
     const number = next();
     await place.set(number, plant('before'));
     const sent = place.bodies.length;
@@ -255,7 +255,7 @@ describe('a lost answer', () => {
   });
 
   test.each(['swallowed', 'mumble'] as const)(
-    'is unknown where the service shows nothing of it: %s',
+    'is unknown if the service shows no effect of it: %s',
     async (weather) => {
       const sent = place.bodies.length;
       place.weather = weather;
@@ -274,7 +274,7 @@ describe('a lost answer', () => {
   );
 });
 
-test('forced for the employee whose token is in use, the account stops', async () => {
+test('a forced login of the employee whose token is in use stops the account', async () => {
   const [own = ''] = place.numbers;
   const password = plant('own');
   const result = await place.set(own, password, {force: true});
@@ -284,7 +284,7 @@ test('forced for the employee whose token is in use, the account stops', async (
   expect(rows).toEqual([{state: 'stopped'}]);
 });
 
-test('passwords and token are found nowhere afterwards', async () => {
+test('no password or token appears in tables, logs or errors afterwards', async () => {
   const haystack = {pool: place.pool, redisUrl: null, lines: place.lines, told};
   const secrets = [...planted.flatMap((each) => [each, each.trim()]), place.service.token];
   expect(planted.length).toBeGreaterThan(15);

@@ -19,8 +19,8 @@ function openList() {
   return {readings, ends, ask, begins: () => begun.promise};
 }
 
-describe('a list that many ask for', () => {
-  test('is read once for all who ask before the reading begins', async () => {
+describe('a list that several callers request', () => {
+  test('is read once for all requests made before the reading starts', async () => {
     const {ends, ask, begins} = openList();
     const beginning = begins();
     const asked = [ask(), ask(), ask()];
@@ -30,7 +30,7 @@ describe('a list that many ask for', () => {
     expect(ends).toHaveLength(1);
   });
 
-  test('is read again for who asks while a reading is under way', async () => {
+  test('is read again for requests made during a reading', async () => {
     const {ends, ask, begins} = openList();
     const first = begins();
     const early = ask();
@@ -45,7 +45,7 @@ describe('a list that many ask for', () => {
     expect(ends).toHaveLength(2);
   });
 
-  test('and cannot be read fails all of them once, and is read again later', async () => {
+  test('fails all of them if it cannot be read, and is read again later', async () => {
     const {ends, ask, begins} = openList();
     const first = begins();
     const asked = Promise.allSettled([ask(), ask()]);
@@ -60,7 +60,7 @@ describe('a list that many ask for', () => {
     expect(ends).toHaveLength(2);
   });
 
-  test('is not taken for another list, such as that of a reopened account', async () => {
+  test('is not confused with another list, such as that of a reopened account', async () => {
     const {readings} = openList();
     const asked = [readings.ask({}, async () => 'one'), readings.ask({}, async () => 'other')];
     expect(await Promise.all(asked)).toEqual(['one', 'other']);

@@ -16,7 +16,7 @@ beforeEach(() => {
 });
 
 describe('a kind that was stopped while changes wait for their turn', () => {
-  test('stops those that bear it, among others, and no others', () => {
+  test('stops the changes that contain it, and no others', () => {
     expect(stops.areAmong(['instant'])).toBe(false);
     stops.add(['instant']);
     expect(stops.areAmong(['ids', 'instant'])).toBe(true);

@@ -38,7 +38,7 @@ afterAll(async () => {
 const steps = pushSteps.filter((step) => step !== 'looked');
 const settle = {lookDelaysMs: [100], arrivalLimitMs: 500};
 
-test.each(steps)('stopped at the step %s', {timeout: 120_000}, async (step) => {
+test.each(steps)('a worker stopped at %s repeats no request', {timeout: 120_000}, async (step) => {
   const number = steps.indexOf(step) + 1;
   await world.pool.query(`INSERT INTO warehouse.customers (name) VALUES ('Stopped at ${step}')`);
   await world.pool.query(

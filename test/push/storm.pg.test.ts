@@ -12,7 +12,7 @@ const pageReader = new PageReader();
 
 afterAll(async () => await pageReader.close());
 
-test('of 200 runs no change is lost, sent twice or left silent, and hardly one needs a person', {
+test('in 200 runs no change is lost, sent twice or unreported, and at most 0.5 % need a person', {
   timeout: 900_000,
 }, async () => {
   const tally = await liveAll(pageReader, {worlds: 200 / runsPerWorld});

@@ -29,7 +29,7 @@ function loseAnswers() {
     method === 'POST' && sent < names.length ? (sent++ % 2 === 0 ? 'lose' : 'drop') : 'pass';
 }
 
-test('tasks in doubt that look together read the list once, and end right', async () => {
+test('tasks in doubt share one reading of the list, and each is created once', async () => {
   loseAnswers();
   await place.author('INSERT INTO warehouse.tasks (name) SELECT unnest($1::text[])', [names]);
   expect(await place.push()).toMatchObject({inDoubt: names.length});
@@ -52,7 +52,7 @@ test('tasks in doubt that look together read the list once, and end right', asyn
   ).toEqual(held());
 });
 
-test('a task that may be one that cannot be read is never sent again', async () => {
+test('a task that may match an unreadable record is never sent again', async () => {
   const unreadable = {changes: {name: 'Bell', employee_id: 'nobody'}, employeeIds: [], owner: null};
   place.service.store.create(taskResource, unreadable, {
     method: 'POST',

@@ -40,7 +40,7 @@ const made = [
 ] as const;
 
 describe.each(names)('a name %s', (_, name) => {
-  test.each(made)('where the service %s, is created once', async (_what, store) => {
+  test.each(made)('is created once if the service %s', async (_what, store) => {
     await place.author(`INSERT INTO warehouse.customers (name) VALUES ($1)`, [name]);
     await place.push();
     place.mischief.script = null;

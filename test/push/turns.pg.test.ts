@@ -31,8 +31,8 @@ function holdBack() {
   return {transport, waits: waits.promise, letGo: letGo.resolve};
 }
 
-describe('a process that stops while its request waits for Retry-After', () => {
-  test('sends nothing when it wakes late and another has sent the create again', async () => {
+describe('a process that is suspended while its request waits for Retry-After', () => {
+  test('sends nothing when it wakes if another process has sent the create again', async () => {
     place = await openScriptedPlace();
     await place.author(insert);
     const {transport, waits, letGo} = holdBack();
@@ -49,7 +49,7 @@ describe('a process that stops while its request waits for Retry-After', () => {
     ]);
   });
 
-  test('and wakes past its lease before anybody took it over, gives it back unsent', async () => {
+  test('returns the change unsent if its lease expired and no process claimed it', async () => {
     place = await openScriptedPlace();
     await place.author(insert);
     const {transport, waits, letGo} = holdBack();
@@ -65,7 +65,7 @@ describe('a process that stops while its request waits for Retry-After', () => {
   });
 });
 
-test('a lost lease ends the request that waits, and the one on its way', async () => {
+test('a lost lease ends requests that wait for their turn', async () => {
   place = await openScriptedPlace();
   await place.author(`${insert}; ${insert.replace('Ada', 'Bo')}`);
   const onItsWay = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ test('a lost lease ends the request that waits, and the one on its way', async (
   expect(listCustomers()).toEqual([]);
 });
 
-test('accounts pause stops what waits for its turn; what is on its way goes on', async () => {
+test('accounts pause stops waiting requests; requests that were sent continue', async () => {
   place = await openScriptedPlace();
   await place.author(`${insert}; ${insert.replace('Ada', 'Bo')}`);
   const noted = Promise.withResolvers<void>();

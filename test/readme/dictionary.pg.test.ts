@@ -5,7 +5,7 @@ import {createDatabase} from '../support/postgres.ts';
 import {withClient} from '../support/with-client.ts';
 import {formatDictionary} from './dictionary-page.ts';
 
-test('docs/data-dictionary.md is what the database says', async () => {
+test('docs/data-dictionary.md matches the database', async () => {
   const database = await createDatabase(inject('warehouseTemplate'));
   try {
     const page = await withClient(database.url, formatDictionary);

@@ -38,29 +38,28 @@ afterAll(() => reader.close());
 
 describe.each(blocks)('$place', (block) => {
   if (block.language === 'sh' && needsYours.test(block.text))
-    test('needs an account or a server of the reader’s own', () => checkYours(block));
+    test('needs the reader’s account or server, and has valid settings', () => checkYours(block));
   else if (block.language === 'sh')
-    test('runs as printed, and prints what is shown', () => checkCommands(block), 120_000);
+    test('runs as printed, and prints the output shown', () => checkCommands(block), 120_000);
   else if (block.language === 'sql')
-    test('runs as printed, by the role it is meant for', () => checkStatements(block));
+    test('runs as printed, with the role that it names', () => checkStatements(block));
   else if (block.language === 'yaml')
-    test('is a file of settings that could be applied', () => checkSettings(block), 120_000);
+    test('is a settings file that config plan accepts', () => checkSettings(block), 120_000);
   else if (block.language === 'mermaid')
-    test('is a drawing that a test compares with what it draws', () =>
-      expect(drawings).toContain(block.heading));
+    test('is one of the known diagrams', () => expect(drawings).toContain(block.heading));
   else if (block.language === 'duckdb')
-    test('is for another engine, in which test/delivery runs it', () =>
+    test('is for DuckDB, and in docs/delivery.md, which test/delivery runs', () =>
       expect(block.place).toContain('docs/delivery.md'));
   else if (block.language === 'dbt')
-    test('is for dbt, in which test/dbt runs it', () =>
+    test('is for dbt, and in docs/bi-tools.md, which test/dbt runs', () =>
       expect(block.place).toContain('docs/bi-tools.md'));
-  else if (block.language === '') test('is output of no command above it', () => checkLoose(block));
+  else if (block.language === '') test('is output of the section Speed', () => checkLoose(block));
   else
-    test('is of a kind that this test can run', () =>
+    test('has a language that this test can run', () =>
       expect(['sh', 'sql', '']).toContain(block.language));
 });
 
-test('what was written by all of this has reached the service, or was given up', async () => {
+test('every change that the blocks wrote is done or cancelled', async () => {
   session = await reader.connect('fieldmirror');
   const {rows} = await session.query<{state: string}>(
     `SELECT change_id, table_name, fields, sync.wait(change_id, '30 s') AS state FROM sync.changes
@@ -149,7 +148,7 @@ test('every document with a block to try is in the list of docs/README.md', asyn
   expect(blocks.filter(({place}) => !listed.includes(place.replace(/:.*/, '')))).toEqual([]);
 });
 
-test('a block of SQL that names no role, or breaks off, is refused', () => {
+test('a block of SQL without a role, or without a last semicolon, is rejected', () => {
   expect(() => readStatements({place: 'x', text: 'SELECT 1;'})).toThrow('expected "-- as ROLE"');
   expect(() => readStatements({place: 'x', text: '-- as erp\nSELECT 1'})).toThrow(
     'expected a semicolon',

@@ -27,13 +27,13 @@ async function makeVersions() {
   }
 }
 
-test('versions are kept for ever', async () => {
+test('versions are kept forever by default', async () => {
   await makeVersions();
   expect(await pruneNow()).toEqual({});
   expect(await names()).toHaveLength(4);
 });
 
-test('versions replaced before the chosen time go, and mart knows nothing older', async () => {
+test('versions replaced before the chosen time are pruned, and pruned_to records it', async () => {
   await makeVersions();
   await setRetention(pool, 'versions', 60);
   expect(await pruneNow()).toEqual({versions: 1});
@@ -45,7 +45,7 @@ test('versions replaced before the chosen time go, and mart knows nothing older'
   expect(rows).toEqual([{right: true}]);
 });
 
-test('a version takes along the note of its author', async () => {
+test('pruning a version also deletes the record of its author', async () => {
   await pool.query(
     `BEGIN; SET LOCAL fieldmirror.writer = 'repair'; UPDATE warehouse.customers SET name = 'By hand'
       WHERE customer_number = 1; COMMIT`,
@@ -61,7 +61,7 @@ test('a version takes along the note of its author', async () => {
   expect(await ids(`SELECT at AS id FROM history.edits WHERE kind = 'update'`)).toEqual([]);
 });
 
-test('mended alerts go with their messages after 90 days; open ones stay', async () => {
+test('resolved alerts are pruned with their messages after 90 days; open ones stay', async () => {
   await pool.query(
     `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
       VALUES ('ops', 'email', 'ops@example.com', 0);
@@ -81,7 +81,7 @@ test('mended alerts go with their messages after 90 days; open ones stay', async
   ).toEqual(['0', '89']);
 });
 
-test('the audit stays for ever unless somebody chooses; sessions go in 90 days', async () => {
+test('the audit is kept unless a limit is set; sessions are pruned after 90 days', async () => {
   await pool.query(
     `INSERT INTO sync.audit (at, name, role, address, action, subject) SELECT now() - interval
       '400 days', 'ops', 'admin', '127.0.0.1', 'pause', 'acme';
@@ -95,7 +95,7 @@ test('the audit stays for ever unless somebody chooses; sessions go in 90 days',
   expect(await pruneNow()).toEqual({audit: 1});
 });
 
-test('reports go in two years, but for the newest of a list and what was told last', async () => {
+test('reports are pruned after two years, except due ones and the last of each list', async () => {
   await pool.query(
     `INSERT INTO sync.report_lists (name, addresses, weekday, at)
       VALUES ('owners', '{anna@example.com}', 1, '06:00');
@@ -121,7 +121,7 @@ test('reports go in two years, but for the newest of a list and what was told la
   expect(await mails()).toEqual(['738 due', '729 sent']);
 });
 
-test('less than others rest on is refused', async () => {
+test('keeping settled changes for only 30 days is rejected', async () => {
   await expect(setRetention(pool, 'settled_changes', 30)).rejects.toThrow(
     'retention_kept_for_check',
   );

@@ -26,7 +26,7 @@ const fillOld = async () => {
   await addSweep(1);
 };
 
-test('of workers that begin at once, one prunes', async () => {
+test('if several workers start to prune at once, only one of them prunes', async () => {
   await fillOld();
   const all = await Promise.all(
     [1, 2, 3].map(() => pruneHistory({pool, signal, restMs: hour, batch: 1})),
@@ -34,7 +34,7 @@ test('of workers that begin at once, one prunes', async () => {
   expect(all.filter((removed) => removed !== null)).toEqual([[{kind: 'quiet_sweeps', count: 6}]]);
 });
 
-test('an hour passes before the next one', async () => {
+test('the next pruning starts no sooner than an hour later', async () => {
   expect(await pruneHistory({pool, signal, restMs: hour})).toEqual([]);
   await fillOld();
   expect(await pruneHistory({pool, signal, restMs: hour})).toBeNull();
@@ -44,7 +44,7 @@ test('an hour passes before the next one', async () => {
   ]);
 });
 
-test('a killed worker holds the others up until its lease is over', async () => {
+test('a killed worker blocks the others until its lease expires', async () => {
   await fillOld();
   const killed = await takePruning(pool, 0);
   expect(await pruneHistory({pool, signal, restMs: 0})).toBeNull();
@@ -56,14 +56,14 @@ test('a killed worker holds the others up until its lease is over', async () => 
   expect(await ids('SELECT sweep_id AS id FROM sync.sweeps')).toHaveLength(7);
 });
 
-test('one that is told to stop gives back what is left', async () => {
+test('an aborted pruning releases its lease for the next one', async () => {
   await fillOld();
   expect(await pruneHistory({pool, signal: AbortSignal.abort(), restMs: 0})).toEqual([]);
   expect(await readPrunedAt()).toBeNull();
   expect(await pruneNow()).toEqual({quiet_sweeps: 6});
 });
 
-test('a worker prunes by itself, and asks no more than once a minute', async () => {
+test('a worker prunes automatically, and checks at most once a minute', async () => {
   await fillOld();
   let now = 0;
   const pruner = makePruner({pool, log}, new Pulse(() => now));
@@ -81,7 +81,7 @@ test('a worker prunes by itself, and asks no more than once a minute', async () 
   expect(await readPrunedAt()).not.toBeNull();
 });
 
-test('a worker removes nothing that is younger than the settings say', async () => {
+test('a worker removes nothing that is younger than the settings allow', async () => {
   for (const days of [6, 5, 4]) await addSweep(days);
   const gone = await pool.query(
     `SELECT sync.prune('quiet_sweeps', 100, now() + interval '1 year') AS count`,
@@ -89,7 +89,7 @@ test('a worker removes nothing that is younger than the settings say', async () 
   expect(gone.rows).toEqual([{count: '0'}]);
 });
 
-test('the verb counts, removes, and says how far', async () => {
+test('prune --dry-run counts, prune removes, and status reports when it pruned', async () => {
   await fillOld();
   const env = {DATABASE_URL: database.url};
   const counted = await runCommand(['prune', '--dry-run'], env);

@@ -17,7 +17,7 @@ const days = async () =>
     )
   ).rows;
 
-test('quiet sweeps of eight days ago are one row of their day, of six days stay', async () => {
+test('quiet sweeps become one row of their day after eight days, but not after six', async () => {
   for (const _ of [1, 2, 3]) await addSweep(8);
   const young = await addSweep(6);
   expect(await pruneNow()).toEqual({quiet_sweeps: 3});
@@ -35,7 +35,7 @@ test('quiet sweeps of eight days ago are one row of their day, of six days stay'
   ]);
 });
 
-test('a day that was folded in part takes the rest up later', async () => {
+test('a day that is folded in several batches still becomes one row', async () => {
   for (const _ of [1, 2, 3, 4, 5]) await addSweep(9);
   await addSweep(1);
   expect(await pruneNow(2)).toEqual({quiet_sweeps: 5});
@@ -54,14 +54,14 @@ test('each stream and window keeps its newest sweep, however old', async () => {
   expect(await sweeps()).toEqual([newest, window, other, customers]);
 });
 
-test('a certified sweep is not folded on the strength of one that was not certified', async () => {
+test('a certified sweep is not folded if the only newer one was not certified', async () => {
   const proven = await addSweep(40);
   const doubted = await addSweep(30, {state: 'uncertified', reasons: ['the list moved']});
   expect(await pruneNow()).toEqual({});
   expect(await sweeps()).toEqual([proven, doubted]);
 });
 
-test('a sweep of one record goes once a full one has proven as much', async () => {
+test('a sweep of one record is pruned after a newer full sweep was certified', async () => {
   const record = {mode: 'record', record_number: 12};
   await addSweep(40, record);
   await addSweep(30);
@@ -70,7 +70,7 @@ test('a sweep of one record goes once a full one has proven as much', async () =
   expect(await sweeps()).toEqual(['2', later]);
 });
 
-test('sweeps that changed something stay, and those that something names', async () => {
+test('sweeps that changed something, or that another row references, are kept', async () => {
   const kept = [];
   for (const count of ['inserted', 'updated', 'revived', 'tombstoned', 'vanished', 'quarantined'])
     kept.push(await addSweep(40, {[count]: 1}));
@@ -105,7 +105,7 @@ test('sweeps that changed something stay, and those that something names', async
   expect(await sweeps()).toEqual([...kept, asked, named, met, marked, newest]);
 });
 
-test('the strip of nights and the age of the proof are as before', async () => {
+test('pruning leaves the nightly results and the age of the proof unchanged', async () => {
   const states = ['certified', 'failed', 'certified', 'certified'];
   for (const [at, state] of states.entries())
     await addSweep(20 - at, {state, ...(state === 'failed' ? {error: 'no answer'} : {})});
@@ -119,7 +119,7 @@ test('the strip of nights and the age of the proof are as before', async () => {
   expect(before.nights).toHaveLength(4);
 });
 
-test('mart knows an account since the same moment, and how fresh it was then', async () => {
+test('pruning does not change known_since and past freshness of an account in mart', async () => {
   for (const stream of ['jobs', 'customers', 'employees']) {
     await addSweep(30, {stream});
     await addSweep(20, {stream});

@@ -17,7 +17,7 @@ useRetentionPlace();
 
 const changes = () => ids('SELECT change_id AS id FROM sync.changes ORDER BY change_id');
 
-test('a change goes 90 days after it was over, with its attempts', async () => {
+test('a change is pruned with its attempts 90 days after it was settled', async () => {
   const [old, young, open] = [await edit(1), await edit(2), await edit(3)];
   await settle(old, 91);
   await settle(young, 89);
@@ -26,7 +26,7 @@ test('a change goes 90 days after it was over, with its attempts', async () => {
   expect(await ids('SELECT DISTINCT change_id AS id FROM sync.attempts')).toEqual([young]);
 });
 
-test('a request of the HTTP API goes before the changes that it is answered with', async () => {
+test('an old change and an old HTTP API request are pruned; a recent request is kept', async () => {
   const old = await edit(1);
   await settle(old, 91);
   await pool.query(
@@ -40,7 +40,7 @@ test('a request of the HTTP API goes before the changes that it is answered with
   expect(await ids('SELECT idempotency_key AS id FROM sync.api_requests')).toEqual(['young']);
 });
 
-test('a change that another waits for stays', async () => {
+test('a change that another change waits for is kept', async () => {
   const refused = await edit(1);
   await pool.query(
     `UPDATE sync.changes SET state = 'rejected', reason = 'no',
@@ -55,7 +55,7 @@ test('a change that another waits for stays', async () => {
   expect(await pruneNow()).toEqual({});
 });
 
-test('a refused create stays for as long as its row does', async () => {
+test('a rejected create is kept as long as its row exists', async () => {
   await pool.query(`INSERT INTO warehouse.customers (name) VALUES ('New')`);
   const refused = await lastChange();
   await pool.query(
@@ -68,7 +68,7 @@ test('a refused create stays for as long as its row does', async () => {
   expect(await pruneNow()).toEqual({settled_changes: 1});
 });
 
-test('the last accepted alteration is remembered, and one that holds others', async () => {
+test('a change with the last accepted alteration of a kind, or with a stop, is kept', async () => {
   const numbers = [await edit(1), await edit(2), await edit(3), await edit(4)];
   for (const [at, change] of numbers.entries()) {
     await settle(change, 100);
@@ -85,7 +85,7 @@ test('the last accepted alteration is remembered, and one that holds others', as
   expect(await changes()).toEqual([numbers[2], numbers[3]]);
 });
 
-test('history still says whose change it was that came to nothing', async () => {
+test('history still shows the author of a cancelled change after it was pruned', async () => {
   const given = await edit(1);
   await pool.query(`SELECT sync.cancel_change($1, 'not wanted')`, [given]);
   await pool.query(`ALTER TABLE sync.changes DISABLE TRIGGER USER`);

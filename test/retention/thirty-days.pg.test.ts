@@ -114,7 +114,7 @@ test('the database grows by less than 1 MB a day once the first days are folded'
   expect(after30 - after10).toBeLessThan((20 * megabyte * perStream) / usual);
 });
 
-test('the last seven days are there sweep by sweep, those before by stream', async () => {
+test('the last seven days are kept per sweep, earlier days per day and stream', async () => {
   const ofDay = accounts.length * streams.length;
   expect(await count(`sync.sweeps WHERE ended_at >= ${momentOf(7, 0)}`)).toBe(
     7 * perStream * ofDay,
@@ -131,7 +131,7 @@ test('the last seven days are there sweep by sweep, those before by stream', asy
   for (const day of later) expect(day).toMatchObject({sweeps: perStream * ofDay, rows: ofDay});
 });
 
-test('the strip of thirty nights is whole', async () => {
+test('the nightly results of thirty days are complete', async () => {
   const nights = await listNights(
     many.pool,
     accounts.map(({accountId}) => accountId),

@@ -62,7 +62,7 @@ async function tell(
   }));
 }
 
-test('an edit that was pushed and read back becomes one version once replaced', async () => {
+test('an edit that was pushed and its read back become one version once replaced', async () => {
   for (const fax of ['555-0101', '555-0102', '555-0103']) await edit(1, `fax = '${fax}'`);
   await age();
   const before = await tell(1);
@@ -84,7 +84,7 @@ test('an edit that was pushed and read back becomes one version once replaced', 
   expect(await pruneNow()).toEqual([]);
 });
 
-test('a joined version says who wrote it, also when its change is no longer kept', async () => {
+test('a joined version shows its author even if its change is no longer kept', async () => {
   await world.pool.query('DELETE FROM sync.changes');
   const [, joined] = await tell(1);
   expect(joined?.by).toMatch(
@@ -97,7 +97,7 @@ test('a joined version says who wrote it, also when its change is no longer kept
   expect(rows).toEqual([{told: true}]);
 });
 
-test('what was read back with another value than the author wrote stays two versions', async () => {
+test('an edit that was read back with other values stays two versions', async () => {
   await world.pool.query(
     `UPDATE warehouse.customers SET fax = '555-0104' WHERE customer_number = 2`,
   );
@@ -108,7 +108,7 @@ test('what was read back with another value than the author wrote stays two vers
   expect(await pruneNow()).toEqual([]);
 });
 
-test('a version that an entry of the feed names waits for the entry to go', async () => {
+test('a version is joined only after the feed entry that references it is deleted', async () => {
   for (const fax of ['555-0108', '555-0109']) await edit(4, `fax = '${fax}'`);
   await ageHistory();
   expect(await pruneNow()).toEqual([]);
@@ -116,7 +116,7 @@ test('a version that an entry of the feed names waits for the entry to go', asyn
   expect(await pruneNow()).toEqual([{kind: 'joined_versions', count: 1}]);
 });
 
-test('a version that was replaced a moment ago waits', async () => {
+test('a version that was just replaced is not joined yet', async () => {
   await edit(3, `fax = '555-0106'`);
   await edit(3, `fax = '555-0107'`);
   await world.pool.query('DELETE FROM sync.feed_entries');

@@ -5,7 +5,7 @@ import {readHeldNumbers} from '../../src/rows/held-numbers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {createDatabase} from '../support/postgres.ts';
 
-test('the numbers of 25,000 rows are read whole, apart from those marked deleted', async () => {
+test('all numbers of 25,000 rows are read, those of deleted rows separately', async () => {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   try {

@@ -30,15 +30,15 @@ beforeEach(async () => {
 });
 
 describe('known records', () => {
-  test('are found by their bytes, in the order asked', async () => {
+  test('are found by their bytes, in the requested order', async () => {
     expect(await probe(['three', 'unknown', 'one'])).toEqual(['3', null, '1']);
   });
 
-  test('of which a page holds one twice are found', async () => {
+  test('are found even if a page holds one of them twice', async () => {
     expect(await probe(['one', 'one'])).toEqual(['1', '1']);
   });
 
-  test('of no page are none', async () => {
+  test('are an empty list if no bytes are given', async () => {
     expect(await probe([])).toEqual([]);
   });
 
@@ -66,12 +66,12 @@ describe('known records', () => {
     expect(await probe(['one', 'two'])).toEqual([null, '2']);
   });
 
-  test('are known though somebody wrote to their row what it held', async () => {
+  test('are known even if someone wrote the same values to their row', async () => {
     await world.pool.query('UPDATE warehouse.machines SET name = name');
     expect(await probe(['one', 'two'])).toEqual(['1', '2']);
   });
 
-  test('are not known when a field has got a column since', async () => {
+  test('are not known when a field has received a column since', async () => {
     expect(await probe(['one'], {shape: 8})).toEqual([null]);
   });
 
@@ -80,7 +80,7 @@ describe('known records', () => {
     expect(await probe(['one'], {stream: 'employees'})).toEqual([null]);
   });
 
-  test('are asked for and remembered by hundreds', async () => {
+  test('can be probed and remembered hundreds at a time', async () => {
     const texts = Array.from({length: 700}, (_, at) => `record ${at}`);
     await remember(Object.fromEntries(texts.map((text, at) => [String(at + 1), text])));
     const found = await probe(texts);
@@ -90,7 +90,7 @@ describe('known records', () => {
     ]);
   });
 
-  test('are not asked for in a table whose rows have a key of many columns', async () => {
+  test('cannot be probed in a table whose key has several columns', async () => {
     const asked = probeKnown(world.pool, {...scope(), table: parts, hashes: hashesOf(['one'])});
     await expect(asked).rejects.toThrow(TypeError);
   });

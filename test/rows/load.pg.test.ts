@@ -26,7 +26,7 @@ describe('values', () => {
   };
 
   test.each(Object.entries(difficult))(
-    '%s arrives exactly, when new and when changed',
+    '%s is stored exactly, when inserted and when updated',
     async (_what, text) => {
       await load([machine('1', {name: text}, JSON.stringify({text}))]);
       await load([machine('2', {name: 'before'})]);
@@ -43,7 +43,7 @@ describe('values', () => {
     },
   );
 
-  test('of every type arrive as they were sent', async () => {
+  test('of every type are stored as they were sent', async () => {
     const fields = {name: 'Lathe', serial: '007', price: '275.10', weight: '1.5', in_use: 'false'};
     await load([
       machine('1', {
@@ -65,12 +65,12 @@ describe('values', () => {
     ]);
   });
 
-  test('null and empty text stay two things', async () => {
+  test('null and empty text remain distinct', async () => {
     await load([machine('1', {name: null}), machine('2', {name: ''})]);
     expect((await readAll()).map((row) => row.name)).toEqual([null, '']);
   });
 
-  test('that Postgres refuses are named by table, key and column, and never quoted', async () => {
+  test('that Postgres rejects are reported by table, key and column, but not quoted', async () => {
     const refused = load([machine('1'), machine('2', {price: 'secret-price'})]);
     await expect(refused).rejects.toThrow(RecordError);
     await expect(refused).rejects.toThrow(/machines 2: .* column price .*22P02/);
@@ -78,7 +78,7 @@ describe('values', () => {
     expect(await readAll()).toEqual([]);
   });
 
-  test('that Postgres refuses in a changed row are named too', async () => {
+  test('that Postgres rejects in a changed row are reported in the same way', async () => {
     await load([machine('1'), machine('2')]);
     await expect(
       load([machine('1', {name: 'x'}), machine('2', {price: 'secret'})]),
@@ -91,7 +91,7 @@ describe('values', () => {
 });
 
 describe('a batch', () => {
-  test('inserts, updates, revives and skips, and says how many of each', async () => {
+  test('inserts, updates, revives and skips rows, and returns the count of each', async () => {
     await load([machine('1'), machine('2'), machine('3'), machine('4')]);
     await world.pool.query(
       'UPDATE warehouse.machines SET _deleted_at = now() WHERE machine_number IN (3, 4)',
@@ -120,7 +120,7 @@ describe('a batch', () => {
     ]);
   });
 
-  test('that holds a row twice leaves it once, as it came last', async () => {
+  test('that holds a row twice stores it once, with the values that came last', async () => {
     const rows = [machine('7', {name: 'first'}), machine('8'), machine('7', {name: 'last'})];
     expect(await load(rows)).toEqual({
       inserted: 2,
@@ -140,7 +140,7 @@ describe('a batch', () => {
     expect((await readAll())[0]?.name).toBe('first');
   });
 
-  test('that holds the same row twice takes it of its first page', async () => {
+  test('that holds the same row twice stores the first page that had it', async () => {
     const at = (page: number, name: string) =>
       rowOf(machines, {machine_number: '7', name}, '{}', page);
     const readPage = async () =>
@@ -152,7 +152,7 @@ describe('a batch', () => {
     expect(await readPage()).toBe(2);
   });
 
-  test('knows 007 and 7 for the same number', async () => {
+  test('treats 007 and 7 as the same number', async () => {
     expect(await load([machine('007', {name: 'a'}), machine('7', {name: 'b'})])).toMatchObject({
       inserted: 1,
     });
@@ -163,7 +163,7 @@ describe('a batch', () => {
     expect(await load([])).toEqual({inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0});
   });
 
-  test('of several thousand rows goes in at once', async () => {
+  test('of several thousand rows is inserted at once', async () => {
     const rows = Array.from({length: 5000}, (_, at) =>
       machine(String(at + 1), {name: `machine ${at}`}),
     );
@@ -171,7 +171,7 @@ describe('a batch', () => {
     expect(await countRows(world.pool, machines, world.account.accountId)).toBe(5000);
   });
 
-  test('updates a row without making it a new one, and keeps the key of the ERP', async () => {
+  test('updates a row in place: row_id, external_key and _first_seen_at stay', async () => {
     await load([machine('1')]);
     await world.pool.query(`UPDATE warehouse.machines SET external_key = 'ERP-1'`);
     const read = async () => (await world.pool.query('SELECT * FROM warehouse.machines')).rows[0];
@@ -198,8 +198,8 @@ describe('a batch', () => {
   });
 });
 
-describe('two transactions', () => {
-  test('that bring the same new row both succeed, and the later one counts', async () => {
+describe('concurrent or failed transactions', () => {
+  test('that insert the same new row both succeed, and the later one wins', async () => {
     const {pool, account} = world;
     const batch = (sweepId: string) => ({accountId: account.accountId, sweepId});
     const early = await pool.connect();
@@ -229,7 +229,7 @@ describe('two transactions', () => {
     ]);
   });
 
-  test('that bring the same rows in opposite order do not deadlock', async () => {
+  test('that load the same rows in opposite order do not deadlock', async () => {
     const rows = (name: string) =>
       Array.from({length: 50}, (_, at) => machine(String(at + 1), {name}));
     await load(rows('before'));
@@ -250,7 +250,7 @@ describe('two transactions', () => {
     expect(new Set((await readAll()).map((row) => row.name)).size).toBe(1);
   });
 
-  test('that are rolled back leave nothing, and their connection loads on', async () => {
+  test('that are rolled back leave nothing, and their connection can load again', async () => {
     const failed = inTransaction(world.pool, async (client) => {
       await loadRows(client, machines, [machine('1')], {
         accountId: world.account.accountId,

@@ -35,7 +35,7 @@ const anyMixture = fc
   .map((parts) => parts.flat());
 
 describe('a set of numbers', () => {
-  test('holds what a set of texts holds, and tells it in order of number', () => {
+  test('holds the same as a set of texts, and iterates in numeric order', () => {
     fc.assert(
       fc.property(anyMixture, anyNumbers, (numbers, others) => {
         const [set, plain] = [new NumberSet(numbers), new Set(numbers)];
@@ -47,7 +47,7 @@ describe('a set of numbers', () => {
     );
   });
 
-  test('tells the same as numbers, exact up to 2^53', () => {
+  test('returns the same values as JavaScript numbers, exact up to 2^53', () => {
     fc.assert(
       fc.property(anyMixture, (numbers) => {
         const set = new NumberSet(numbers);
@@ -56,7 +56,7 @@ describe('a set of numbers', () => {
     );
   });
 
-  test('makes unions and differences as sets of texts do, and is not changed', () => {
+  test('has the same unions and differences as sets of texts, and is not changed by them', () => {
     fc.assert(
       fc.property(anyMixture, anyMixture, (numbers, others) => {
         const [one, other] = [new NumberSet(numbers), new NumberSet(others)];
@@ -72,7 +72,7 @@ describe('a set of numbers', () => {
     );
   });
 
-  test('takes a chunk that fills up in any order, and each number once', () => {
+  test('accepts the numbers of a chunk in any order, and keeps each number once', () => {
     const numbers = range(131_000, 140_000);
     const shuffled = numbers.map((_, at) => numbers[(at * 7_919) % numbers.length] ?? '');
     const set = new NumberSet([...shuffled, ...shuffled]);
@@ -81,7 +81,7 @@ describe('a set of numbers', () => {
     expect([set.has('130999'), set.has('140001')]).toEqual([false, false]);
   });
 
-  test('tells two numbers apart that are one as floating point', () => {
+  test('distinguishes two numbers that are equal as floating point', () => {
     const set = new NumberSet(['9007199254740993']);
     expect([set.has('9007199254740992'), set.has('9007199254740993')]).toEqual([false, true]);
     expect([...set]).toEqual(['9007199254740993']);

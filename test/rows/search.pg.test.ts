@@ -49,7 +49,7 @@ test.each([
   ['signs alone', "'\\ :*&|!()<->\u00a0\u2028"],
   ['an empty name', ''],
   ['letters of many scripts', 'Ελένη Соколова 山田 \u{1F600}'],
-])('a row with %s is taken, and found by its number', async (_, name) => {
+])('a row with %s is accepted, and found by its number', async (_, name) => {
   const number = String(Math.floor(Math.random() * 1e9) + 10);
   await sweep(
     `INSERT INTO warehouse.customers
@@ -63,7 +63,7 @@ test.each([
   expect(hits[0]).toMatchObject({number, by: 'number'});
 });
 
-test('a word is found behind the latest rows as well, among all that are older', async () => {
+test('a word is found even in the oldest of 2,000 rows', async () => {
   await sweep(
     `INSERT INTO warehouse.jobs (account_id, job_number, name, _sweep_id)
      SELECT $1, n, CASE WHEN n = 1 THEN 'Rare boiler' ELSE 'Common gutter' END, 1
@@ -74,7 +74,7 @@ test('a word is found behind the latest rows as well, among all that are older',
   expect(await find('gutter rare')).toEqual([]);
 });
 
-test('a row that is renamed is found by its new name alone', async () => {
+test('a row that is renamed is found only by its new name', async () => {
   await sweep(
     `UPDATE warehouse.jobs SET name = 'Plain boiler' WHERE account_id = $1 AND job_number = 1`,
   );
@@ -82,7 +82,7 @@ test('a row that is renamed is found by its new name alone', async () => {
   expect(await find('plain')).toEqual(['1']);
 });
 
-test('a phone number is found by its end, whatever stands between its digits', async () => {
+test('a phone number is found by its last digits, whatever separates its digits', async () => {
   await sweep(
     `INSERT INTO warehouse.customers (account_id, customer_number, name, phone_number, mobile,
       _sweep_id)
@@ -95,7 +95,7 @@ test('a phone number is found by its end, whatever stands between its digits', a
   expect(await find('', '413')).toEqual([]);
 });
 
-test('an index answers: its words are those that the query has', async () => {
+test('a search by words uses the index', async () => {
   await pool.query('VACUUM ANALYZE warehouse.jobs');
   const before = await scans();
   await find('plain');

@@ -18,14 +18,14 @@ const found = async () =>
     highest,
   ]);
 
-test('where every row took its number from the sequence, none is behind', async () => {
+test('no sequence is behind if every row got its number from it', async () => {
   await world.author(`INSERT INTO warehouse.customers (name) VALUES ('x')`);
   expect(await found()).toEqual([]);
   await checkSequences(world.pool);
 });
 
 test.each(allTables.map(({name}) => name))(
-  'a row of %s with a number from elsewhere is found',
+  'a row of %s whose number did not come from the sequence is reported',
   async (name) => {
     const sequence = `warehouse.${name}_row_id_seq`;
     await world.sweep(
@@ -40,14 +40,14 @@ test.each(allTables.map(({name}) => name))(
   },
 );
 
-test('a row that is gone had its number, too', async () => {
+test('the number of a deleted row counts, too', async () => {
   await world.sweep('DELETE FROM warehouse.tasks');
   await world.author(`SELECT setval('warehouse.tasks_row_id_seq', 7)`);
   expect(await found()).toEqual([['warehouse.tasks_row_id_seq', '7', '9000']]);
   await world.author(`SELECT setval('warehouse.tasks_row_id_seq', 9000)`);
 });
 
-test('every sequence of ours is looked at', async () => {
+test('every sequence of Fieldmirror is checked', async () => {
   const [{numbers} = {}] = await world.author(
     `SELECT array_agg(oid::regclass::text ORDER BY 1) AS numbers FROM pg_class
       WHERE relkind = 'S' AND relnamespace IN ('warehouse'::regnamespace, 'sync'::regnamespace,

@@ -4,7 +4,7 @@ import {openPool} from '../../src/postgres/database.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {withClient} from '../support/with-client.ts';
 
-test('a table whose rows are on their way is not noted to hold nothing', async () => {
+test('a table whose rows are not committed yet is not recorded as empty', async () => {
   const database = await createDatabase(inject('warehouseTemplate'));
   const pool = openPool(database.url, {max: 2, applicationName: 'test'});
   const gather = async () => {

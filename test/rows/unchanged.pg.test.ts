@@ -9,14 +9,14 @@ import {load, machine, useLoadPlace, world} from './load-place.ts';
 
 useLoadPlace();
 
-describe('what is unchanged', () => {
+describe('an unchanged row', () => {
   const rows = Array.from({length: 300}, (_, at) =>
     machine(String(at + 1), {name: `machine ${at}`, price: '1.50'}),
   );
   const readVersions = async () =>
     (await world.pool.query('SELECT xmin, ctid FROM warehouse.machines ORDER BY 2')).rows;
 
-  test('is not written: every row keeps its version', async () => {
+  test('is not written, and keeps its version', async () => {
     await load(rows);
     const before = await readVersions();
     expect(await load(rows, '2')).toEqual({
@@ -29,7 +29,7 @@ describe('what is unchanged', () => {
     expect(await readVersions()).toEqual(before);
   });
 
-  test('costs no transaction number and no lock', async () => {
+  test('needs no transaction ID and no lock', async () => {
     await load(rows);
     await inTransaction(world.pool, async (client) => {
       await loadRows(client, machines, rows, {accountId: world.account.accountId, sweepId: '2'});
@@ -39,7 +39,7 @@ describe('what is unchanged', () => {
     });
   });
 
-  test('makes no WAL', async () => {
+  test('writes no WAL', async () => {
     await load(rows);
     await load(rows);
     await world.pool.query('VACUUM warehouse.machines');
@@ -97,7 +97,7 @@ describe('markVanished', () => {
     load([part('1', '11'), part('1', '12'), part('2', '13'), part('3', '14')], '1', parts),
   );
 
-  test('marks what a parent no longer lists, and nothing else', async () => {
+  test('marks the rows that a parent no longer lists, and no others', async () => {
     expect(await vanish(['1', '2'], [part('1', '11'), part('2', '13')])).toBe(1);
     expect(await readParts()).toEqual(['11 1', '12 gone 2', '13 1', '14 1']);
   });
@@ -107,12 +107,12 @@ describe('markVanished', () => {
     expect(await readParts()).toEqual(['11 gone 2', '12 gone 2', '13 1', '14 1']);
   });
 
-  test('compares the whole key: the same code at another parent keeps nothing alive', async () => {
+  test('compares the whole key: the same code under another parent keeps no row', async () => {
     expect(await vanish(['1'], [part('2', '11'), part('1', '12')])).toBe(1);
     expect(await readParts()).toEqual(['11 gone 2', '12 1', '13 1', '14 1']);
   });
 
-  test('does not touch what is marked already', async () => {
+  test('does not touch rows that are already marked', async () => {
     await vanish(['1'], [], '2');
     expect(await vanish(['1'], [], '3')).toBe(0);
     expect(await readParts()).toEqual(['11 gone 2', '12 gone 2', '13 1', '14 1']);

@@ -31,7 +31,7 @@ const fields = allWrites.flatMap((writes) =>
   ),
 );
 
-test('there are fields of both kinds', () => {
+test('decimal and time fields are both among the tested fields', () => {
   expect(fields.map(({field}) => field)).toEqual(
     expect.arrayContaining(['jobs.scheduled_on', 'job_charges.quantity']),
   );
@@ -41,7 +41,7 @@ describe.each(fields)('$field', ({writes, name, onCreate, onUpdate, given, wante
   const {table, parent, key} = writes;
   const needed = neededBy(table);
 
-  test.runIf(onCreate)('of a new row is tidied, in the change, the row and the feed', async () => {
+  test.runIf(onCreate)('is tidied in an INSERT: in the change, the row and the feed', async () => {
     const hung: Record<string, string> = parent === null ? {} : {[parent.numberColumn]: '4'};
     if (parent !== null) await world.sent(parent.table, hung);
     const row = {...hung, ...needed, [name]: given};
@@ -73,7 +73,7 @@ describe.each(fields)('$field', ({writes, name, onCreate, onUpdate, given, wante
   });
 
   test.runIf(onUpdate)(
-    'of a row is tidied, and is no change where the row holds the tidy value',
+    'is tidied in an UPDATE, and makes no change if the row has the tidied value',
     async () => {
       const rowId = await world.sent(table.name, {[key]: '55', ...needed, [name]: other});
       const update = `UPDATE warehouse.${table.name} SET ${name} = $1 WHERE row_id = $2`;
@@ -106,7 +106,7 @@ describe('a decimal number', () => {
     ['-4.35 * 100', '-434.99999999999994', '-435'],
     ['100000.1 + 0.2', '100000.3', '100000.3'],
     ['12345.1 * 3', '37035.299999999996', '37035.3'],
-  ])('of %s is written as it was meant', async (_, given, wanted) => {
+  ])('computed as %s is captured without float noise', async (_, given, wanted) => {
     await world.sent('jobs', {job_number: '4'});
     await world.as(
       role,
@@ -135,7 +135,7 @@ describe('a decimal number', () => {
   });
 });
 
-test('seconds are cut off, never rounded up, before the clock is asked', async () => {
+test('seconds are cut off, not rounded, before the check for ambiguous times', async () => {
   // 05:59:59Z is the first 1:59 of that night in New York; a minute later the second 1:00 begins.
   await world.as(
     role,
@@ -146,7 +146,7 @@ test('seconds are cut off, never rounded up, before the clock is asked', async (
   ]);
 });
 
-test('a repair and what the service sent keep every digit', async () => {
+test('values from the service and from a repair keep every digit', async () => {
   const noise = ['0.30000000000000004', '0.7999999999999999'];
   const rowId = await world.sent('time_entries', {id: '5', number_of_hours: noise[0]});
   const read = () => world.row('time_entries', rowId, 'number_of_hours');

@@ -61,13 +61,13 @@ const instants = allWrites.flatMap((writes) =>
 );
 
 describe.each(instants)(
-  '$field in a session that has only the zone of the server',
+  '$field without a zone, in a session that sets no time zone',
   ({field, writes, name, onCreate, onUpdate}) => {
     const {table, parent, key} = writes;
     const needed = neededBy(table);
     const hung: Record<string, string> = parent === null ? {} : {[parent.numberColumn]: '4'};
 
-    test.runIf(onCreate)('is refused in a new row', async () => {
+    test.runIf(onCreate)('is rejected in an INSERT', async () => {
       if (parent !== null) await world.sent(parent.table, hung);
       const row = {...hung, ...needed, [name]: naive};
       const places = Object.keys(row).map((_, at) => `$${at + 1}`);
@@ -78,7 +78,7 @@ describe.each(instants)(
       expect(await world.changes('fields')).toEqual([{fields: {...needed, [name]: local}}]);
     });
 
-    test.runIf(onUpdate)('is refused in a row that is there, but not where it stays', async () => {
+    test.runIf(onUpdate)('is rejected in an UPDATE, unless the value stays the same', async () => {
       const rowId = await world.sent(table.name, {
         [key]: '55',
         ...needed,
@@ -94,14 +94,14 @@ describe.each(instants)(
   },
 );
 
-describe('a session that has only the zone of the server', () => {
+describe('a session that sets no time zone', () => {
   test.each([
     ['a day and an hour', `'${naive}'`],
     ['the same as the standard writes it', `'2027-03-01T09:00:30.5'`],
     ['a day', `'2027-03-01'`],
     ['a day of America', `'3/1/2027 9:00 am'`],
     ['a literal of the type', `timestamp '${naive}'`],
-  ])('may not write %s', async (_, given) => {
+  ])('cannot write a time as %s', async (_, given) => {
     await expect(write(task(given))).rejects.toThrow(refused('warehouse.tasks.scheduled_at'));
   });
 
@@ -114,12 +114,12 @@ describe('a session that has only the zone of the server', () => {
       'a reckoning with moments',
       `now() - now() + 'epoch'::timestamptz + interval '20878 days 03:15'`,
     ],
-  ])('may write a time with %s', async (_, given) => {
+  ])('can write a time with %s', async (_, given) => {
     await write(task(given));
     expect(await wanted()).toEqual([local]);
   });
 
-  test('may write a parameter with a zone, and a price in a text is none', async () => {
+  test('can write a parameter with a zone; "$5" in a text is not a parameter', async () => {
     await write(task(`$1::timestamp AT TIME ZONE '${zone}'`), [naive]);
     await write(
       `INSERT INTO warehouse.tasks (name, scheduled_at) VALUES ('it''s $5', '${naive} ${zone}')`,
@@ -127,7 +127,7 @@ describe('a session that has only the zone of the server', () => {
     expect(await wanted()).toEqual([local, local]);
   });
 
-  test('is told what to do', async () => {
+  test('gets a hint with the statements that set a time zone', async () => {
     const hint = await write(task('$1'), [naive]).then(
       () => null,
       (error: unknown) => (error instanceof pg.DatabaseError ? error.hint : error),
@@ -136,7 +136,7 @@ describe('a session that has only the zone of the server', () => {
     expect(hint).toContain(`ALTER ROLE ${login} IN DATABASE ${place()} SET TimeZone = `);
   });
 
-  test('writes as it likes where its clock is the account’s', async () => {
+  test('can write a time without a zone if its clock is the same as the account’s', async () => {
     const {rows} = await write('SHOW TimeZone');
     const [account] = await world.author('SELECT account_id, time_zone FROM sync.accounts');
     await world.author('UPDATE sync.accounts SET time_zone = $1', [rows[0].TimeZone]);
@@ -146,7 +146,7 @@ describe('a session that has only the zone of the server', () => {
   });
 });
 
-describe('a time without a zone is in the zone that was chosen', () => {
+describe('a time without a zone is in the zone that is set', () => {
   test('by the author, for all its sessions', async () => {
     await write(`ALTER ROLE ${login} IN DATABASE ${place()} SET TimeZone = '${zone}'`);
     await write(task('$1'), [naive]);
@@ -168,7 +168,7 @@ describe('a time without a zone is in the zone that was chosen', () => {
   });
 });
 
-test('each statement is asked anew, and each row of it', async () => {
+test('the time zone is checked for each statement and for each of its rows', async () => {
   await withClient(authorUrl, async (client) => {
     await client.query('BEGIN');
     await client.query(`${task(`'${naive} ${zone}'`)}, ('y', '2027-03-01 10:00Z')`);
@@ -178,7 +178,7 @@ test('each statement is asked anew, and each row of it', async () => {
   });
 });
 
-test('taking a change back needs no zone, for the times are those that were there', async () => {
+test('undoing a change needs no time zone, because it restores earlier times', async () => {
   const rowId = await world.sent('tasks', {id: '5', name: 'x', scheduled_at: '2027-03-01 10:00Z'});
   await world.author(
     `UPDATE warehouse.tasks SET scheduled_at = '2027-03-02 10:00Z' WHERE row_id = $1`,

@@ -63,18 +63,21 @@ async function readGiven(role: string, kind: string): Promise<Rights> {
   );
 }
 
-test('only these roles were given anything', async () => {
+test('only the roles in written-grants.ts have rights', async () => {
   const roles = await world.author(`SELECT DISTINCT role FROM (${granted}) AS given`);
   expect(roles.map(({role}) => role).sort()).toEqual(Object.keys(expected).sort());
 });
 
 describe.each(Object.entries(expected))('%s', (role, given) => {
-  test.each(Object.entries(given))('has on each %s what is written here', async (kind, rights) => {
-    expect(await readGiven(role, kind)).toEqual(rights);
-  });
+  test.each(Object.entries(given))(
+    'has exactly the rights on each %s that are in written-grants.ts',
+    async (kind, rights) => {
+      expect(await readGiven(role, kind)).toEqual(rights);
+    },
+  );
 });
 
-test("a table of which nothing is written here, is the owner's alone on purpose", async () => {
+test('only a fixed list of tables is reserved for the owner', async () => {
   const given = Object.values(expected).flatMap(({table}) => Object.keys(table));
   const rows = await world.author(
     `SELECT oid::regclass::text AS name FROM pg_class WHERE relkind IN ('r', 'v', 'm', 'p', 'f')
@@ -93,15 +96,15 @@ test("a table of which nothing is written here, is the owner's alone on purpose"
   ]);
 });
 
-describe('columns', () => {
+describe('column rights', () => {
   test.each(['PUBLIC', 'fieldmirror_reader', 'fieldmirror_worker'])(
-    '%s has rights on whole tables alone',
+    '%s has rights on whole tables only',
     async (role) => {
       expect(await readGiven(role, 'column')).toEqual({});
     },
   );
 
-  test('an author names every column of a new row but row_id', async () => {
+  test('an author may set every column except row_id in an INSERT', async () => {
     const rows = await world.author(
       `SELECT format('%s.%s', attrelid::regclass, attname) AS name FROM pg_attribute
        JOIN pg_class ON pg_class.oid = attrelid
@@ -114,7 +117,7 @@ describe('columns', () => {
   });
 });
 
-test('the queue is open to workers, and to them alone', async () => {
+test('only workers have rights on the queue', async () => {
   const found = await world.author(
     `SELECT DISTINCT CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END AS role
        FROM pg_class, aclexplode(relacl) AS acl WHERE relnamespace = 'bullmq'::regnamespace
@@ -123,13 +126,13 @@ test('the queue is open to workers, and to them alone', async () => {
   expect(found).toEqual([{role: 'fieldmirror_worker'}]);
 });
 
-test('what is made later is given to nobody by default', async () => {
+test('no default privileges are set for later objects', async () => {
   expect(await world.author('SELECT defaclrole::regrole, defaclacl FROM pg_default_acl')).toEqual(
     [],
   );
 });
 
-test('no role is a member of another of them, and none may log in, or more', async () => {
+test('no role is a member of another role, can log in, or has a special attribute', async () => {
   expect(
     await world.author(
       `SELECT rolname FROM pg_roles WHERE rolname LIKE 'fieldmirror\\_%'
@@ -150,7 +153,7 @@ describe('row-level security', () => {
     'sync.links',
   ];
 
-  test('holds for every table that an author may read and that bears an account', async () => {
+  test('is enabled on exactly the listed tables, of those that an author may read', async () => {
     const rows = await world.author(
       `SELECT oid::regclass::text AS name FROM pg_class
         WHERE relkind = 'r' AND has_table_privilege('fieldmirror_author', oid, 'SELECT')
@@ -160,7 +163,7 @@ describe('row-level security', () => {
     expect(rows.map(({name}) => name).sort()).toEqual(confined.toSorted());
   });
 
-  test('lets workers pass, readers read, and everybody else to their own accounts', async () => {
+  test('lets workers write, readers read, and others access only their own accounts', async () => {
     const rows = await world.author(
       `SELECT format('%I.%I', schemaname, tablename) AS place, policyname, roles::text, cmd, qual
        FROM pg_policies ORDER BY 1, 2`,
@@ -183,7 +186,7 @@ describe('row-level security', () => {
 
 // The statements of an assistant name its tables; the next test says why nobody can put another in
 // their place.
-test('what runs as its owner looks for names nowhere but in the catalogue', async () => {
+test('all SECURITY DEFINER functions but one search names in the catalogue only', async () => {
   expect(
     await world.author(
       `SELECT oid::regprocedure::text AS name FROM pg_proc
@@ -195,7 +198,7 @@ test('what runs as its owner looks for names nowhere but in the catalogue', asyn
   ).toEqual([{name: 'sync.read_as_assistant(text,integer,integer)'}]);
 });
 
-test('what reads for an assistant belongs to a role that makes nothing anywhere', async () => {
+test('the function that reads for an assistant has an owner without CREATE rights', async () => {
   expect(
     await world.author(
       `SELECT proname AS name, proowner::regrole::text AS owner, provolatile AS volatility,

@@ -88,7 +88,7 @@ describe('migrate', () => {
     );
   });
 
-  test('writes a comment only where it differs, and mends what somebody changed', async () => {
+  test('writes a comment only if it differs, and restores one that was changed', async () => {
     await migrateSchema(pool, definitions);
     const read = async () =>
       (
@@ -108,18 +108,18 @@ describe('migrate', () => {
     expect(texts(await read())).toEqual(texts(before));
   });
 
-  test('run again does nothing', async () => {
+  test('does nothing when it runs again', async () => {
     await migrateSchema(pool, definitions);
     expect(await migrateSchema(pool, definitions)).toEqual({applied: 0});
   });
 
-  test('run four times at once applies everything once', async () => {
+  test('applies everything once when it runs four times at the same time', async () => {
     const runs = await Promise.all(Array.from({length: 4}, () => migrateSchema(pool, definitions)));
     expect(runs.map((run) => run.applied).filter((applied) => applied > 0)).toHaveLength(1);
     expect(await checkMigrations(pool)).toMatchObject({missing: [], unknown: [], problem: null});
   });
 
-  test('beside one killed before it has begun, the turn is on that sequence', async () => {
+  test('waits for a migrate that began first, and works if that one is rolled back', async () => {
     const first = await pool.connect();
     const second = await pool.connect();
     const pid = await readProcessId(second);
@@ -134,14 +134,14 @@ describe('migrate', () => {
     expect((await migrateSchema(pool, definitions)).applied).toBeGreaterThan(0);
   });
 
-  test('holds no turn and no session when it is done', async () => {
+  test('releases its turn and its session when it is done', async () => {
     await migrateSchema(pool, definitions);
     // Postgres ends a session a moment after its client has left.
     await expect.poll(() => findTurn(pool)).toBeNull();
     expect(pool.totalCount).toBe(1);
   });
 
-  test('refuses a database that a newer version has migrated, and leaves it alone', async () => {
+  test('refuses a database that a newer version migrated, and suggests an update', async () => {
     await migrateSchema(pool, definitions);
     await pool.query(
       `INSERT INTO sync.migrations (hash, created_at) VALUES ('from the future', 9999999999999)`,
@@ -152,7 +152,7 @@ describe('migrate', () => {
     );
   });
 
-  test('refuses a database that is not in UTF-8, and says how to make one', async () => {
+  test('refuses a database that is not in UTF-8, and names its encoding', async () => {
     const admin = openPool(inject('postgresUrl'), {max: 1, applicationName: 'test'});
     const name = `${new URL(database.url).pathname.slice(1)}_ascii`;
     await admin.query(`CREATE DATABASE ${name} ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0`);
@@ -171,7 +171,7 @@ describe('migrate', () => {
   });
 
   test.each(['14.11', '9.6.24', '14.11 (Debian 14.11-1)', 'unknown'])(
-    'refuses version %s by its name',
+    'refuses Postgres version %s and names it in the error',
     (version) => {
       expect(findServerProblem({version, encoding: 'UTF8'})).toContain(
         `got ${version}; upgrade it`,
@@ -179,13 +179,13 @@ describe('migrate', () => {
     },
   );
 
-  test.each(['15.0', '18.1', '19beta1'])('takes version %s', (version) => {
+  test.each(['15.0', '18.1', '19beta1'])('accepts Postgres version %s', (version) => {
     expect(findServerProblem({version, encoding: 'UTF8'})).toBeNull();
   });
 });
 
 describe('checkMigrations', () => {
-  test('finds that a database was never migrated, and says what to run', async () => {
+  test('reports a database that was never migrated, and which command to run', async () => {
     const {missing, unknown, problem} = await checkMigrations(pool);
     expect(missing[0]).toBe(1);
     expect(unknown).toEqual([]);
@@ -194,7 +194,7 @@ describe('checkMigrations', () => {
     );
   });
 
-  test('finds a migration that was passed over', async () => {
+  test('reports a migration that was skipped', async () => {
     await migrateSchema(pool, definitions);
     await pool.query('DELETE FROM sync.migrations WHERE id = 1');
     expect(await checkMigrations(pool)).toMatchObject({
@@ -204,7 +204,7 @@ describe('checkMigrations', () => {
     });
   });
 
-  test('finds a migration that was edited after it was applied', async () => {
+  test('reports a migration that was edited after it was applied', async () => {
     await migrateSchema(pool, definitions);
     const folder = await copyMigrations();
     const [tag] = await readTags(folder);
@@ -215,7 +215,7 @@ describe('checkMigrations', () => {
     await rm(folder, {recursive: true});
   });
 
-  test('refuses a journal whose times do not rise: drizzle would skip one', async () => {
+  test('rejects a journal whose times do not increase: drizzle would skip one', async () => {
     const folder = await copyMigrations();
     const journalFile = join(folder, 'meta', '_journal.json');
     const journal = JSON.parse(await readFile(journalFile, 'utf8'));

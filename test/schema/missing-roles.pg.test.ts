@@ -75,7 +75,7 @@ async function obey(text: string): Promise<string[]> {
   return statements;
 }
 
-test('migrate names the missing roles and what an administrator runs for them', async () => {
+test('migrate prints the missing roles and the statements for an administrator', async () => {
   const first = await runCommand(['migrate'], env);
   expect(first.code, first.stderr).toBe(0);
   for (const role of roles) expect(first.stdout).toContain(role);
@@ -86,7 +86,7 @@ test('migrate names the missing roles and what an administrator runs for them', 
   expect(await listRights()).toEqual([true, true, true, true]);
 });
 
-test('doctor warns of it until they have their rights, which start gives them, too', async () => {
+test('doctor warns until the roles have their rights, which start also grants', async () => {
   await runCommand(['migrate', '--json'], env);
   const look = async () => {
     const {code, stdout} = await runCommand(['doctor', '--json'], env);
@@ -115,7 +115,7 @@ test('doctor warns of it until they have their rights, which start gives them, t
   expect(await look()).toMatchObject({state: 'good'});
 });
 
-test('roles that an administrator made without the owner are told as such', async () => {
+test('migrate prints the missing membership if an administrator made the roles', async () => {
   await withClient(adminUrl, async (admin) => {
     for (const role of roles) await admin.query(`CREATE ROLE ${role} NOLOGIN`);
   });
@@ -127,7 +127,7 @@ test('roles that an administrator made without the owner are told as such', asyn
   });
 });
 
-test('a migration that fails at its end leaves no table: the next one begins anew', async () => {
+test('a migration that fails at its end leaves no table, and the next one succeeds', async () => {
   const client = new pg.Client({
     connectionString: Object.assign(new URL(adminUrl), {pathname: '/plain'}).href,
   });

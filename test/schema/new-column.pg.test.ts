@@ -103,14 +103,14 @@ const valuesOf = async (column: string) =>
     }),
   );
 
-test('CONTRIBUTING.md names each file that is touched', async () => {
+test('CONTRIBUTING.md names each file that a new column changes', async () => {
   const document = await readFile(join(root, 'CONTRIBUTING.md'), 'utf8');
   const row = /^\| a column that can be written.*/m.exec(document)?.[0] ?? '';
   const named = [...row.matchAll(/`(src\/[\w/-]+\.ts)`/g)].map(([, file]) => file);
   expect(named).toEqual([...new Set(typed.map(([file]) => file))]);
 });
 
-test('drizzle-kit makes of it one statement', {timeout: 120_000}, async () => {
+test('drizzle-kit generates one statement for a new column', {timeout: 120_000}, async () => {
   const kit = join(root, 'node_modules', 'drizzle-kit', 'bin.cjs');
   await promisify(execFile)(process.execPath, [kit, 'generate', '--name', 'loyalty'], {
     cwd: folder,
@@ -121,7 +121,7 @@ test('drizzle-kit makes of it one statement', {timeout: 120_000}, async () => {
   );
 });
 
-test('the types of the program hold', {timeout: 300_000}, async () => {
+test('the program with a new column has no type errors', {timeout: 300_000}, async () => {
   await writeFile(
     join(folder, 'tsconfig.src.json'),
     '{"extends": "./tsconfig.json", "include": ["src"]}',
@@ -133,7 +133,7 @@ test('the types of the program hold', {timeout: 300_000}, async () => {
   expect(stdout).toBe('');
 });
 
-test('a field without a column is in extra; the upgraded program sweeps it into the column', {
+test('a field without a column is kept in extra; after an upgrade a sweep fills the column', {
   timeout: 300_000,
 }, async () => {
   const services = openPool(business.url, {max: 1, applicationName: 'test'});
@@ -156,7 +156,7 @@ test('a field without a column is in extra; the upgraded program sweeps it into 
   ]);
 });
 
-test('an author writes it, on an old row and on a new one, and the service has it', {
+test('an author writes a new column by UPDATE and by INSERT, and the service has it', {
   timeout: 120_000,
 }, async () => {
   const client = await pool.connect();
@@ -179,7 +179,7 @@ test('an author writes it, on an old row and on a new one, and the service has i
   expect(await valuesOf('loyalty')).toEqual(places.map(() => ['silver']));
 });
 
-test('a reader, an author and a worker may read it wherever they may read the row', async () => {
+test('reader, author and worker may read a new column if they may read the name', async () => {
   const {rows} = await pool.query(
     `SELECT grantee, relation, of.attname FROM unnest('{fieldmirror_reader,fieldmirror_author,
        fieldmirror_worker}'::text[]) AS grantee,
@@ -197,7 +197,7 @@ test('a reader, an author and a worker may read it wherever they may read the ro
   });
 });
 
-test('the warehouse that was upgraded differs in nothing from a new one', {
+test('an upgraded warehouse has the same catalogue as a new one', {
   timeout: 120_000,
 }, async () => {
   const made = await runCopy(['migrate'], {DATABASE_URL: fresh.url}).ended;

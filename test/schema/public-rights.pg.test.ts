@@ -69,7 +69,7 @@ async function look(): Promise<{temporary: string | null; largeObjects: string}>
   return {temporary: describeTemporary(rights), largeObjects: describeLargeObjects(rights)};
 }
 
-test('a plain owner takes temporary tables from every login but those of workers', async () => {
+test('migrate by a plain owner revokes temporary tables from all but worker logins', async () => {
   expect(await whoMay(temporary)).toEqual(['stranger', ...members]);
   await migrateSchema(pool, definitions);
   expect(await whoMay(temporary)).toEqual(['worker']);
@@ -77,7 +77,7 @@ test('a plain owner takes temporary tables from every login but those of workers
   expect((await look()).temporary).toBeNull();
 });
 
-test('large objects are left to a superuser: doctor prints the statement', async () => {
+test('doctor prints the statement with which a superuser revokes large objects', async () => {
   await migrateSchema(pool, definitions);
   expect(await whoMay(large)).toEqual(['stranger', ...members]);
   const {stdout} = await runCommand(['doctor', '--json'], {DATABASE_URL: database.url});
@@ -92,7 +92,7 @@ test('large objects are left to a superuser: doctor prints the statement', async
   expect((await look()).largeObjects).toBe('only a superuser makes large objects');
 });
 
-test('a superuser who gives the rights takes large objects from others alone', async () => {
+test('grant_roles by a superuser revokes large objects only if there are none', async () => {
   await migrateSchema(pool, definitions);
   await withClient(database.url, (client) => client.query('SELECT lo_create(77)'));
   await asAdministrator('SELECT sync.grant_roles()');
@@ -102,7 +102,7 @@ test('a superuser who gives the rights takes large objects from others alone', a
   expect(await whoMay(large)).toEqual([]);
 });
 
-test('a restored database gives every login its rights, the next start takes them', async () => {
+test('the next migrate fixes the rights on temporary tables of a restored database', async () => {
   await migrateSchema(pool, definitions);
   const name = new URL(database.url).pathname.slice(1);
   await pool.query(`GRANT TEMPORARY ON DATABASE ${name} TO PUBLIC`);
@@ -115,7 +115,7 @@ test('a restored database gives every login its rights, the next start takes the
   expect(await whoMay(temporary)).toEqual(['worker']);
 });
 
-test('an owner without the database names the statements for an administrator', async () => {
+test('if the role does not own the database, an administrator gets the statements', async () => {
   const name = new URL(database.url).pathname.slice(1);
   const tenant = `tenant_${suffix}`;
   await pool.query(`GRANT CREATE ON DATABASE ${name} TO ${tenant}`);

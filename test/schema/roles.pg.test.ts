@@ -59,21 +59,24 @@ describe('the reader', () => {
 describe('the author', () => {
   const writable = ['customers', 'tasks', 'employees'];
 
-  test.each(writable)('writes %s, reads what became of it, and decides', async (table) => {
-    await as('author', `INSERT INTO warehouse.${table} (name) VALUES ('x')`);
-    await as('author', `UPDATE warehouse.${table} SET name = 'y'`);
-    expect(
-      await tryAs('author', 'SELECT operation, fields, requested_by FROM sync.changes'),
-    ).toEqual([{operation: 'create', fields: {name: 'y'}, requested_by: 'fieldmirror'}]);
-    await as('author', 'SELECT sync.hold_change(change_id) FROM sync.changes');
-    await as('author', 'SELECT sync.release_change(change_id) FROM sync.changes');
-    await as('author', 'SELECT sync.retry_change(change_id) FROM sync.changes');
-    expect(
-      await tryAs('author', `SELECT sync.wait(max(change_id), '0') AS state FROM sync.changes`),
-    ).toEqual([{state: 'pending'}]);
-    await as('author', `DELETE FROM warehouse.${table}`);
-    expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
-  });
+  test.each(writable)(
+    'writes %s, reads the state of the change, and decides on it',
+    async (table) => {
+      await as('author', `INSERT INTO warehouse.${table} (name) VALUES ('x')`);
+      await as('author', `UPDATE warehouse.${table} SET name = 'y'`);
+      expect(
+        await tryAs('author', 'SELECT operation, fields, requested_by FROM sync.changes'),
+      ).toEqual([{operation: 'create', fields: {name: 'y'}, requested_by: 'fieldmirror'}]);
+      await as('author', 'SELECT sync.hold_change(change_id) FROM sync.changes');
+      await as('author', 'SELECT sync.release_change(change_id) FROM sync.changes');
+      await as('author', 'SELECT sync.retry_change(change_id) FROM sync.changes');
+      expect(
+        await tryAs('author', `SELECT sync.wait(max(change_id), '0') AS state FROM sync.changes`),
+      ).toEqual([{state: 'pending'}]);
+      await as('author', `DELETE FROM warehouse.${table}`);
+      expect(await world.changes('state')).toEqual([{state: 'cancelled'}]);
+    },
+  );
 
   test('decides in its own name; a worker may name the person who decides', async () => {
     await as('author', `INSERT INTO warehouse.tasks (name) VALUES ('x')`);
@@ -86,7 +89,7 @@ describe('the author', () => {
     expect(await world.changes('reason')).toEqual([{reason: 'held by dana'}]);
   });
 
-  test('writes what hangs on a job, and takes it away', async () => {
+  test('writes child records of a job and a customer, and deletes rows', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.sent('customers', {customer_number: '3'});
     await as(
@@ -127,7 +130,7 @@ describe('the author', () => {
     await expect(as('author', statement)).rejects.toThrow(/permission denied|must be owner/);
   });
 
-  test('may not make a trigger of ours work for a table of theirs', async () => {
+  test('may not use a trigger function of Fieldmirror for another table', async () => {
     // As an administrator may let an author do.
     await world.author(
       `GRANT TEMPORARY ON DATABASE ${new URL(world.url).pathname.slice(1)} TO fieldmirror_author`,
@@ -142,19 +145,22 @@ describe('the author', () => {
     ).rejects.toThrow('permission denied for function sync.capture_delete');
   });
 
-  test.each(['sweep', 'repair'])('may not pass for a worker, by %s', async (writer) => {
-    for (const statement of [
-      `INSERT INTO warehouse.customers (name) VALUES ('x')`,
-      `UPDATE warehouse.customers SET name = 'x'`,
-      'DELETE FROM warehouse.customers',
-    ])
-      await expect(
-        as('author', `SET LOCAL fieldmirror.writer = '${writer}'; ${statement}`),
-      ).rejects.toThrow('fieldmirror.writer: only a worker may set it, got fieldmirror_author');
-  });
+  test.each(['sweep', 'repair'])(
+    'may not act as a worker with fieldmirror.writer = %s',
+    async (writer) => {
+      for (const statement of [
+        `INSERT INTO warehouse.customers (name) VALUES ('x')`,
+        `UPDATE warehouse.customers SET name = 'x'`,
+        'DELETE FROM warehouse.customers',
+      ])
+        await expect(
+          as('author', `SET LOCAL fieldmirror.writer = '${writer}'; ${statement}`),
+        ).rejects.toThrow('fieldmirror.writer: only a worker may set it, got fieldmirror_author');
+    },
+  );
 });
 
-test('fieldmirror.writer knows two words', async () => {
+test('fieldmirror.writer accepts only sweep and repair', async () => {
   await expect(
     world.author(
       `BEGIN; SET LOCAL fieldmirror.writer = 'sweeper'; DELETE FROM warehouse.customers`,
@@ -162,7 +168,7 @@ test('fieldmirror.writer knows two words', async () => {
   ).rejects.toThrow(`fieldmirror.writer: expected sweep or repair, got 'sweeper'`);
 });
 
-test('the worker does all that a sweep and a push do', async () => {
+test('the worker may load rows, close changes and lock accounts', async () => {
   const table = allTables.find(({name}) => name === 'customers') ?? allTables[0];
   if (table === undefined) throw new Error('no table');
   const client = await world.pool.connect();
@@ -195,7 +201,7 @@ test('the worker does all that a sweep and a push do', async () => {
 });
 
 test.each(['reader', 'author', 'worker', 'assistant'])(
-  'a function that the %s may call calls none that it may not',
+  'a function that the %s may call calls only functions that the role may call',
   async (role) => {
     const {rows} = await world.pool.query(
       `SELECT caller.proname AS caller, called.proname AS called
@@ -215,8 +221,8 @@ test.each(['reader', 'author', 'worker', 'assistant'])(
   },
 );
 
-describe('in a cluster of its own', () => {
-  test('databases that are migrated at once share the roles', async () => {
+describe('in a separate Postgres cluster', () => {
+  test('databases that are migrated at the same time share the roles', async () => {
     const setUp = new SetUp();
     const {postgres} = await startPostgres(setUp, 'roles');
     const pools = await setUp.step(

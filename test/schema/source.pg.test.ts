@@ -57,7 +57,7 @@ async function applyFolder(folder?: string): Promise<void> {
   }
 }
 
-test('a database with functions of another state ends equal to a fresh one', async () => {
+test('migrate makes the functions of a changed database equal to a fresh one', async () => {
   const {rows: fresh} = await pool.query(everything);
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-functions-'));
   await cp(join(migrationsFolder, 'functions'), folder, {recursive: true});
@@ -81,7 +81,7 @@ test('a database with functions of another state ends equal to a fresh one', asy
   await rm(folder, {recursive: true});
 });
 
-test('what is in line already is not touched', async () => {
+test('migrate does not touch functions that are up to date', async () => {
   const read = () =>
     pool.query(
       `SELECT oid, xmin::text FROM pg_proc WHERE pronamespace = 'sync'::regnamespace ORDER BY oid`,
@@ -91,7 +91,7 @@ test('what is in line already is not touched', async () => {
   expect((await read()).rows).toEqual(before);
 });
 
-test('a trigger of somebody else stays', async () => {
+test('a trigger that a user made is kept', async () => {
   await pool.query(`CREATE FUNCTION public.theirs() RETURNS trigger
     LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
                     CREATE TRIGGER theirs AFTER INSERT ON warehouse.jobs FOR EACH ROW
@@ -119,7 +119,7 @@ const leftovers = `
   CREATE VIEW masked.fct_table AS SELECT one FROM mart.fct_table;
   UPDATE sync.source SET hash = 'that of another state'`;
 
-test('what an earlier version made goes, signature by signature; no other does', async () => {
+test('migrate drops leftovers of an earlier version by signature, and nothing else', async () => {
   const before = await readCatalogue(pool);
   await pool.query(leftovers);
   expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
@@ -136,7 +136,7 @@ test('what an earlier version made goes, signature by signature; no other does',
   ]);
 });
 
-test('a leftover on which others stand stops the migration, which names both', async () => {
+test('a leftover that other objects depend on stops the migration, which names both', async () => {
   await pool.query(`${leftovers}; CREATE VIEW public.mine AS SELECT one FROM mart.fct_view`);
   await expect(migrateSchema(pool, definitions)).rejects.toThrow(
     'VIEW mart.fct_view: this version has it no more, but others depend on it: ' +
@@ -156,7 +156,7 @@ const earlierKey = `
   DROP INDEX mart.fct_job_customer_key_idx;
   UPDATE sync.source SET hash = 'that of another state'`;
 
-test('a table of the star with an earlier key gets this one, and keeps its rows', async () => {
+test('a star table with an earlier key gets the current key and keeps its rows', async () => {
   const before = await readCatalogue(pool);
   await pool.query(earlierKey);
   expect(compareCatalogues(await readCatalogue(pool), before)).not.toEqual([]);
@@ -168,7 +168,7 @@ test('a table of the star with an earlier key gets this one, and keeps its rows'
   expect((await pool.query('SELECT FROM mart.fct_job_charge')).rows).toHaveLength(1);
 });
 
-test('a key of the star on which others stand stops the migration, which names both', async () => {
+test('a star key that other objects depend on stops the migration, which names both', async () => {
   await pool.query(
     `${earlierKey}; CREATE TABLE public.mine (line bigint
        CONSTRAINT mine_line REFERENCES mart.fct_job_charge (job_charge_key))`,
@@ -190,7 +190,7 @@ test('a field that becomes writable can be written after the next migrate', asyn
   expect(rows).toEqual([{on_update: true}]);
 });
 
-test('after a migrate the captured tables are those that streams define', async () => {
+test('migrate sets the captured tables to those that the streams define', async () => {
   const defined = allTables.map(({name, capture}) => ({
     ...{name, key: capture.key, operations: capture.operations, hint: capture.hint},
     ...{parent: capture.parent?.table ?? null, number: capture.parent?.numberColumn ?? null},
@@ -215,13 +215,13 @@ test.each([
   [`operations = '{truncate}'`, 'captured_tables_operations_check'],
   [`operations = '{NULL}'`, 'captured_tables_operations_check'],
   [`parent_table = 'jobs', parent_number_column = NULL`, 'captured_tables_parent_check'],
-])('no captured table has %s', async (set, constraint) => {
+])('a check constraint rejects a captured table with %s', async (set, constraint) => {
   await expect(pool.query(`UPDATE sync.captured_tables SET ${set}`)).rejects.toMatchObject({
     constraint,
   });
 });
 
-test('a file that Postgres refuses is named with its line, and nothing of it stays', async () => {
+test('a file that Postgres refuses is named with its line and fully rolled back', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-functions-'));
   await writeFile(
     join(folder, 'bad.sql'),
@@ -235,7 +235,7 @@ test('a file that Postgres refuses is named with its line, and nothing of it sta
   await rm(folder, {recursive: true});
 });
 
-test('the source of a newer version stays, that of another state of the same version goes', () => {
+test('isOutdated is true for an older version or another hash, not for a newer version', () => {
   const ours = {version: '0.10.0', hash: 'ours', files: []};
   expect(isOutdated(null, ours)).toBe(true);
   expect(isOutdated({version: '0.10.0', hash: 'ours'}, ours)).toBe(false);

@@ -62,7 +62,7 @@ async function connectAsStranger(url: string): Promise<pg.Client> {
   return client;
 }
 
-describe('beside a stranger who holds every advisory lock that was ever taken', () => {
+describe('while a login without grants holds every advisory lock that was ever used', () => {
   test.each([
     ['the feed gives positions', 'SELECT sync.sequence_feed()'],
     ['grants are made', 'SELECT sync.grant_roles()'],
@@ -78,7 +78,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
     await world.author(`SET statement_timeout = '10s'; ${statement}`);
   });
 
-  test('an empty database is migrated, and its queue takes and gives jobs', async () => {
+  test('an empty database is migrated, and its queue assigns job ids', async () => {
     const database = await createDatabase();
     const pool = openPool(database.url, {max: 4, applicationName: 'test'});
     const other = await connectAsStranger(database.url);
@@ -97,7 +97,7 @@ describe('beside a stranger who holds every advisory lock that was ever taken', 
   });
 });
 
-test('who waits for migrations is told for whom, by login, application and process', async () => {
+test('a waiting migration reports the login, application and process it waits for', async () => {
   const database = await createDatabase();
   const pool = openPool(database.url, {max: 4, applicationName: 'test'});
   try {
@@ -130,14 +130,14 @@ describe('the code', () => {
     (name) => ({name, text: readFileSync(name, 'utf8')}),
   );
 
-  test('takes no advisory lock: any login may take the same', () => {
+  test('uses no advisory lock, because any login could hold it', () => {
     expect(files.length).toBeGreaterThan(200);
     const taken = files.filter(({text}) => /pg_(try_)?advisory/.test(text)).map(({name}) => name);
     // The stand-ins for the advisory locks of BullMQ.
     expect(taken).toEqual(['jobs/queue.ts']);
   });
 
-  test('listens to channels whose notices are hints and no more', () => {
+  test('listens for notifications only in known files', () => {
     const listeners = files
       .filter(({text}) => /\blisten\b[^;]*'[^']*\/listen\.ts'|query\([`'"]LISTEN /.test(text))
       .map(({name}) => name);
@@ -184,7 +184,7 @@ describe('the catalogue', () => {
     AND NOT EXISTS (SELECT FROM pg_depend
       WHERE classid = 'pg_proc'::regclass AND objid = pg_proc.oid AND deptype = 'e')`;
 
-  test('a setting that anybody can make is read in known places alone', async () => {
+  test('has no function that reads a user setting, except in known places', async () => {
     const {rows} = await world.pool.query<{name: string; body: string}>(
       `SELECT pronamespace::regnamespace || '.' || proname AS name, prosrc AS body FROM pg_proc
        WHERE ${ours}`,
@@ -208,7 +208,7 @@ describe('the catalogue', () => {
     expect(strange.map(({name, setting}) => `${name} reads ${setting}`)).toEqual([]);
   });
 
-  test('a function that runs as its owner uses no object that others made', async () => {
+  test('has no SECURITY DEFINER function that searches schemas of users', async () => {
     const {rows} = await world.pool.query(
       `SELECT oid::regprocedure::text AS name, proconfig FROM pg_proc
         WHERE ${ours} AND prosecdef
@@ -219,9 +219,9 @@ describe('the catalogue', () => {
   });
 });
 
-describe('an author who calls itself a key of the HTTP API', () => {
+describe('an author whose application name imitates an HTTP key', () => {
   test.each(['http: erp', 'HTTP:erp', ' http: erp', '"http: erp', 'console: Ada'])(
-    'as %j is recorded in quotes, in the feed, the change and history',
+    'is recorded in quotes in the feed, the change and history: %j',
     async (name) => {
       await world.empty();
       const rowId = await world.sent('customers', {customer_number: '1', name: 'old'});
@@ -248,7 +248,7 @@ describe('an author who calls itself a key of the HTTP API', () => {
     },
   );
 
-  test('a worker that writes for a key is believed', async () => {
+  test('differs from a worker that writes for a key, whose name is kept as it is', async () => {
     await world.empty();
     const rowId = await world.sent('customers', {customer_number: '1', name: 'old'});
     await world.author(

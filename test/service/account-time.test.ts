@@ -34,11 +34,11 @@ describe('reading a time', () => {
     '2026-02-30 10:00',
     '2026-10-02T25:00',
     '1/1/026 9:00am',
-  ])('"%s" is no time', (text) => {
+  ])('"%s" is not a valid time', (text) => {
     expect(newYork.parse(text)).toBeNull();
   });
 
-  test('a local time that comes twice is its first coming, one that never comes moves on', () => {
+  test('a local time that occurs twice is the first one; a skipped time moves forward', () => {
     expect(newYork.parse('11/1/26 01:30am')).toBe('2026-11-01T05:30:00Z');
     expect(newYork.parse('3/8/26 02:30am')).toBe('2026-03-08T07:30:00Z');
   });
@@ -49,12 +49,12 @@ describe('writing a time', () => {
     ['M/D/YY', '7/4/26 09:05am'],
     ['MM/DD/YYYY', '07/04/2026 09:05am'],
     ['M/D/YYYY', '7/4/2026 09:05am'],
-  ] as const)('in the shape %s', (shape, text) => {
+  ] as const)('produces the format %s, which parses back to the same time', (shape, text) => {
     expect(newYork.writeTextual('2026-07-04T13:05:00Z', shape)).toBe(text);
     expect(newYork.parse(text)).toBe('2026-07-04T13:05:00Z');
   });
 
-  test('midnight and noon are 12', () => {
+  test('writes midnight as 12:00am and noon as 12:00pm', () => {
     expect(newYork.writeTextual('2026-07-04T04:00:00Z', 'M/D/YY')).toBe('7/4/26 12:00am');
     expect(newYork.writeTextual('2026-07-04T16:00:00Z', 'M/D/YY')).toBe('7/4/26 12:00pm');
   });
@@ -66,36 +66,33 @@ describe('writing a time', () => {
     'Pacific/Apia',
     'Europe/London',
     'UTC',
-  ])(
-    'in %s every quarter of an hour around each change of clocks reads back as itself',
-    (timeZone) => {
-      const time = new AccountTime(timeZone);
-      for (const day of [
-        '2026-03-08',
-        '2026-03-29',
-        '2026-04-05',
-        '2026-10-04',
-        '2026-10-25',
-        '2026-11-01',
-      ]) {
-        const start = Date.parse(`${day}T00:00:00Z`) - 86_400_000;
-        for (let quarter = 0; quarter < 3 * 96; quarter++) {
-          const utc = `${new Date(start + quarter * 900_000 + 61_000).toISOString().slice(0, 19)}Z`;
-          const written = time.writeIso(utc);
-          expect(written).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);
-          expect(new Date(written).toISOString().slice(0, 19)).toBe(utc.slice(0, 19));
-          expect(time.parse(written)).toBe(utc);
-        }
+  ])('in %s, every quarter hour around a clock change parses back to the same time', (timeZone) => {
+    const time = new AccountTime(timeZone);
+    for (const day of [
+      '2026-03-08',
+      '2026-03-29',
+      '2026-04-05',
+      '2026-10-04',
+      '2026-10-25',
+      '2026-11-01',
+    ]) {
+      const start = Date.parse(`${day}T00:00:00Z`) - 86_400_000;
+      for (let quarter = 0; quarter < 3 * 96; quarter++) {
+        const utc = `${new Date(start + quarter * 900_000 + 61_000).toISOString().slice(0, 19)}Z`;
+        const written = time.writeIso(utc);
+        expect(written).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);
+        expect(new Date(written).toISOString().slice(0, 19)).toBe(utc.slice(0, 19));
+        expect(time.parse(written)).toBe(utc);
       }
-    },
-  );
+    }
+  });
 });
 
-describe('spans', () => {
+describe('named spans of days', () => {
   const at = (now: string, timeZone = 'America/New_York') =>
     new AccountTime(timeZone, () => Date.parse(now));
 
-  test('a week starts on Sunday, also when today is one', () => {
+  test('a week starts on Sunday, even if today is Sunday', () => {
     expect(at('2026-11-01T15:00:00Z').span('this_week')).toEqual({
       from: '2026-11-01T04:00:00Z',
       until: '2026-11-08T05:00:00Z',
@@ -106,14 +103,14 @@ describe('spans', () => {
     });
   });
 
-  test('today is the day of the account, not of UTC', () => {
+  test('today is the local day of the account, not the UTC day', () => {
     expect(at('2026-11-03T04:30:00Z').span('today')).toEqual({
       from: '2026-11-02T05:00:00Z',
       until: '2026-11-03T05:00:00Z',
     });
   });
 
-  test('months have their own lengths, and follow over the year', () => {
+  test('next_month has its own length; last_month can be in the previous year', () => {
     expect(at('2028-01-31T15:00:00Z').span('next_month')).toEqual({
       from: '2028-02-01T05:00:00Z',
       until: '2028-03-01T05:00:00Z',
@@ -124,12 +121,12 @@ describe('spans', () => {
     });
   });
 
-  test('a word that the specification does not have is none', () => {
+  test('a word that is not in the specification has no span', () => {
     for (const word of ['', 'someday', 'constructor', 'Today'])
       expect(newYork.span(word)).toBeNull();
   });
 });
 
-test('a zone that is none is refused', () => {
+test('an invalid time zone is refused', () => {
   expect(() => new AccountTime('EST5')).toThrow(UsageError);
 });

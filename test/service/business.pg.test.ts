@@ -41,7 +41,7 @@ afterAll(async () => {
   for (const database of databases) await database.drop();
 });
 
-describe('making a business up', () => {
+describe('seeding a made-up business', () => {
   test('the same seed gives the same bytes, another seed gives others', async () => {
     const urls = [await makeDatabase(), await makeDatabase(), await makeDatabase()];
     const [first = '', second = '', third = ''] = urls;
@@ -58,7 +58,7 @@ describe('making a business up', () => {
     expect(one === three).toBe(false);
   });
 
-  test('without a date the bytes are still the same on any day', async () => {
+  test('if no date is given, the business is dated October 2026', async () => {
     const made = await seedBusiness(await makeDatabase(), {seed: 5, customers: 5});
     expect(made).toEqual({
       isNew: true,
@@ -70,14 +70,14 @@ describe('making a business up', () => {
     });
   });
 
-  test('a second time does nothing and tells what is there', async () => {
+  test('a second run changes nothing and returns the existing business', async () => {
     const url = await makeDatabase();
     await seedBusiness(url, {seed: 5, customers: 5});
     const again = await seedBusiness(url, {seed: 6, customers: 50});
     expect(again).toMatchObject({isNew: false, seed: '5', customers: 5, jobs: 30});
   });
 
-  test('two at once make one business', async () => {
+  test('two concurrent runs create one business', async () => {
     const url = await makeDatabase();
     const made = await Promise.all([
       seedBusiness(url, {seed: 5, customers: 5}),
@@ -87,7 +87,7 @@ describe('making a business up', () => {
     expect(made[0]?.seed).toBe(made[1]?.seed);
   });
 
-  test('what people wrote is left alone', async () => {
+  test('a database with a record written by a user is left unchanged', async () => {
     const sandbox = await openSandbox({isEmpty: true});
     await sandbox.send('POST', '/customers.xml', '<customer><name>mine</name></customer>');
     expect(await seedBusiness(sandbox.databaseUrl, {seed: 5})).toEqual({
@@ -101,7 +101,7 @@ describe('making a business up', () => {
     await sandbox.close();
   });
 
-  test('a running service shows the business once it is there, and counts on', async () => {
+  test('a running service shows the seeded business and continues its numbering', async () => {
     const sandbox = await openSandbox({isEmpty: true});
     expect((await sandbox.get('/jobs.xml')).root.elements).toEqual([]);
     await seedBusiness(sandbox.databaseUrl, {seed: 5, customers: 5});
@@ -115,7 +115,7 @@ describe('making a business up', () => {
     await sandbox.close();
   });
 
-  test('cut off in the middle it leaves nothing behind, and can be made again', async () => {
+  test('an interrupted run leaves nothing behind and can be repeated', async () => {
     const url = await makeDatabase();
     const pool = openPlainPool(url);
     await seedBusiness(pool, {seed: 5, customers: 1, jobs: 0});
@@ -153,7 +153,7 @@ describe('making a business up', () => {
   );
 });
 
-describe('the business', () => {
+describe('a seeded business', () => {
   let sandbox: Sandbox;
   let customers: readonly Seen[];
   let jobs: readonly Seen[];
@@ -174,12 +174,12 @@ describe('the business', () => {
   });
   afterAll(() => sandbox.close());
 
-  test('has as many customers and jobs as were asked for, under numbers with gaps', () => {
+  test('has the requested number of customers and jobs; job numbers have gaps', () => {
     expect([customers.length, jobs.length]).toEqual([120, 500]);
     expect(Number(field(jobs.at(-1) ?? jobs[0] ?? fail(), 'job_number'))).toBeGreaterThan(500);
   });
 
-  test('has open, scheduled, running and finished work, each with what belongs to it', () => {
+  test('has unscheduled, running and completed jobs, and hours on most completed ones', () => {
     const count = (status: string) => jobs.filter((job) => field(job, 'status') === status).length;
     expect(count('complete')).toBeGreaterThan(350);
     expect(count('in_progress')).toBeGreaterThan(0);
@@ -207,7 +207,7 @@ describe('the business', () => {
       expect(customers.some((customer) => within(customer, name).elements.length > 0)).toBe(true);
   });
 
-  test('adds up: the subtotal of a job is that of its charges, its total has tax', () => {
+  test('gives each job a subtotal equal to its charges, and a total that adds the tax', () => {
     const cents = (value: string | null | undefined) => Math.round(Number(value) * 100);
     for (const job of jobs) {
       const sum = column(within(job, 'job_charges'), 'total').reduce(
@@ -219,7 +219,7 @@ describe('the business', () => {
     }
   });
 
-  test('knows seasons: heating is repaired in winter, cooling in summer', () => {
+  test('has most of its cooling repairs between May and October', () => {
     const months = (type: string) =>
       jobs
         .filter((job) => field(job, 'job_type_id') === type)
@@ -230,7 +230,7 @@ describe('the business', () => {
     expect(share('102', [5, 6, 7, 8, 9, 10])).toBeGreaterThan(0.9);
   });
 
-  test('is worked by technicians with skills, in working hours', () => {
+  test('assigns technicians with the right skill, in working hours except emergencies', () => {
     const skills = new Map<unknown, string>();
     for (const employee of jobs.flatMap((job) => within(job, 'employees').elements))
       skills.set(field(employee, 'id'), field(employee, 'custom_text1') ?? '');
@@ -247,7 +247,7 @@ describe('the business', () => {
     }
   });
 
-  test('has nothing that happened after it was made up', () => {
+  test('has no event dated after the time for which it was seeded', () => {
     for (const record of [...customers, ...jobs])
       for (const name of ['created_at', 'updated_at', 'completed_on', 'invoice_paid_on'])
         expect(Date.parse(field(record, name) ?? '2020-01-01T00:00:00Z')).toBeLessThan(
@@ -255,7 +255,7 @@ describe('the business', () => {
         );
   });
 
-  test('holds the awkward values that are legal', () => {
+  test('contains legal values that are hard to handle, such as leading zeros and emoji', () => {
     const values = customers.map((customer) => field(customer, 'fax'));
     expect(values).toEqual(expect.arrayContaining([null, '']));
     expect(
@@ -274,7 +274,7 @@ describe('the business', () => {
     ).toBe(true);
   });
 
-  test('names nobody who could exist: made-up numbers and mail addresses only', () => {
+  test('contains only fictional phone numbers and example.com or example.org addresses', () => {
     for (const phone of text.matchAll(/\(\d{3}\) (\d{3}-\d{4})/g))
       expect(phone[1]).toMatch(/^555-01\d\d$/);
     for (const mail of text.matchAll(/[\w.]+@([\w.]+)/g))

@@ -63,7 +63,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     );
   });
 
-  test.each(names)('the filter %s finds who has exactly that text', async (name) => {
+  test.each(names)('the filter %s finds customers with exactly that text', async (name) => {
     const value = `${fields[name]} ${name} filter`;
     const wanted = await create({name: 'wanted', [name]: value});
     await create({name: 'other', [name]: `${value} and more`});
@@ -72,7 +72,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     ).toEqual([number(wanted)]);
   });
 
-  test('the filter customer_number finds the one, and nobody for no number', async () => {
+  test('the filter customer_number finds one customer, and none for a text', async () => {
     const customer = await create({name: 'by number'});
     expect(column(await listed(`customer_number=${number(customer)}`), 'name')).toEqual([
       'by number',
@@ -80,7 +80,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     expect((await listed('customer_number=abc')).elements).toEqual([]);
   });
 
-  test('filters combined find only who fits all of them', async () => {
+  test('combined filters find only the customers that match all of them', async () => {
     const place = {service_city: 'Combi', service_state: 'OH', billing_city: 'Combi'};
     const both = await create({name: 'both', ...place});
     await create({name: 'one', ...place, service_state: 'NJ'});
@@ -98,7 +98,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     expect(column(await listed('service_city=Emptyville&fax='), 'name')).toEqual(['empty fax']);
   });
 
-  test('pages hold 30 records, and each customer once; past the end is nothing', async () => {
+  test('pages of 30 records list each customer once; a page past the end is empty', async () => {
     const pages = await Promise.all(
       [1, 2, 3, 4, 5, 6, 7].map((page) => listed(`page=${page}&only=customer_number`)),
     );
@@ -112,13 +112,13 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     expect((await listed('page=100000')).elements).toEqual([]);
   });
 
-  test('a page that is no number, or zero, is the first page', async () => {
+  test('a page that is zero, negative or not a number means the first page', async () => {
     const first = await sandbox.get('/customers.xml?only=id');
     for (const page of ['0', 'abc', '-1', ''])
       expect((await sandbox.get(`/customers.xml?only=id&page=${page}`)).text).toBe(first.text);
   });
 
-  test('only gives exactly the named columns, in column order', async () => {
+  test('the parameter only returns exactly the named columns, in column order', async () => {
     const only = 'phone_number,name,id,nonsense,service-city';
     const list = await listed(`only=${only}`);
     const expected = ['id', 'name', 'phone_number', 'service_city'];
@@ -134,7 +134,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     ['jobs', 'job'],
     ['tasks', 'task'],
     ['notes', 'note'],
-  ])('include=%s embeds the list of them in each customer', async (name, item) => {
+  ])('include=%s embeds that list in each customer', async (name, item) => {
     const list = await listed(`include=${name}`);
     const embedded = list.elements.flatMap((customer) => within(customer, name).elements);
     expect(embedded.length).toBeGreaterThan(0);
@@ -145,7 +145,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
         expect(field(one, owner)).toBe(field(customer, 'id'));
   });
 
-  test('include=tax_entity embeds the one that tax_id names, if there is one', async () => {
+  test('include=tax_entity embeds the entity whose id is tax_id, if there is one', async () => {
     const list = await listed('include=tax_entity');
     for (const customer of list.elements) {
       const taxId = field(customer, 'tax_id');
@@ -154,13 +154,13 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     }
   });
 
-  test('include takes several names, and ignores those that it does not know', async () => {
+  test('include accepts several names and ignores unknown ones', async () => {
     const list = await listed('only=id&include=notes,nonsense%20contacts');
     const [first] = list.elements;
     expect(first?.elements.map((one) => one.name)).toEqual(['id', 'contacts', 'notes']);
   });
 
-  test('sub-customers come as the last element without being asked for', async () => {
+  test('sub-customers are the last element, even if they are not requested', async () => {
     const parent = await create({name: 'parent'});
     await create({name: 'sub', parent_id: field(parent, 'id') ?? ''});
     const shown = (await sandbox.get(`/customers/${number(parent)}.xml`)).root;
@@ -171,14 +171,14 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     expect(column(await listed('name=sub'), 'parent_id')).toEqual([field(parent, 'id')]);
   });
 
-  test('a list has all 133 fields of a customer; so has one customer', async () => {
+  test('a list and a single customer both have all 133 fields', async () => {
     const [first] = (await listed('page=1')).elements;
     expect(first?.elements).toHaveLength(133);
     const shown = (await sandbox.get(`/customers/${first && number(first)}.xml`)).root;
     expect(shown.elements.map((one) => one.name)).toEqual(first?.elements.map((one) => one.name));
   });
 
-  test('an update changes the fields that it names and no other; PATCH means PUT', async () => {
+  test('PATCH changes the fields that it names and no others', async () => {
     const created = await create({name: 'before', fax: '1', service_city: 'Here'});
     const updated = await sandbox.send(
       'PATCH',
@@ -211,7 +211,7 @@ describe.each(['observed', 'documented'] as const)('customers, %s dialect', (dia
     expect((await listed('name=goner')).elements).toEqual([]);
   });
 
-  test('a create answers with the record and says where it is', async () => {
+  test('a create returns the record and its address in the Location header', async () => {
     const answer = await sandbox.call('POST', '/customers.xml', {body: payload({name: 'placed'})});
     expect(answer.status).toBe(200);
     expect(answer.headers.location).toBe(`/customers/${number(answer.root)}.xml`);

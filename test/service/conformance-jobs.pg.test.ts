@@ -23,7 +23,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
   });
   afterAll(() => sandbox.close());
 
-  test('job_number is assigned by the service, on create and for ever', async () => {
+  test('the service assigns job_number on create, and an update cannot change it', async () => {
     const job = await create('<name>a</name><job_number>424242</job_number>');
     expect(number(job)).toMatch(/^\d+$/);
     expect(number(job)).not.toBe('424242');
@@ -42,7 +42,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     '2026-12-24 21:05',
     '2026-12-24T21:05:00-05:00',
     '2026-12-25T02:05:00Z',
-  ])('scheduled_on takes %s, and the end follows from the duration', async (text) => {
+  ])('scheduled_on accepts %s, and the duration sets the end', async (text) => {
     const job = await create(
       `<name>s</name><scheduled_on>${text}</scheduled_on><duration>90</duration>`,
     );
@@ -53,7 +53,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     );
   });
 
-  test('an empty or nil scheduled_on takes the job off the schedule', async () => {
+  test('an empty or nil scheduled_on removes the job from the schedule', async () => {
     for (const empty of ['<scheduled_on></scheduled_on>', '<scheduled_on nil="true"/>']) {
       const job = await create('<name>u</name><scheduled_on>12/24/26 09:05pm</scheduled_on>');
       const updated = await update(job, empty);
@@ -61,7 +61,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     }
   });
 
-  test('employee_ids replaces the assignment by internal ids', async () => {
+  test('employee_ids contains internal ids and replaces the assigned employees', async () => {
     const ids = column((await sandbox.get('/employees.xml')).root, 'id').slice(0, 3);
     const list = (some: readonly unknown[]) => {
       const items = some.map((id) => `<employee_id>${id}</employee_id>`);
@@ -101,7 +101,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     ['in_progress', ['in_progress']],
     ['completed', ['complete']],
     ['uncompleted', ['scheduled', 'in_progress']],
-  ])('state=%s lists all jobs of those statuses and no other', async (state, statuses) => {
+  ])('state=%s lists all jobs with its statuses and no others', async (state, statuses) => {
     const [counted] = await sandbox.sql(
       `SELECT count(*)::integer AS count FROM service.jobs
         WHERE status = ANY ($1) AND deleted_at IS NULL`,
@@ -144,7 +144,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     expect((await sandbox.get(`${own}?employee_number=${id}`)).root.elements).toEqual([]);
   });
 
-  test('filters combine, and combine with page and only', async () => {
+  test('filters can be combined with each other, and with page and only', async () => {
     const job = await create(
       '<name>c</name><job_type_id>107</job_type_id><scheduled_on>11/2/26 08:00am</scheduled_on>',
     );
@@ -157,7 +157,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     ).toEqual([]);
   });
 
-  test('the jobs of one customer are its own, and take page, only and include', async () => {
+  test('the jobs of one customer are its own; the list accepts only and include', async () => {
     const customers = (await sandbox.get('/customers.xml?include=jobs')).root.elements;
     for (const one of customers.slice(0, 5)) {
       const own = (
@@ -182,7 +182,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     'job_type',
     'job_status',
     'tax_entity',
-  ])('include=%s embeds it, after the fields of the job', async (name) => {
+  ])('include=%s adds that element and no other to the requested fields', async (name) => {
     const list = await listed(`include=${name}&only=job_number`);
     const embedded = list.elements.flatMap((job) =>
       job.elements.filter((one) => one.name === name),
@@ -194,14 +194,14 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
       );
   });
 
-  test('an embedded customer is the whole customer, but for its sub-customers', async () => {
+  test('an embedded customer has all its fields except its sub-customers', async () => {
     const [job] = (await listed('include=customer')).elements;
     const embedded = job && within(job, 'customer');
     expect(embedded?.elements).toHaveLength(132);
     expect(embedded && field(embedded, 'id')).toBe(job && field(job, 'customer_id'));
   });
 
-  test('include of everything comes in one fixed order', async () => {
+  test('an include of all parts returns them in one fixed order', async () => {
     const all = [
       'customer',
       'employees',
@@ -226,7 +226,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
     expect(shown.elements.map((one) => one.name)).toEqual(first?.elements.map((one) => one.name));
   });
 
-  test('a charge can only be created; it shows in the job and grows its sums', async () => {
+  test('a charge can only be created; the job shows it and adds it to its totals', async () => {
     const job = await create('<name>charged</name>');
     const charges = `/jobs/${number(job)}/job_charges.xml`;
     const body =
@@ -249,7 +249,7 @@ describe.each(['observed', 'documented'] as const)('jobs, %s dialect', (dialect)
       expect((await sandbox.call(method, charges)).status).toBe(405);
   });
 
-  test('a deleted job is unknown, leaves the lists and takes its tasks along', async () => {
+  test('a deleted job is unknown and not listed, and its tasks are deleted too', async () => {
     const job = await create('<name>goner</name>');
     const task = await sandbox.send(
       'POST',

@@ -39,7 +39,7 @@ describe.each(['observed', 'documented'] as const)(
       );
     });
 
-    test('can_login, username and password give a login, shown nowhere', async () => {
+    test('can_login, username and password set up a login; no password is shown', async () => {
       const body = `<employee>${withLogin('hunter2 & more'.replace('&', '&amp;'))}</employee>`;
       const answer = await sandbox.call('POST', '/employees.xml', {body});
       expect([field(answer.root, 'can_login'), field(answer.root, 'username')]).toEqual([
@@ -50,7 +50,7 @@ describe.each(['observed', 'documented'] as const)(
       for (const text of [answer.text, list.text]) expect(text).not.toContain('hunter2');
     });
 
-    test('each employee has a token of its own, which opens the service', async () => {
+    test('each employee has a separate token that the service accepts', async () => {
       const [one, other] = [await hire('<name>A</name>'), await hire('<name>B</name>')];
       const tokens = [
         await sandbox.service.tokenOf(number(one)),
@@ -78,7 +78,7 @@ describe.each(['observed', 'documented'] as const)(
       expect(await sandbox.service.tokenOf(number(employee))).toBe(before);
     });
 
-    test('answers hold made-up secrets, and they change with the password', async () => {
+    test('answers contain made-up secrets, which change with the password', async () => {
       const employee = await hire(withLogin('made up'));
       const names = ['password_salt', 'encrypted_password', 'remember_token'];
       const before = names.map((name) => field(employee, name));
@@ -89,7 +89,7 @@ describe.each(['observed', 'documented'] as const)(
         expect(field(changed, name)).not.toBe(before[index]);
     });
 
-    test('active false makes an employee inactive: listed, not let in', async () => {
+    test('an inactive employee is listed, but its token is refused', async () => {
       const employee = await hire('<name>Leaver</name>');
       const token = await sandbox.service.tokenOf(number(employee));
       expect(field(await change(employee, '<active>false</active>'), 'active')).toBe('false');
@@ -107,7 +107,7 @@ describe.each(['observed', 'documented'] as const)(
       expect((await sandbox.get('/employees/1.xml')).status).toBe(200);
     });
 
-    test('the list of employees is whole, whatever page is asked for', async () => {
+    test('the employee list is complete, whatever page is requested', async () => {
       const [{count} = {count: 0}] = await sandbox.sql(
         'SELECT count(*)::integer AS count FROM service.employees',
       );
@@ -140,7 +140,7 @@ describe.each(['observed', 'documented'] as const)(
         [entries = '', otherEntries = ''] = paths;
       });
 
-      test('employee_id, started_on and number_of_hours give the end', async () => {
+      test('employee_id, started_on and number_of_hours are stored and set ended_on', async () => {
         const entry = await sandbox.send('POST', `${entries}.xml`, body(worked));
         const values = ['employee_id', 'started_on', 'number_of_hours', 'ended_on'].map((name) =>
           field(entry, name),
@@ -153,7 +153,7 @@ describe.each(['observed', 'documented'] as const)(
         );
       });
 
-      test('an update changes what it names', async () => {
+      test('an update changes the fields that it names', async () => {
         const entry = await sandbox.send('POST', `${entries}.xml`, body(worked));
         const path = `${entries}/${field(entry, 'id')}.xml`;
         const updated = await sandbox.send(
@@ -167,7 +167,7 @@ describe.each(['observed', 'documented'] as const)(
         expect(values).toEqual(['1004', startedOn, '1', '2026-10-30T14:30:00-04:00']);
       });
 
-      test('a deleted entry is gone; an entry is unknown under another job', async () => {
+      test('a deleted entry cannot be read; an entry is unknown under another job', async () => {
         const entry = await sandbox.send('POST', `${entries}.xml`, body(worked));
         for (const method of ['GET', 'PUT', 'DELETE']) {
           const call = method === 'PUT' ? {body: body('<note>x</note>')} : {};

@@ -12,7 +12,7 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
   });
   afterAll(() => sandbox.close());
 
-  test('id is assigned by the service and found in the path', async () => {
+  test('the service assigns the id, and the path contains it', async () => {
     const task = await create('<name>i</name><id>1</id>');
     expect(field(task, 'id')).not.toBe('1');
     expect(field((await sandbox.get(path(task))).root, 'name')).toBe('i');
@@ -27,7 +27,7 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
   });
 
   test.each(['1/4/2027 12:05am', '01/04/27 12:05am', '2027-01-04 00:05', '2027-01-04T05:05:00Z'])(
-    'scheduled_at takes %s',
+    'scheduled_at accepts %s',
     async (text) => {
       expect(
         field(await create(`<name>s</name><scheduled_at>${text}</scheduled_at>`), 'scheduled_at'),
@@ -35,13 +35,16 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     },
   );
 
-  test.each(['true', 'false'])('completed=%s lists those tasks and no other', async (completed) => {
-    await create(`<name>c</name><completed>${completed}</completed>`);
-    const list = (await sandbox.get(`/tasks.xml?completed=${completed}`)).root;
-    expect(new Set(column(list, 'completed'))).toEqual(new Set([completed]));
-  });
+  test.each(['true', 'false'])(
+    'completed=%s lists only tasks with that value',
+    async (completed) => {
+      await create(`<name>c</name><completed>${completed}</completed>`);
+      const list = (await sandbox.get(`/tasks.xml?completed=${completed}`)).root;
+      expect(new Set(column(list, 'completed'))).toEqual(new Set([completed]));
+    },
+  );
 
-  test('a task is finished and taken up again', async () => {
+  test('a task can be completed and reopened', async () => {
     const task = await create('<name>f</name>');
     expect(field(task, 'completed')).toBe('false');
     const done = await sandbox.send('PUT', path(task), '<task><completed>true</completed></task>');
@@ -53,7 +56,7 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     expect([field(again, 'completed'), field(again, 'completed_at')]).toEqual(['false', null]);
   });
 
-  test('employee_number lists the tasks of that employee, with other filters', async () => {
+  test('employee_number lists tasks of that employee and combines with other filters', async () => {
     const employee = await sandbox.send(
       'POST',
       '/employees.xml',
@@ -74,7 +77,7 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     expect((await sandbox.get(`/tasks.xml?${query}&completed=true`)).root.elements).toEqual([]);
   });
 
-  test('pages of tasks hold 30 and hold each task once', async () => {
+  test('pages of at most 30 tasks list each task once', async () => {
     const [{count} = {count: 0}] = await sandbox.sql(
       'SELECT count(*)::integer AS count FROM service.tasks WHERE deleted_at IS NULL',
     );
@@ -88,7 +91,7 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     expect([new Set(ids).size, ids.length]).toEqual([count, count]);
   });
 
-  test('a deleted task is unknown, and its job counts one less', async () => {
+  test('a deleted task is unknown, and tasks_count of its job decreases by one', async () => {
     const [job] = (await sandbox.get('/jobs.xml?only=id,job_number,tasks_count')).root.elements;
     const before = Number(job && field(job, 'tasks_count'));
     const counted = async () =>
@@ -132,13 +135,13 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
       );
     });
 
-    test('an update takes the same shape as a create', async () => {
+    test('an update accepts the same shape as a create', async () => {
       const note = await add('before');
       const updated = await sandbox.send('PUT', `${own}/${field(note, 'id')}.xml`, body('after'));
       expect(field(updated, 'note')).toBe('after');
     });
 
-    test('a deleted note is gone; a note is unknown under another record', async () => {
+    test('a deleted note cannot be read; a note is unknown under another record', async () => {
       const note = await add('gone');
       const wrong = await sandbox.get(`${other}/${field(note, 'id')}.xml`);
       expect([wrong.status, wrong.root.elements[0]?.text]).toEqual([400, 'Invalid note.']);

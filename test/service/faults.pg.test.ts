@@ -61,7 +61,7 @@ async function count(name: string): Promise<number> {
 
 const create = (name: string) => `<customer><name>${name}</name></customer>`;
 
-describe('what a client sees, and what was done', () => {
+describe('a service with faults', () => {
   const cases = [
     {faults: 'throttled=1', status: 429, done: 0},
     {faults: 'unavailable=1', status: 503, done: 0},
@@ -70,15 +70,18 @@ describe('what a client sees, and what was done', () => {
     {faults: 'late=1,late-seconds=3600', status: null, done: 0},
   ];
 
-  test.each(cases)('$faults: $status, and $done record', async ({faults, status, done}) => {
-    await withFaults(faults, async ({ask}) => {
-      const answer = await ask('POST', '/customers.xml', create(faults));
-      expect(answer?.status ?? null).toBe(status);
-    });
-    expect(await count(faults)).toBe(done);
-  });
+  test.each(cases)(
+    '$faults: the client gets status $status, and records created: $done',
+    async ({faults, status, done}) => {
+      await withFaults(faults, async ({ask}) => {
+        const answer = await ask('POST', '/customers.xml', create(faults));
+        expect(answer?.status ?? null).toBe(status);
+      });
+      expect(await count(faults)).toBe(done);
+    },
+  );
 
-  test('a late write is done after the connection broke, once', async () => {
+  test('a late write is applied once, after the connection was broken', async () => {
     await withFaults('late=1,late-seconds=0', async ({ask}) => {
       expect(await ask('POST', '/customers.xml', create('late'))).toBeNull();
       await expect.poll(() => count('late')).toBe(1);
@@ -86,21 +89,21 @@ describe('what a client sees, and what was done', () => {
     expect(await count('late')).toBe(1);
   });
 
-  test('a client that is told to slow down is told for how long', async () => {
+  test('a throttled client gets a Retry-After header of 1 to 5 seconds', async () => {
     await withFaults('throttled=1', async ({ask}) => {
       const answer = await ask('GET', '/customers.xml');
       expect(answer?.headers.get('retry-after')).toMatch(/^[1-5]$/);
     });
   });
 
-  test('what the service refuses stays refused', async () => {
+  test('an invalid request still gets 422, not the fault', async () => {
     await withFaults('failed=1', async ({ask}) => {
       const answer = await ask('POST', '/customers.xml', create(''));
       expect(answer?.status).toBe(422);
     });
   });
 
-  test('reads are not late, and a wrong token meets no fault', async () => {
+  test('a read is never late, and a request without a token gets 401 and no fault', async () => {
     await withFaults('late=1', async ({ask}) => {
       expect((await ask('GET', '/customers.xml'))?.status).toBe(200);
     });
@@ -133,8 +136,8 @@ describe('what a client sees, and what was done', () => {
   });
 });
 
-describe('what a person asks for', () => {
-  test('usual is a mix, of which a part can be changed', () => {
+describe('the list of faults', () => {
+  test('usual is a mix of faults, and a single share can be changed', () => {
     const faults = readFaults('usual,lost=0.5');
     expect(faults.shares).toMatchObject({lost: 0.5, late: 0.02, failed: 0.02});
     expect(faults.delay).toBe(200);

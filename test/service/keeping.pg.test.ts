@@ -80,7 +80,7 @@ describe('lists', () => {
     await expect.poll(names).toHaveLength(before.length + 1);
   });
 
-  test('never show what is deleted, however it was deleted', async () => {
+  test('do not show a job that was marked as deleted directly in the database', async () => {
     const [{number} = {number: ''}] = await sandbox.sql(
       `UPDATE service.jobs SET fields = fields || '{"deleted_at": "2026-11-02T15:00:00Z"}'
        WHERE id = (SELECT max(id) FROM service.jobs WHERE deleted_at IS NULL)
@@ -93,7 +93,7 @@ describe('lists', () => {
   });
 
   test.each(['number', 'reversed', 'changed'] as const)(
-    'in the order "%s" hold every job once',
+    'contain every job once in the order "%s"',
     async (order) => {
       const ordered = await openSandbox({order, pageSize: 50});
       const seen: string[] = [];
@@ -114,7 +114,7 @@ describe('lists', () => {
     },
   );
 
-  test('in the order "changed" bring an edited job to the front', async () => {
+  test('move an edited job to the front in the order "changed"', async () => {
     const ordered = await openSandbox({order: 'changed'});
     await ordered.send('PUT', '/jobs/7.xml', '<job><name>edited</name></job>');
     expect(column((await ordered.get('/jobs.xml?only=job_number')).root, 'job_number')[0]).toBe(
@@ -132,7 +132,7 @@ describe('the journal', () => {
       [path],
     );
 
-  test('holds one entry per effect, with the fields that changed', async () => {
+  test('has one entry per effect, with the fields that changed', async () => {
     const customer = await sandbox.send(
       'POST',
       '/customers.xml',
@@ -157,14 +157,14 @@ describe('the journal', () => {
     expect(await entries('/customers/2.xml')).toEqual([]);
   });
 
-  test('an update moves updated_at to the clock of the service', async () => {
+  test('an update sets updated_at to the current time of the service', async () => {
     await sandbox.send('PUT', '/customers/3.xml', '<customer><fax>moved</fax></customer>');
     expect(field((await sandbox.get('/customers/3.xml')).root, 'updated_at')).toBe(
       '2026-11-02T10:00:00-05:00',
     );
   });
 
-  test('a charge is two effects: the charge and the sums of its job', async () => {
+  test('a charge has two entries: the new charge and the update of its job', async () => {
     await sandbox.send(
       'POST',
       '/jobs/5/job_charges.xml',
@@ -177,7 +177,7 @@ describe('the journal', () => {
     ]);
   });
 
-  test('neither it nor the fields hold a password or an API token', async () => {
+  test('no password or API token is in the journal or in the stored fields', async () => {
     const body =
       '<employee><name>S</name><can_login>true</can_login>' +
       '<username>s</username><password>hunter22</password></employee>';
@@ -199,7 +199,7 @@ describe('the journal', () => {
     expect(journal).not.toMatch(/password|token|salt/);
   });
 
-  test('effects at once are all there: 20 charges of one job, from 20 callers', async () => {
+  test('20 concurrent charges of one job are all counted in its subtotal', async () => {
     const path = '/jobs/9/job_charges.xml';
     const before = field((await sandbox.get('/jobs/9.xml')).root, 'subtotal');
     const body =
@@ -212,8 +212,8 @@ describe('the journal', () => {
   });
 });
 
-describe('starting', () => {
-  test('two services on one empty database at once both come up, with one owner', async () => {
+describe('starting the service', () => {
+  test('several services started at once on an empty database share one owner', async () => {
     const first = await openSandbox({isEmpty: true});
     await first.sql('DROP SCHEMA service CASCADE');
     const both = await Promise.all(
@@ -224,7 +224,7 @@ describe('starting', () => {
     await first.close();
   });
 
-  test('a port in use is named, with what to do', async () => {
+  test('fails with an error that names a port in use', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const address = other.address();
@@ -235,20 +235,20 @@ describe('starting', () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  test('a database that cannot be reached is named, without its password', async () => {
+  test('fails with an error that names an unreachable database, without its password', async () => {
     const starting = startService({databaseUrl: 'postgres://someone:hunter2@127.0.0.1:1/none'});
     await expect(starting).rejects.toThrow(FatalError);
     await expect(starting).rejects.toThrow('none on 127.0.0.1:1');
     await expect(starting).rejects.not.toThrow('hunter2');
   });
 
-  test('a time zone that is none is refused', async () => {
+  test('refuses an invalid time zone', async () => {
     await expect(
       startService({databaseUrl: sandbox.databaseUrl, timeZone: 'Mars/Olympus'}),
     ).rejects.toThrow(UsageError);
   });
 
-  test('close answers what has begun and lets go of the port', async () => {
+  test('can use the port of a service that was closed', async () => {
     const one = await openSandbox();
     const asked = one.get('/customers.xml');
     const {port} = one.service;

@@ -63,8 +63,8 @@ async function count(pool: pg.Pool, where: string): Promise<number> {
 const addDays = (days: number) =>
   `${new Date(Date.parse(begins) + days * 86_400_000).toISOString().slice(0, 19)}Z`;
 
-describe('sixty days', () => {
-  test('in one step and in sixty are the same, to the last byte', async () => {
+describe('sixty simulated days', () => {
+  test('give the same bytes in one step and in sixty steps', async () => {
     const [once, daily] = [await openBusiness(), await openBusiness()];
     await playUntil(once, new Player(scale), addDays(60));
     for (let day = 1; day <= 60; day++) await playUntil(daily, new Player(scale), addDays(day));
@@ -73,7 +73,7 @@ describe('sixty days', () => {
     expect(await readAll(daily)).toBe(told);
   });
 
-  test('bring calls, work, invoices, payments, moves, corrections and cancellations', async () => {
+  test('produce new jobs, work, invoices, payments, corrections and cancellations', async () => {
     const pool = await openBusiness();
     const before = await readAll(pool);
     const open = await count(pool, `status = 'scheduled'`);
@@ -104,7 +104,7 @@ describe('sixty days', () => {
     expect(await count(pool, `fields ->> 'updated_at' >= '${addDays(60)}'`)).toBe(0);
   });
 
-  test('add up: a job is the sum of its charges, a customer owes its jobs', async () => {
+  test('keep job totals equal to the charges, and customer balances to unpaid jobs', async () => {
     const pool = await openBusiness();
     await playUntil(pool, new Player(scale), addDays(60));
     const {rows: wrong} = await pool.query(
@@ -127,7 +127,7 @@ describe('sixty days', () => {
   });
 });
 
-test('what people changed meanwhile stays, and what they made keeps its number', async () => {
+test('the simulation keeps fields that users changed and numbers of their records', async () => {
   const pool = await openBusiness();
   await pool.query(
     `UPDATE service.jobs SET fields = fields || '{"po_number": "from the ERP"}'
@@ -148,14 +148,14 @@ test('what people changed meanwhile stays, and what they made keeps its number',
   expect(again).toEqual(rows);
 });
 
-test('two services on one business play each step once', async () => {
+test('two services on one business simulate each step once', async () => {
   const [alone, shared] = [await openBusiness(), await openBusiness()];
   await playUntil(alone, new Player(scale), addDays(10));
   await Promise.all([1, 2].map(() => playUntil(shared, new Player(scale), addDays(10))));
   expect(await readAll(shared)).toBe(await readAll(alone));
 });
 
-test('by the clock a service that was away makes up for it, and goes on', async () => {
+test('a restarted service catches up with the clock at speed 1, not at speed 60', async () => {
   const pool = await openBusiness();
   const playedUntil = async () =>
     (
@@ -170,7 +170,7 @@ test('by the clock a service that was away makes up for it, and goes on', async 
   expect(await playedUntil()).toBe(clock);
 });
 
-test('where no business was made up nothing is played', async () => {
+test('nothing is simulated if no business was seeded', async () => {
   const pool = await openDatabase();
   await seedBusiness(pool, {seed: 1, customers: 1, jobs: 0});
   await pool.query('DELETE FROM service.business');

@@ -27,13 +27,13 @@ async function refused(
   return [answer.status, answer.root.elements.map((error) => error.text)];
 }
 
-describe('who is let in', () => {
+describe('authentication', () => {
   const basic = (text: string) => ({
     headers: {authorization: `Basic ${Buffer.from(text).toString('base64')}`},
   });
   const denied = [401, ['Invalid Username, Account or password.']];
 
-  test('a wrong token gets 401 with the words of 2018, and no WWW-Authenticate', async () => {
+  test('a wrong token gets 401 with the message of 2018, and no WWW-Authenticate', async () => {
     expect(await refused('GET', '/customers.xml', {token: 'wrong'})).toEqual(denied);
     const answer = await sandbox.call('GET', '/customers.xml', {token: 'wrong'});
     expect(answer.headers['www-authenticate']).toBeUndefined();
@@ -43,7 +43,7 @@ describe('who is let in', () => {
     );
   });
 
-  test('the token must stand as user name and as password', async () => {
+  test('the token must be both the user name and the password', async () => {
     const {token} = sandbox.service;
     for (const text of [
       `${token}:`,
@@ -62,13 +62,13 @@ describe('who is let in', () => {
   });
 
   test.each(['', 'Bearer x', 'Basic', 'Basic %%%', 'Basic AAAA'])(
-    'the header "%s" gets 401',
+    'the Authorization header "%s" gets 401',
     async (authorization) => {
       expect(await refused('GET', '/jobs.xml', {headers: {authorization}})).toEqual(denied);
     },
   );
 
-  test('every route asks for the token before anything else', async () => {
+  test('a route checks the token before the record and the payload', async () => {
     const calls = [
       ['POST', '/customers.xml'],
       ['PUT', '/jobs/999999.xml'],
@@ -80,7 +80,7 @@ describe('who is let in', () => {
   });
 });
 
-describe('what is not there', () => {
+describe('unknown records, addresses and methods', () => {
   test.each([
     ['/customers/999999.xml', 'Invalid customer.'],
     ['/customers/abc.xml', 'Invalid customer.'],
@@ -98,7 +98,7 @@ describe('what is not there', () => {
     expect(await refused('GET', path)).toEqual([400, [text]]);
   });
 
-  test('an unknown record is told before the payload is judged', async () => {
+  test('an unknown record is reported before the payload is checked', async () => {
     const call = {body: '<nonsense/>'};
     expect(await refused('PUT', '/customers/999999.xml', call)).toEqual([
       400,
@@ -133,7 +133,7 @@ describe('what is not there', () => {
     ['DELETE', '/employees/1.xml', 'GET, HEAD, PUT, PATCH'],
     ['GET', '/jobs/1/job_charges.xml', 'POST'],
     ['OPTIONS', '/tasks.xml', 'GET, HEAD, POST'],
-  ])('%s %s gets 405 and hears what is allowed', async (method, path, allowed) => {
+  ])('%s %s gets 405 with the allowed methods', async (method, path, allowed) => {
     const answer = await sandbox.call(method, path);
     expect([answer.status, answer.headers.allow]).toEqual([405, allowed]);
     expect(answer.root.tag).toBe('errors');
@@ -155,7 +155,7 @@ describe('payloads', () => {
     expect(status).toBe(415);
   });
 
-  test('a content type may bear a charset', async () => {
+  test('a content type may have a charset', async () => {
     const headers = {'content-type': 'Application/XML; charset="UTF-8"'};
     const answer = await sandbox.call('POST', '/customers.xml', {
       body: customer('<name>é</name>'),
@@ -207,7 +207,7 @@ describe('payloads', () => {
     expect(status).toBe(413);
   });
 
-  test('a body just under 1 MB is taken', async () => {
+  test('a body just under 1 MB is accepted', async () => {
     const name = 'x'.repeat(1_000_000);
     const answer = await sandbox.call('POST', '/customers.xml', {
       body: customer(`<name>${name}</name>`),

@@ -28,7 +28,7 @@ const minutesBetween = (from: string, to: string) => (Date.parse(to) - Date.pars
 describe('the technicians of a made-up business', () => {
   const visits = listOrders().orders.filter(({life}) => life.startedAt !== null);
 
-  test('are hardly ever in two places', () => {
+  test('are in two places at once on fewer than 1% of the visits', () => {
     let overlaps = 0;
     const leftAt = new Map<number, number>();
     const inTime = visits.toSorted((one, other) =>
@@ -45,7 +45,7 @@ describe('the technicians of a made-up business', () => {
     expect(overlaps).toBeLessThan(visits.length * 0.01);
   });
 
-  test('are late where a visit before took longer, and mostly in time', () => {
+  test('are mostly on time, sometimes late, and rarely more than two hours late', () => {
     const late = visits.map(({life}) => minutesBetween(startOf(life) ?? '', life.startedAt ?? ''));
     const share = (holds: (minutes: number) => boolean) => late.filter(holds).length / late.length;
     expect(share((minutes) => minutes <= 15)).toBeGreaterThan(0.6);
@@ -53,7 +53,7 @@ describe('the technicians of a made-up business', () => {
     expect(share((minutes) => minutes > 120)).toBeLessThan(0.03);
   });
 
-  test('work in the day, but for emergencies', () => {
+  test('start visits between 7 am and 6 pm, and emergency calls before 10 pm', () => {
     const hourOf = (instant: string) =>
       Number(
         new Date(instant).toLocaleString('en-US', {
@@ -70,7 +70,7 @@ describe('the technicians of a made-up business', () => {
   });
 });
 
-test('what has happened does not depend on how far the plan reaches', () => {
+test('events before now do not depend on how far ahead the plan reaches', () => {
   const near = listOrders();
   const far = listOrders(90);
   expect(far.orders.length).toBeGreaterThan(near.orders.length);

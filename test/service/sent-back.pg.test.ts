@@ -33,7 +33,7 @@ describe.each(['observed', 'documented'] as const)('in the %s dialect', (dialect
   afterAll(() => sandbox.close());
 
   test.each(updates)(
-    '%s takes back what it shows, and the record stays as it is',
+    '%s accepts its own answer as a PUT body, and the record stays unchanged',
     async (route) => {
       const paths = await pathsOf(sandbox, route);
       expect(paths).not.toEqual([]);

@@ -165,12 +165,12 @@ const cases: readonly (readonly [
   ],
 ];
 
-describe('a value that is none gets 422, names every problem and has no effect', () => {
+describe('an invalid value gets 422, which names every problem, and has no effect', () => {
   test.each(cases)('%s %s %s', async (method, path, body, texts) => {
     expect(await refused(method, path, body)).toEqual([422, texts]);
   });
 
-  test('a user name that is taken', async () => {
+  test('a user name that is already in use', async () => {
     const employee = '<employee><name>x</name><username>taken</username></employee>';
     await sandbox.send('POST', '/employees.xml', employee);
     expect(await refused('POST', '/employees.xml', employee)).toEqual([
@@ -180,7 +180,7 @@ describe('a value that is none gets 422, names every problem and has no effect',
   });
 });
 
-describe('a filter value that the specification does not have gets 422', () => {
+describe('a filter', () => {
   test.each([
     ['/jobs.xml?scheduled=someday', 'Scheduled is not included in the list'],
     ['/jobs.xml?scheduled=', 'Scheduled is not included in the list'],
@@ -190,17 +190,17 @@ describe('a filter value that the specification does not have gets 422', () => {
     ['/customers/1/jobs.xml?state=done', 'State is not included in the list'],
     ['/tasks.xml?completed=yes', 'Completed is not included in the list'],
     ['/tasks.xml?scheduled_at=someday', 'Scheduled at is not included in the list'],
-  ])('%s', async (path, text) => {
+  ])('%s gets 422: the specification has no such value', async (path, text) => {
     expect(await refused('GET', path)).toEqual([422, [text]]);
   });
 
-  test('a filter that is no number finds nothing', async () => {
+  test('with an invalid number or text finds nothing', async () => {
     for (const query of ['employee_number=x', 'job_type_id=x', 'job_status_id=-1'])
       expect((await sandbox.get(`/jobs.xml?${query}`)).root.elements).toEqual([]);
     expect((await sandbox.get('/customers.xml?name=%00')).root.elements).toEqual([]);
   });
 
-  test('of a parameter that is given twice the last one counts; a plus is a blank', async () => {
+  test('that is given twice counts with its last value; a plus means a blank', async () => {
     const twice = await sandbox.get('/jobs.xml?only=id&state=completed&state=in_progress');
     expect(twice.text).toBe((await sandbox.get('/jobs.xml?only=id&state=in_progress')).text);
     const several = await sandbox.get('/jobs.xml?only=id&state=uncompleted+in_progress');

@@ -39,7 +39,7 @@ describe.each(['America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'])(
     afterAll(() => sandbox.close());
 
     test.each(windows)(
-      'jobs scheduled=%s are those from the first to the last minute',
+      'scheduled=%s lists the jobs from its first to its last minute',
       async (name, first, last) => {
         const customer = await sandbox.send(
           'POST',
@@ -67,7 +67,7 @@ describe.each(['America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'])(
     );
 
     test.each(windows)(
-      'tasks scheduled_at=%s are those from the first to the last minute',
+      'scheduled_at=%s lists the tasks from its first to its last minute',
       async (name, first, last) => {
         const add = (title: string, at: string) =>
           sandbox.send(
@@ -86,7 +86,7 @@ describe.each(['America/New_York', 'Australia/Lord_Howe', 'Pacific/Apia'])(
       },
     );
 
-    test('a write to a job is seen by the next list, whatever filter it has', async () => {
+    test('a write to a job shows in the next list, also in a filtered one', async () => {
       const customer = await sandbox.send(
         'POST',
         '/customers.xml',

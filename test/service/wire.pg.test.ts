@@ -29,7 +29,7 @@ describe('the observed dialect', () => {
   });
   afterAll(() => sandbox.close());
 
-  test('an empty list is one closed tag', async () => {
+  test('an empty list is one self-closing tag', async () => {
     for (const list of ['customers', 'jobs']) {
       const {text} = await sandbox.get(`/${list}.xml?page=9999`);
       expect(text).toBe(`${HEADER}<${list} type="array"/>\n`);
@@ -74,7 +74,7 @@ Unit 4</service-address>
     expect((await sandbox.get(`/jobs/${job}.xml`)).root.tag).toBe('job');
   });
 
-  test('instants stand in local time with the offset of their date, never Z', async () => {
+  test('instants are in local time with the offset of their date, never Z', async () => {
     const {text} = await sandbox.get(
       `/jobs/${job}.xml?only=scheduled_on,ends_at,created_at,completed_on`,
     );
@@ -87,7 +87,7 @@ Unit 4</service-address>
 `);
   });
 
-  test('nested parts look as they were recorded', async () => {
+  test('nested elements have the recorded shape', async () => {
     await sandbox.send(
       'PUT',
       `/jobs/${job}.xml`,
@@ -121,7 +121,7 @@ Unit 4</service-address>
 `);
   });
 
-  test('a class is named where the element does not say it', async () => {
+  test('a type attribute names the class if the element name does not', async () => {
     const parent = await sandbox.get(`/customers/${customer}.xml`);
     await sandbox.send(
       'POST',
@@ -140,7 +140,7 @@ Unit 4</service-address>
     expect(text).toContain('\n  <tax-entity type="Tax">\n    <id type="integer">301</id>');
   });
 
-  test('a CR is sent raw', async () => {
+  test('a CR is sent raw, and a control character is dropped', async () => {
     await sandbox.sql(
       `UPDATE service.customers SET fields = fields || '{"pager": "a\\r\\nb\\u0007c"}'
         WHERE customer_number = $1`,
@@ -159,7 +159,7 @@ describe('the documented dialect', () => {
   });
   afterAll(() => sandbox.close());
 
-  test('names have underscores, nothing has a type, three times are textual', async () => {
+  test('names have underscores, no element has a type, three times are textual', async () => {
     const customer = await sandbox.send(
       'POST',
       '/customers.xml',
@@ -237,7 +237,7 @@ describe('HTTP', () => {
     return {status: answer.statusCode, headers: answer.headers, bytes};
   }
 
-  test('gzip goes to who offers it, when the body is worth it', async () => {
+  test('only a large body is compressed, and only if the client accepts gzip', async () => {
     const plain = await fetchRaw('/customers.xml', {});
     const packed = await fetchRaw('/customers.xml', {'accept-encoding': 'br, gzip'});
     expect([plain.headers['content-encoding'], packed.headers['content-encoding']]).toEqual([
@@ -253,7 +253,7 @@ describe('HTTP', () => {
     expect(error.headers['content-encoding']).toBeUndefined();
   });
 
-  test('headers are the recorded ones: no ETag, no Last-Modified, no cookie needed', async () => {
+  test('the headers are the recorded ones: no ETag, Last-Modified or Set-Cookie', async () => {
     const {headers} = await fetchRaw('/customers.xml', {});
     expect(headers).toMatchObject({
       'content-type': 'application/xml; charset=utf-8',
@@ -265,7 +265,7 @@ describe('HTTP', () => {
       expect(headers).not.toHaveProperty(name);
   });
 
-  test('the base URL may hold a path, which Location then bears too', async () => {
+  test('the base URL may have a path, which the Location header then has too', async () => {
     expect(sandbox.service.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/acme$/);
     const answer = await sandbox.call('POST', '/customers.xml', {
       body: '<customer><name>x</name></customer>',
@@ -282,7 +282,7 @@ describe('HTTP', () => {
     expect([status, bytes.length]).toEqual([200, 0]);
   });
 
-  test('an address that is no URL gets 400 as XML', async () => {
+  test('an invalid URL gets 400 as XML', async () => {
     const {status, headers, bytes} = await fetchRaw('/customers/%zz.xml', {});
     expect([status, headers['content-type']]).toEqual([400, 'application/xml; charset=utf-8']);
     expect(bytes.toString()).toContain('<errors>');

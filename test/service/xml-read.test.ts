@@ -15,14 +15,14 @@ describe('a payload', () => {
     expect(given).toEqual({a: ' 1 ', b: '0012', c: '+15', d: '<&\'🐕"', e: '<&amp;>!'});
   });
 
-  test('reads dashed and underscored names alike, with or without a declaration', () => {
+  test('may have dashed or underscored names, with or without a declaration', () => {
     const text =
       '<?xml version="1.0" encoding="utf-8"?>\n' +
       '<job><job-type-id>1</job-type-id><po_number>2</po_number></job>\n';
     expect(read(text)).toEqual({job_type_id: '1', po_number: '2'});
   });
 
-  test('tells nil, empty and array apart', () => {
+  test('distinguishes nil, empty and array', () => {
     const text =
       '<job><a nil="true"/><b/><c></c><d type="array"/>' +
       '<e type="array"><x>1</x><x> 2 </x></e><f nil="false">x</f>' +
@@ -30,15 +30,15 @@ describe('a payload', () => {
     expect(read(text)).toEqual({a: null, b: '', c: '', d: [], e: ['1', '2'], f: 'x', g: []});
   });
 
-  test('turns CRLF into LF as XML asks for, but not the reference to a CR', () => {
+  test('is read with CRLF as LF, as XML requires, but keeps a reference to a CR', () => {
     expect(read('<job><a>x\r\ny&#13;</a></job>')).toEqual({a: 'x\ny\r'});
   });
 
-  test('may hold comments', () => {
+  test('may contain comments', () => {
     expect(read('<job><!-- <!DOCTYPE x> --><a>b<!-- c -->d</a></job>')).toEqual({a: 'bd'});
   });
 
-  test('may hold nested elements, as a job that a client read has them', () => {
+  test('may contain nested elements, as in a job that a client has read', () => {
     const text =
       '<jobs><name>x</name><job-allocations><allocations type="array">' +
       '<allocation><id>1</id></allocation></allocations></job-allocations></jobs>';
@@ -64,7 +64,7 @@ describe('a payload', () => {
     expect(Object.fromEntries(readRequest(body, jobResource, charset))).toEqual({a: 'é'});
   });
 
-  test('in no encoding, or in another one than it says, is refused', () => {
+  test('in an unknown encoding, or not in the declared one, is refused', () => {
     expect(() => readRequest(Buffer.from(declared('klingon')), jobResource)).toThrow(
       'unknown encoding klingon',
     );
@@ -86,7 +86,7 @@ describe('a payload', () => {
     expect(() => read(text)).not.toThrow();
   });
 
-  test('that is a bomb is refused at once', () => {
+  test('that is an XML bomb is refused at once', () => {
     const many = '&a;'.repeat(50);
     const bomb = `<!DOCTYPE job [<!ENTITY a "aaaa"><!ENTITY b "${many}">]><job><a>&b;</a></job>`;
     expect(() => read(bomb)).toThrow('document type');
@@ -95,14 +95,14 @@ describe('a payload', () => {
   });
 });
 
-describe('a text on its way out', () => {
+describe('a text in an answer', () => {
   test('has only & < > escaped', () => {
     expect(escapeText(`a & b < c > d " e ' f \r\n\t é 日本 🐕`)).toBe(
       `a &amp; b &lt; c &gt; d " e ' f \r\n\t é 日本 🐕`,
     );
   });
 
-  test('loses what XML 1.0 cannot carry', () => {
+  test('loses the characters that XML 1.0 does not allow', () => {
     expect(escapeText('a\u0000b\u0008c\uFFFEd\uD800e\uDC00f🐕')).toBe('abcdef🐕');
   });
 });

@@ -24,7 +24,7 @@ const addEmployees = () =>
     SELECT account_id, 7, 'Ann' FROM sync.accounts`);
 
 describe('config apply', () => {
-  test('makes accounts without a token, and their settings, each account its own', async () => {
+  test('creates accounts without a token, each with its own settings', async () => {
     const ended = await apply(`${accounts}schedules:
   north: {jobs fast: {stream: jobs, window: today, every: 60s}}
   south: {jobs fast: {stream: jobs, every: 2d, at: 04:30:00}}
@@ -63,7 +63,7 @@ insight:
     ).toEqual([{currency: 'EUR'}]);
   });
 
-  test('a second time changes nothing, and writes nothing', async () => {
+  test('run a second time changes nothing and writes nothing', async () => {
     const text = `${accounts}closed_days: {north: {2026-12-25: Christmas}}
 write_rules: {jobs: {name: service}}
 retention: {quiet_sweeps: 7d}
@@ -82,7 +82,7 @@ insight: {south: {}}
     expect(before.filter(({place}) => place === 'told')).toEqual([]);
   });
 
-  test('leaves alone what the file does not name, and says so', async () => {
+  test('does not change entries that the file does not name, and lists them', async () => {
     await apply(`${accounts}schedules:
   north: {one: {stream: jobs, every: 1h}, two: {stream: tasks, every: 1h}}
 labels: {south: {task_type: {1: Call}}}
@@ -112,7 +112,7 @@ write_rules: {customers: {fax: newest}}
     expect(await query('SELECT name FROM sync.accounts')).toHaveLength(2);
   });
 
-  test('removes what it says, of the account that is named alone', async () => {
+  test('removes the entries marked remove: true, and only from the named account', async () => {
     const both = (text: string) => `{north: ${text}, south: ${text}}`;
     await apply(accounts);
     await addEmployees();
@@ -168,7 +168,7 @@ write_rules: {customers: {fax: ask}}
     ]);
   });
 
-  test('pauses an account with its reason, which without a pause is a mistake', async () => {
+  test('pauses an account with its reason; a reason without a pause is an error', async () => {
     await apply(accounts);
     const state = () => query(`SELECT state, state_reason FROM sync.accounts WHERE name = 'north'`);
     const north = (more: string) =>
@@ -259,7 +259,7 @@ write_rules: {customers: {fax: ask}}
     expect(await query(`SELECT FROM sync.write_rules WHERE rule <> 'ask'`)).toEqual([]);
   });
 
-  test('an unknown employee is a mistake, a field once sweeps have seen others', async () => {
+  test('rejects an unknown employee, and an unknown field once sweeps saw others', async () => {
     await apply(accounts);
     await client.query(
       `INSERT INTO sync.fields (account_id, table_name, field, stream, types, last_sweep_id)
@@ -297,7 +297,7 @@ promoted_fields: {north: {jobs: {custom_text1: {name: brand, types: [integer]}}}
   });
 });
 
-test('schedules set changes a value of a schedule, and the rest of its entry stays', async () => {
+test('schedules set changes one value of a schedule and keeps the others', async () => {
   await apply(`${accounts}schedules:
   north:
     jobs: {stream: jobs, window: today, every: 1h}
@@ -319,14 +319,14 @@ test('schedules set changes a value of a schedule, and the rest of its entry sta
   });
 });
 
-test('a name that no account has is one mistake, however many entries are under it', async () => {
+test('an unknown account name is one error, however many entries are under it', async () => {
   await apply(accounts);
   const hours = '{stream: jobs, every: 1h}';
   const {stderr} = await apply(`schedules: {nort: {one: ${hours}, two: ${hours}}}`);
   expect(stderr.match(/did you mean north/g)).toHaveLength(1);
 });
 
-test('a schedule that was taken away stays away when its account begins again', async () => {
+test('a removed schedule does not come back when its account starts again', async () => {
   await apply(accounts);
   const [north] = await query(
     `SELECT account_id AS "accountId", time_zone AS "timeZone" FROM sync.accounts

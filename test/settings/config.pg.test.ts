@@ -24,7 +24,7 @@ import {
 useConfigPlace();
 
 describe('config plan', () => {
-  test('tells each difference, and changes nothing', async () => {
+  test('prints each difference and changes nothing', async () => {
     await apply(accounts);
     const north = accounts.replace('America/Chicago', 'America/Chicago, paused: true');
     const text = `${north.replace(/^ *south.*\n/m, '')}write_rules: {customers: {fax: service}}`;
@@ -43,7 +43,7 @@ describe('config plan', () => {
     expect(await query(`SELECT FROM sync.accounts WHERE state <> 'active'`)).toEqual([]);
   });
 
-  test('with --check ends with 0 where nothing would change', async () => {
+  test('with --check exits with 0 if nothing would change', async () => {
     await apply(accounts);
     expect(await config('plan --check', accounts)).toEqual({
       code: 0,
@@ -52,7 +52,7 @@ describe('config plan', () => {
     });
   });
 
-  test('the environment goes before the file, and is told to', async () => {
+  test('the environment overrides the file, and the override is printed', async () => {
     const given = {
       FIELDMIRROR_API_URL: 'https://app.example.com/north',
       FIELDMIRROR_API_TOKEN: 'x',
@@ -69,7 +69,7 @@ describe('config plan', () => {
     ]);
   });
 
-  test('of a warehouse that was not migrated names the command that does it', async () => {
+  test('names the migrate command if the warehouse was not migrated', async () => {
     const empty = await createDatabase();
     const ended = await config('plan', accounts, {DATABASE_URL: empty.url});
     await empty.drop();
@@ -78,7 +78,7 @@ describe('config plan', () => {
 });
 
 describe('config export', () => {
-  test('writes a file that apply takes, never a token, and replaces none unasked', async () => {
+  test('writes a file without tokens that plan accepts; overwrites only with --force', async () => {
     await apply(accounts);
     await client.query(
       `UPDATE sync.accounts SET sealed_token = 'sealed', key_id = 'k' WHERE name = 'north'`,
@@ -109,7 +109,7 @@ describe('config export', () => {
   });
 });
 
-test('config schema names every section and every table, for editors', async () => {
+test('config schema lists sections and fields, and allows no unknown section', async () => {
   const {stdout} = await runCommand(['config', 'schema'], {});
   const schema = JSON.parse(stdout);
   expect(Object.keys(schema.properties)).toContain('write_rules');
@@ -119,7 +119,7 @@ test('config schema names every section and every table, for editors', async () 
   expect(schema.additionalProperties).toBe(false);
 });
 
-test('doctor shows the source of each value, by the file in its folder', async () => {
+test('doctor shows the source of each setting, using the file in its folder', async () => {
   await apply(
     `${accounts.replace('America/Chicago}', 'America/Chicago, paused: false}')}` +
       'schedules: {south: {one: {stream: jobs, every: 1h}}}\n' +
@@ -182,7 +182,7 @@ test('doctor shows the source of each value, by the file in its folder', async (
 });
 
 describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role) => {
-  test('applies nothing, and is told which right it lacks', async () => {
+  test('applies nothing, and gets the error "permission denied"', async () => {
     await apply(accounts);
     const login = `login_${randomBytes(4).toString('hex')}`;
     await makeRole(login, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_${role}`);

@@ -9,15 +9,15 @@ test.each([
   ['24h', '1d'],
   ['90m', '90m'],
   ['1500ms', '1500ms'],
-])('%s is spelled %s', (written, spelled) => {
+])('%s is normalized to %s', (written, spelled) => {
   expect(interval.parse(written)).toBe(spelled);
 });
 
-test.each(['5 min', '0m', '-1h', '1.5h', '1w', '999999999999d', ''])('%j is none', (text) => {
+test.each(['5 min', '0m', '-1h', '1.5h', '1w', '999999999999d', ''])('%j is invalid', (text) => {
   expect(interval.safeParse(text).success).toBe(false);
 });
 
-test('an interval is the same after it was written and read', () => {
+test('an interval is unchanged after it is formatted and parsed', () => {
   fc.assert(
     fc.property(
       fc.oneof(

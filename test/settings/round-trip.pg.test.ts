@@ -198,7 +198,7 @@ const settings = names.chain((accounts) => {
   });
 });
 
-test('export, then apply on an empty installation: the same rows, no difference', async () => {
+test('an export applied to an empty installation gives the same rows, no difference', async () => {
   const [told, empty] = pools;
   if (told === undefined || empty === undefined) throw new Error('expected two warehouses');
   await fc.assert(
@@ -288,7 +288,7 @@ async function clear(pool: pg.Pool): Promise<void> {
   await applyRetention(pool);
 }
 
-test('every table of the warehouse has a place among promoted fields', async () => {
+test('fields of every warehouse table can be promoted', async () => {
   const [pool] = pools;
   if (pool === undefined) throw new Error('expected a warehouse');
   await clear(pool);

@@ -15,7 +15,7 @@ function refusalOf(text: string): string {
   return 'nothing is refused';
 }
 
-describe('a mistake is told with its place', () => {
+describe('an error in a settings file is reported with its place', () => {
   test.each([
     [
       'an unknown section',
@@ -130,11 +130,11 @@ describe('a mistake is told with its place', () => {
     ],
     ['an alias without its anchor', 'labels: *x', /^f\.yaml: expected YAML, got unresolved alias/i],
     ['two documents', 'labels: {}\n---\nlabels: {}', /^f\.yaml:2:1: expected YAML, got /],
-  ])('%s is no file of settings', (_, text, words) => {
+  ])('%s is not a settings file', (_, text, words) => {
     expect(refusalOf(text)).toMatch(words);
   });
 
-  test('all of them are told at once, in the order of the file', () => {
+  test('all errors are reported at once, in the order of the file', () => {
     const told = refusalOf(
       'insight: {n: {currency: usd}}\nschedules:\n  n:\n    x:\nlabel: {}',
     ).split('\n');
@@ -154,7 +154,7 @@ test.each([
     'schedules:\n  # all of it is commented out',
     /schedules: expected a value, got nothing; leave the key out/,
   ],
-])('a key with nothing under it, as in %j, takes nothing away: it is refused', (text, words) => {
+])('a key without a value, as in %j, is rejected and removes nothing', (text, words) => {
   expect(refusalOf(text)).toMatch(words);
 });
 
@@ -167,17 +167,17 @@ test.each([
   ['schedules: {n: {x: {remove: true, every: 1h}}}', /n \/ x: expected remove: true alone/],
   ['accounts: {n: {remove: true}}', /an account is never removed; paused: true lets it rest/],
   ['write_rules: {customers: {fax: {remove: true}}}', /expected one of service, .*got keys with/],
-])('an entry goes where it may, and by remove: true alone: %j', (text, words) => {
+])('an entry is removed only by remove: true, and only if that is allowed: %j', (text, words) => {
   expect(refusalOf(text)).toMatch(words);
 });
 
-test('an entry is written whole: what it needs and lacks is told', () => {
+test('a required key that is missing from an entry is reported', () => {
   expect(refusalOf('schedules:\n  n:\n    x: {stream: jobs}')).toMatch(
     /^f\.yaml:3:5: schedules \/ n \/ x \/ every: expected an interval .*, got nothing$/,
   );
 });
 
-test('a long number is a key with all its digits, and a day is no moment', () => {
+test('a long number keeps all its digits as a key, and a day is not read as a time', () => {
   const text =
     'labels: {n: {task_type: {123456789012345678: x}}}\nclosed_days: {n: {2026-12-25: y}}';
   expect(parseSettings(text, 'f.yaml').settings).toEqual({

@@ -62,7 +62,7 @@ const readLines = async () =>
 const identify = async () =>
   (await pool.query(`SELECT 'mart.fct_job_charge'::regclass::oid AS table`)).rows[0].table;
 
-test('columns at the end are added in place, and the next refresh fills them', async () => {
+test('new columns at the end are added in place, and the next refresh fills them', async () => {
   const before = {table: await identify(), lines: await readLines()};
   expect(before.lines.lines).toBeGreaterThan(100);
   await apply((member) => member);
@@ -78,7 +78,7 @@ test('columns at the end are added in place, and the next refresh fills them', a
   }
 });
 
-test('columns in another order are refused while somebody has a view on the table', async () => {
+test('columns in another order are rejected while a user view depends on the table', async () => {
   const swapped = (member: Member): Member =>
     member.name === 'fct_job_charge' ? {...member, columns: member.columns.toReversed()} : member;
   await expect(apply(swapped)).rejects.toThrow(

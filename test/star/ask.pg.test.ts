@@ -33,14 +33,14 @@ async function atWarehouse(text: string): Promise<Record<string, unknown>[]> {
   }
 }
 
-test('without a name lists every question', async () => {
+test('ask without a name lists every question', async () => {
   const {code, stdout} = await ask();
   expect(code).toBe(0);
   for (const {question} of questions) expect(stdout).toContain(question);
 });
 
-describe('of an answer', () => {
-  test('comes the definition, how fresh it is, and whether it ties out', async () => {
+describe('an answer', () => {
+  test('includes its definition, its freshness and whether it ties out', async () => {
     const {code, stdout} = await ask('debtors', '--limit', '3');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Who owes us, since when\?\n\n┌/);
@@ -53,7 +53,7 @@ describe('of an answer', () => {
     );
   });
 
-  test('JSON keeps every digit, and CSV is what the view holds', async () => {
+  test('keeps every digit as JSON, and has one CSV line for each row of the view', async () => {
     const {stdout} = await ask('debtors', '--limit', '1000', '--json');
     const {rows, columns} = JSON.parse(stdout);
     const held = await atWarehouse(
@@ -68,7 +68,7 @@ describe('of an answer', () => {
     expect(csv.stdout.trimEnd().split('\n')).toHaveLength(held.length + 1);
   });
 
-  test('come its days, its total and the days before; --from and --to name others', async () => {
+  test('shows its period, total and previous period; --from and --to set the period', async () => {
     const days = ['--from', '2026-10-01', '--to', '2026-10-31'];
     const {code, stdout} = await ask('revenue-by-month', ...days);
     expect(code).toBe(0);
@@ -93,7 +93,7 @@ describe('of an answer', () => {
     expect(+all.total.revenue).toBeCloseTo(sum, 4);
   });
 
-  test('come other rows by another grouping, also as CSV', async () => {
+  test('is grouped by another column with --by, also as CSV', async () => {
     const csv = await ask('work-mix', '--by', 'town', '--csv');
     expect(csv.stdout).toMatch(/^town,jobs,revenue,/);
     const told = JSON.parse((await ask('work-mix', '--by', 'town', '--json')).stdout);
@@ -101,12 +101,12 @@ describe('of an answer', () => {
     expect(csv.stdout.trimEnd().split('\n')).toHaveLength(told.rows.length + 1);
   });
 
-  test('the statement can be run by anybody who may read', async () => {
+  test('is printed by --sql as a statement that runs unchanged', async () => {
     const {stdout} = await ask('backlog', '--sql');
     expect((await atWarehouse(stdout)).length).toBeGreaterThan(30);
   });
 
-  test('the same is told as of a moment that is known', async () => {
+  test('has the same rows with --as-of and the current time', async () => {
     const [{at} = {}] = await atWarehouse('SELECT now()::text AS at');
     const moment = String(at).replace(' ', 'T').replace(/\+00$/, 'Z');
     const now = JSON.parse((await ask('open-jobs', '--json')).stdout);
@@ -161,11 +161,14 @@ test.each([
     /work-mix: --by colour: expected lead-source or town/,
   ],
   ['an account that there is not', ['debtors', '--account', 'tset'], 2, /no account "tset"/],
-] as const)('%s is refused, with what to do', async (_, args, code, words) => {
-  const ended = await ask(...args);
-  expect(ended.code).toBe(code);
-  expect(ended.stderr).toMatch(words);
-});
+] as const)(
+  '%s is rejected with exit code 2 and an error that explains it',
+  async (_, args, code, words) => {
+    const ended = await ask(...args);
+    expect(ended.code).toBe(code);
+    expect(ended.stderr).toMatch(words);
+  },
+);
 
 test('with working hours set, utilisation has an answer', async () => {
   await atWarehouse(`UPDATE mart.settings SET working_hours = '{8,8,8,8,8,0,0}'`);
@@ -178,7 +181,7 @@ test('with working hours set, utilisation has an answer', async () => {
   expect(Math.max(...hours)).toBe(40);
 });
 
-test('check says that every tie-out holds, and counts findings without failing', async () => {
+test('check reports that every tie-out holds, and lists findings without failing', async () => {
   const {code, stdout} = await runCommand(['check', '--json'], place.env);
   expect(code).toBe(0);
   const {tieOuts, findings} = JSON.parse(stdout);
@@ -193,7 +196,7 @@ test('check says that every tie-out holds, and counts findings without failing',
   ]);
 });
 
-test('what a sweep has just written breaks no claim: the star follows first', async () => {
+test('check refreshes the star first, so that rows just written break no tie-out', async () => {
   await atWarehouse(
     `SET fieldmirror.writer = 'repair';
      UPDATE warehouse.jobs SET subtotal = subtotal + 1 WHERE job_number = 2`,
@@ -212,7 +215,7 @@ test('what a sweep has just written breaks no claim: the star follows first', as
   });
 });
 
-test('check fails where a figure does not tie out', async () => {
+test('check fails if a figure does not tie out', async () => {
   await atWarehouse('UPDATE mart.fct_job SET subtotal = subtotal + 1 WHERE job_number = 1');
   const {code, stdout, stderr} = await runCommand(['check'], place.env);
   expect({code, stderr}).toEqual({code: 1, stderr: 'checking 19 tie-outs and 6 findings …\n'});

@@ -77,7 +77,7 @@ async function call(
 const sql = (client: Client, text: string) => call(client, 'query', {sql: text});
 const rowsOf = ({text}: Told) => JSON.parse(text).rows;
 
-test('every tool says that it reads', async () => {
+test('every tool is marked as read-only', async () => {
   const {tools} = await masked.listTools();
   expect(tools.map(({name}) => name).sort()).toEqual([
     'ask',
@@ -90,7 +90,7 @@ test('every tool says that it reads', async () => {
   for (const {annotations} of tools) expect(annotations).toMatchObject({readOnlyHint: true});
 });
 
-test('lists the questions, answers one, and tells its definition', async () => {
+test('the server lists the questions, and answers one with its definition', async () => {
   const listed = JSON.parse((await call(masked, 'questions')).text);
   expect(listed).toHaveLength(questions.length);
   const answer = JSON.parse((await call(masked, 'ask', {name: 'unbilled'})).text);
@@ -106,7 +106,7 @@ test('lists the questions, answers one, and tells its definition', async () => {
   });
 });
 
-test('answers for other days and by another grouping, or says why not', async () => {
+test('ask accepts dates and a grouping; a question without a period rejects dates', async () => {
   const days = {from: '2026-10-01', to: '2026-10-31'};
   const answer = JSON.parse(
     (await call(masked, 'ask', {name: 'technicians', by: 'day', ...days})).text,
@@ -124,13 +124,13 @@ test('answers for other days and by another grouping, or says why not', async ()
   expect(refused).toMatchObject({isError: true, text: expect.stringContaining('has no period')});
 });
 
-test('tells the columns of a table, and how fresh it all is', async () => {
+test('the server returns the columns of a table and the freshness of the star', async () => {
   const {columns} = JSON.parse((await call(masked, 'definitions', {table: 'fct_job'})).text);
   expect(columns).toContainEqual({column: 'job_key', comment: expect.any(String)});
   expect(JSON.parse((await call(masked, 'freshness')).text)).toMatchObject({waiting: 0});
 });
 
-test('runs a SELECT over the star', async () => {
+test('query runs a SELECT over the star', async () => {
   const told = await sql(
     masked,
     `WITH done AS (SELECT * FROM fct_job WHERE job_state = 'completed') SELECT count(*) AS jobs
@@ -148,10 +148,10 @@ test('runs a SELECT over the star', async () => {
 describe.each([
   ['without names', () => masked],
   ['with names', () => personal],
-])('bound to one account, %s:', (_, client) => {
+])('an assistant bound to one account, %s', (_, client) => {
   const named = [...members, ...questions].map(({name}) => name);
 
-  test.each(named)('%s has the rows of that account', async (name) => {
+  test.each(named)('%s has every row of that account and no other row', async (name) => {
     const of = async (place: string, where = '') =>
       (await query(`SELECT count(*)::integer AS rows FROM ${place} ${where}`))[0]?.rows;
     const own = await of(
@@ -168,7 +168,7 @@ describe.each([
     expect(told).toEqual({rows: own, others: 0});
   });
 
-  test('the other one has rows, of which it hears in no way', async () => {
+  test('cannot read rows of the other account, not even through an error', async () => {
     const [held] = await query(
       'SELECT count(*) > 0 AS has FROM mart.fct_job WHERE account_key = $1',
       [other.account.accountId],
@@ -193,7 +193,7 @@ describe.each([
       });
   });
 
-  test('what it explains and answers is of that account', async () => {
+  test('gets answers for that account from ask', async () => {
     const [first] = await query(
       `SELECT customer_number AS number, account_id FROM warehouse.customers
         ORDER BY row_id LIMIT 1`,
@@ -208,8 +208,8 @@ describe.each([
   });
 });
 
-describe('the account of a transaction', () => {
-  test('is bound once, before anything is read, and by nobody who reads', async () => {
+describe('the account bound to a transaction', () => {
+  test('must be set once, before the first read, and not by the statement itself', async () => {
     const client = await pool.connect();
     const read = (text: string) =>
       client.query('SELECT told FROM sync.read_as_assistant($1, 10, 1000) AS told', [text]);
@@ -238,7 +238,7 @@ describe('the account of a transaction', () => {
     }
   });
 
-  test('is what each view of masked checks, before conditions of a statement', async () => {
+  test('is checked by each view of masked before the conditions of a statement', async () => {
     const views = await query(
       `SELECT relname AS name, reloptions AS options, pg_get_viewdef(oid) AS text FROM pg_class
        WHERE relnamespace = 'masked'::regnamespace`,
@@ -254,7 +254,7 @@ describe('the account of a transaction', () => {
 });
 
 describe('names of people', () => {
-  test('are keys, unless the person who started the server said otherwise', async () => {
+  test('are replaced by keys unless the server was started with --personal', async () => {
     const [{name, key}] = await query(
       `SELECT name, customer_key::text AS key FROM mart.ask_debtors AS debtor WHERE account_key = $1
        ORDER BY debtor.owed DESC, customer_key LIMIT 1`,
@@ -271,7 +271,7 @@ describe('names of people', () => {
     expect(rowsOf(await sql(personal, text))).toEqual([{name}]);
   });
 
-  test('are nowhere in what can be read without them', async () => {
+  test('are in no table that can be read without --personal', async () => {
     const names = (
       await query(
         `SELECT name FROM mart.dim_customer WHERE customer_key <> -1 UNION SELECT name
@@ -286,7 +286,7 @@ describe('names of people', () => {
     }
   });
 
-  test('are in no story that is told', async () => {
+  test('cannot be read with explain unless the server was started with --personal', async () => {
     expect(
       await call(masked, 'explain', {stream: 'customers', number: '1', field: 'name'}),
     ).toMatchObject({
@@ -307,7 +307,7 @@ describe('names of people', () => {
 describe.each([
   ['without names', () => masked],
   ['with names', () => personal],
-])('refused %s:', (_, client) => {
+])('an assistant %s', (_, client) => {
   test.each<readonly [string, string, RegExp]>([
     ['an update', `UPDATE dim_date SET year = 1`, /syntax error/],
     [
@@ -393,7 +393,7 @@ describe.each([
       /columns in all/,
     ],
     ['a statement of nothing', ``, /./],
-  ])('%s', async (_kind, text, expected) => {
+  ])('%s is rejected', async (_kind, text, expected) => {
     const [before] = await query('SELECT count(*) FROM warehouse.jobs');
     const {isError, text: said} = await sql(client(), text);
     expect([isError, said]).toEqual([true, expect.stringMatching(expected)]);
@@ -428,12 +428,12 @@ test.each([
     job_number::text AS number
      FROM fct_job JOIN dim_date ON date = booked_date JOIN dim_account USING (account_key)
      WHERE (year, month) > (2000, 1) LIMIT 3`,
-])('allows %s', async (text) => {
+])('query allows %s', async (text) => {
   const {isError, text: said} = await sql(masked, text);
   expect([isError, said]).toEqual([false, expect.stringContaining('"rows"')]);
 });
 
-test('a login that is a worker serves an assistant, too', async () => {
+test('the server also works with the login of a worker', async () => {
   const login = `mcp_${randomBytes(4).toString('hex')}`;
   await makeRole(login, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_worker`);
   const address = Object.assign(new URL(place.databaseUrl), {username: login, password: 'made-up'});
@@ -447,11 +447,11 @@ test('a login that is a worker serves an assistant, too', async () => {
   }
 });
 
-describe('what a statement takes', () => {
+describe('the limits of a statement', () => {
   const limits = {rows: 1000, bytes: 1_000_000, ms: 10_000};
   const bound = () => ({accountId: account.id, isPersonal: false});
 
-  test('more rows than the limit, and more bytes, are cut off and say so', async () => {
+  test('an answer with too many rows or bytes is cut off and marked as cut off', async () => {
     const many = JSON.parse((await sql(masked, 'SELECT date FROM dim_date ORDER BY date')).text);
     expect([many.rows.length, many.isCutOff]).toEqual([1000, true]);
     const text = 'SELECT * FROM dim_date LIMIT 100';
@@ -463,7 +463,7 @@ describe('what a statement takes', () => {
     ]);
   });
 
-  test('a row that is too large is no row of the answer, and is never JSON', async () => {
+  test('a row that is too large is left out and never converted to JSON', async () => {
     const client = await pool.connect();
     try {
       await client.query('BEGIN');
@@ -479,14 +479,14 @@ describe('what a statement takes', () => {
     }
   });
 
-  test('ends with the time', async () => {
+  test('a statement that exceeds the time limit fails', async () => {
     const text = 'SELECT count(*) AS days FROM dim_date AS a, dim_date AS b, dim_date AS c';
     await expect(runStatement(pool, text, bound(), {...limits, ms: 200})).rejects.toThrow(
       'longer than 0.2 s',
     );
   });
 
-  test('is the session of one, however many are asked for at once', async () => {
+  test('statements that are requested at once run one after another', async () => {
     const ended: string[] = [];
     const holder = await pool.connect();
     try {
@@ -508,7 +508,7 @@ describe('what a statement takes', () => {
   });
 });
 
-test('a function of somebody that is made to do more can do nothing', async () => {
+test('query rejects a user-defined function that deletes rows', async () => {
   await query(
     `CREATE FUNCTION public.harmless() RETURNS bigint
       LANGUAGE plpgsql STABLE AS $$ BEGIN DELETE FROM warehouse.jobs; RETURN 1; END $$`,

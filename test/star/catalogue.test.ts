@@ -4,7 +4,7 @@ import {members, questions} from '../../src/star/star.ts';
 import {tieOuts} from '../../src/star/tie-outs.ts';
 import {formatPage} from './catalogue-page.ts';
 
-test('docs/insight.md is what the definitions say; vitest -u makes it anew', async () => {
+test('docs/insight.md matches the definitions (vitest -u updates it)', async () => {
   await expect(formatPage()).toMatchFileSnapshot('../../docs/insight.md');
 });
 
@@ -15,13 +15,13 @@ const everything = questions.flatMap((question) => [
   ),
 ]);
 
-describe.each(everything)('%s', (_, question) => {
-  test('adds up columns that it has, and calls money what it has', () => {
+describe.each(everything)('the question %s', (_, question) => {
+  test('has every column that it lists as a total or as money', () => {
     const columns = question.columns.map(([name]) => name);
     expect(columns).toEqual(expect.arrayContaining([...question.totals, ...question.money]));
   });
 
-  test('is in words, and says how it may be wrong', () => {
+  test('has texts for its question, definition, caveats and comment', () => {
     for (const words of [
       question.question,
       question.definition,
@@ -31,7 +31,7 @@ describe.each(everything)('%s', (_, question) => {
       expect(words).toMatch(/^[A-Z].{10,}[.?]?$/);
   });
 
-  test('divides nothing that was rounded', () => {
+  test('divides no rounded value', () => {
     const rounded = [...question.from.matchAll(/, \d\) AS (\w+)/g)].map(([, name]) => name);
     for (const name of rounded)
       expect(question.from).not.toMatch(
@@ -39,13 +39,13 @@ describe.each(everything)('%s', (_, question) => {
       );
   });
 
-  test('rests on claims that there are', () => {
+  test('refers only to tie-outs that exist', () => {
     const known = tieOuts.map(({name}) => name);
     expect(known).toEqual(expect.arrayContaining([...question.tieOuts]));
   });
 });
 
-test('no name of the star or of a question is used twice, and no column of one of them', () => {
+test('names of members and questions are unique, and so are the columns of each', () => {
   const all = [...members, ...questions];
   expect(new Set(all.map(({name}) => name)).size).toBe(all.length);
   for (const {name, columns} of all)

@@ -242,7 +242,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   ask_reschedules: [],
 };
 
-describe('which jobs count', () => {
+describe('the job states that change a fact or an answer', () => {
   const changed = new Map<string, string[]>(counted.map((name) => [name, []]));
 
   beforeAll(async () => {
@@ -259,11 +259,11 @@ describe('which jobs count', () => {
       });
   });
 
-  test('every fact and every answer has its line', () => {
+  test('are listed for every fact and answer', () => {
     expect(Object.keys(expected).toSorted()).toEqual(counted.toSorted());
   });
 
-  test.each(counted)('%s', (name) => {
+  test.each(counted)('are those listed for %s', (name) => {
     expect(changed.get(name)).toEqual(
       everyState.filter((state) => expected[name]?.includes(state)),
     );
@@ -273,7 +273,7 @@ describe('which jobs count', () => {
 const ask = async (name: string, columns: string, where = 'true') =>
   (await client.query(`SELECT ${columns} FROM mart.${name} AS answer WHERE ${where}`)).rows;
 
-test('an estimate is open from the day on which it was won, or on which work began', async () => {
+test('an estimate counts as an open job from the day when it was won or work began', async () => {
   await playing(async () => {
     await insertJob(2, {
       status: 'unscheduled',
@@ -306,7 +306,7 @@ test('an estimate is open from the day on which it was won, or on which work beg
   });
 });
 
-test('a percentage is reckoned from hours that are not rounded', async () => {
+test('a percentage is calculated from unrounded hours', async () => {
   await playing(async () => {
     const job = {
       status: 'complete',
@@ -326,26 +326,23 @@ test('a percentage is reckoned from hours that are not rounded', async () => {
 test.each([
   ['0.00', [{name: 'Customer'}]],
   ['58.00', []],
-])(
-  'of two good customers who stayed away, the one who owes %s is called: %j',
-  async (owed, called) => {
-    await playing(async () => {
-      await client.query('DELETE FROM warehouse.jobs');
-      for (const number of [2, 3])
-        await insertJob(number, {
-          status: 'complete',
-          created_at: ago(420),
-          completed_on: ago(410 - number),
-          invoice_date: ago(400),
-          balance_remaining: owed,
-        });
-      await client.query('SELECT sync.refresh_star()');
-      expect(await ask('ask_lapsed_customers', 'name')).toEqual(called);
-    });
-  },
-);
+])('if a lapsed customer owes %s, the list of customers to call is %j', async (owed, called) => {
+  await playing(async () => {
+    await client.query('DELETE FROM warehouse.jobs');
+    for (const number of [2, 3])
+      await insertJob(number, {
+        status: 'complete',
+        created_at: ago(420),
+        completed_on: ago(410 - number),
+        invoice_date: ago(400),
+        balance_remaining: owed,
+      });
+    await client.query('SELECT sync.refresh_star()');
+    expect(await ask('ask_lapsed_customers', 'name')).toEqual(called);
+  });
+});
 
-describe('another account, with the same numbers', () => {
+describe('another account with the same record numbers', () => {
   const utilisation = findQuestion('utilisation');
   const setHours = async () => {
     await insert('employees', {
@@ -363,7 +360,7 @@ describe('another account, with the same numbers', () => {
     );
   };
 
-  test('changes no row of the first one', async () => {
+  test('changes no row of the first account', async () => {
     await playing(async () => {
       const own = `held.account_key = ${accountId}`;
       const before = new Map<string, string>();
@@ -396,7 +393,7 @@ describe('another account, with the same numbers', () => {
     });
   });
 
-  test('has working hours of its own: those of one do not answer for another', async () => {
+  test('has separate working hours, which do not count for the first account', async () => {
     await playing(async () => {
       const needsHours = () =>
         prepareQuestion(client, utilisation, {accountKey: accountId, asOf: undefined});

@@ -38,7 +38,7 @@ describe('Parquet', () => {
     expect(await run('parquet', join(folder, 'parquet'))).toMatchObject({code: 0});
   });
 
-  test('is written for every dimension and fact, and nothing is left half written', async () => {
+  test('has one file for each dimension and fact, and no other file is left', async () => {
     const names = [...members.map(({name}) => name), 'dim_date', 'dim_job_state'];
     expect((await readdir(join(folder, 'parquet'))).sort()).toEqual(
       names.map((name) => `${name}.parquet`).sort(),
@@ -46,7 +46,7 @@ describe('Parquet', () => {
   });
 
   test.each(members.map(({name, key, columns}) => [name, key ?? [columns[0]?.[0] ?? '']] as const))(
-    '%s is what the warehouse has, to the last digit',
+    '%s equals the warehouse to the last digit',
     async (name, key) => {
       const order = key.join(', ');
       const held = await query(`SELECT ${await textsOf(name)} FROM mart.${name} ORDER BY ${order}`);
@@ -58,7 +58,7 @@ describe('Parquet', () => {
   );
 });
 
-test('Parquet of several row groups has each row once, in its place', async () => {
+test('a Parquet file of several row groups has each row once, with its values', async () => {
   const rows = `SELECT n, n::bigint * 1000000007 AS large,
     CASE WHEN n % 7 > 0 THEN n / 4.0 END AS amount, round(n / 3.0, 6) AS third,
                       CASE WHEN n % 5 > 0 THEN n + 12345678901234567890.1234567890 END AS wide,
@@ -110,7 +110,7 @@ async function textsOf(name: string, isDuck = false): Promise<string> {
     .join(', ');
 }
 
-test('an answer goes into a file of Parquet, or it is said why not', async () => {
+test('ask --parquet writes an answer to a file, and fails if it cannot write there', async () => {
   const file = join(folder, 'debtors.parquet');
   expect(await runCommand(['ask', 'debtors', '--parquet', file], place.env)).toMatchObject({
     code: 0,
@@ -138,7 +138,7 @@ test('an answer goes into a file of Parquet, or it is said why not', async () =>
  * Jobs whose figures are not tidy: a crew of three, an appointment of 20 minutes, prices of five
  * and of twenty decimals.
  */
-describe('a business that is not tidy', () => {
+describe('a business with untidy figures', () => {
   const untidy = {fct_job: '1000.00001', fct_job_charge: '0.12345678901234567890'};
   let changed: {
     job: {row_id: string; subtotal: string; duration: string};
@@ -186,7 +186,7 @@ describe('a business that is not tidy', () => {
     await refreshStar(pool);
   });
 
-  test('is exported whole, to the last digit', async () => {
+  test('has all its numbers exported to the last digit', async () => {
     expect(await run('parquet', join(folder, 'untidy'))).toMatchObject({code: 0});
     for (const {name, columns} of members) {
       const numerics = await query(
@@ -221,7 +221,7 @@ describe('a business that is not tidy', () => {
     ['fct_employee_day', 'planned_hours'],
     ['fct_job', 'subtotal'],
     ['fct_job_charge', 'amount'],
-  ])('%s.%s has values of more than four decimals', async (table, column) => {
+  ])('%s.%s has values with more than four decimals', async (table, column) => {
     const [row] = await queryDuck(
       `SELECT count(*)::varchar AS count FROM '${join(folder, 'untidy', `${table}.parquet`)}'
        WHERE ${column} <> round(${column}, 4)`,
@@ -229,7 +229,7 @@ describe('a business that is not tidy', () => {
     expect(Number(row?.count)).toBeGreaterThan(0);
   });
 
-  test('a number that no decimal holds is refused by its column, without a file', async () => {
+  test('NaN is rejected with an error that names its column, and no file is written', async () => {
     const target = join(folder, 'refused');
     await mkdir(target);
     await asSweep(`UPDATE warehouse.job_charges SET total = 'NaN' WHERE row_id = $1`, [
@@ -247,7 +247,7 @@ describe('a business that is not tidy', () => {
     expect(await readdir(folder)).not.toContain('never');
   });
 
-  test('files of an earlier export stay as they were where the next one fails', async () => {
+  test('a failed export leaves the files of an earlier export unchanged', async () => {
     await setTotal('1');
     const target = join(folder, 'kept');
     expect(await run('parquet', target, 'fct_job')).toMatchObject({code: 0});
@@ -275,7 +275,7 @@ test.each(
     .filter(({missing}) => missing !== undefined)
     .map(({name, columns}) => [name, columns[0]?.[0] ?? ''] as const),
 )(
-  'of one account %s has its row for what is missing, so that an inner join loses no fact',
+  'the export of one account has row -1 of %s, so that an inner join loses no fact',
   async (name, key) => {
     const target = join(folder, 'account');
     const [account] = await query('SELECT name FROM sync.accounts');
@@ -288,10 +288,10 @@ test.each(
   },
 );
 
-describe('as of a moment', () => {
+describe('an export with --as-of', () => {
   const target = () => join(folder, 'past');
 
-  test('each table is what it was then, and tables of events are left out', async () => {
+  test('has each table with its row count at that time, and no tables of events', async () => {
     const [{moment, subtotal}] = await query(
       'SELECT now() AS moment, sum(subtotal)::text AS subtotal FROM mart.fct_job',
     );
@@ -329,12 +329,12 @@ describe('as of a moment', () => {
   test.each([
     ['yesterday', 'expected a day such as 2026-10-31'],
     ['1999-12-31', 'the mirror knows the account since'],
-  ])('%s is refused', async (moment, says) => {
+  ])('rejects %s', async (moment, says) => {
     const {code, stderr} = await run('csv', target(), '--as-of', moment);
     expect({code, stderr}).toEqual({code: 2, stderr: expect.stringContaining(says)});
   });
 
-  test('a table of events is refused by its name', async () => {
+  test('rejects a table of events by its name', async () => {
     const {code, stderr} = await run('csv', target(), 'fct_payment', '--as-of', '2026-10-31');
     expect(code).toBe(2);
     expect(stderr).toContain('fct_payment holds history itself');
@@ -347,7 +347,7 @@ describe.each([
   ['ask --parquet', ['ask', 'debtors', '--parquet', 's3://bucket/debtors.parquet']],
   ['report --to', ['report', '--to', 'https://example.com/week.html']],
 ])('%s', (_, args) => {
-  test('refuses the address of a store in one sentence, and makes no folder of it', async () => {
+  test('rejects a remote URL and creates no folder for it', async () => {
     const before = await readdir('.');
     const {code, stderr, stdout} = await runCommand(args, place.env);
     expect({code, stdout}).toEqual({code: 2, stdout: ''});
@@ -369,14 +369,14 @@ describe('CSV', () => {
       );
   });
 
-  test('is what Postgres writes, byte by byte', async () => {
+  test('keeps a value that begins like a formula, and begins with a header', async () => {
     expect(await run('csv', folder, 'dim_customer')).toMatchObject({code: 0});
     const csv = await readFile(join(folder, 'dim_customer.csv'), 'utf8');
     expect(csv).toContain(`"=HYPERLINK(""http://example.com"")"`);
     expect(csv.startsWith('customer_key,account_key,')).toBe(true);
   });
 
-  test('for a spreadsheet holds no formula, and says that it is UTF-8', async () => {
+  test('with --excel contains no formula and begins with a UTF-8 byte order mark', async () => {
     expect(await run('csv', folder, 'dim_customer', '--excel')).toMatchObject({code: 0});
     const csv = await readFile(join(folder, 'dim_customer.csv'));
     expect([...csv.subarray(0, 3)]).toEqual([0xef, 0xbb, 0xbf]);
@@ -387,7 +387,7 @@ describe('CSV', () => {
   });
 });
 
-test('a table that there is not is refused with the nearest', async () => {
+test('an unknown table is rejected with the nearest name', async () => {
   const {code, stderr} = await run('csv', folder, 'fct_jobs');
   expect([code, stderr]).toEqual([
     2,

@@ -14,8 +14,8 @@ import {
 
 useFieldsPlace();
 
-describe('a field that is seen', () => {
-  test('is listed with its type, its column, and who saw it', async () => {
+describe('a field that a sweep saw', () => {
+  test('is listed with its type, its column, and the stream and sweep that saw it', async () => {
     const sweepId = await sweep([seen('custom_text1'), seen('id', 'integer', {column: 'id'})]);
     expect(await field('custom_text1')).toMatchObject({
       stream: 'jobs',
@@ -28,13 +28,13 @@ describe('a field that is seen', () => {
     expect(await field('id')).toMatchObject({types: ['integer'], column_name: 'id'});
   });
 
-  test('for the first time ever makes no event, nor in a table without records', async () => {
+  test('causes no event if its stream or its table had no records before', async () => {
     await sweep([seen('a'), seen('b')]);
     await sweep([seen('a'), seen('b'), seen('id', 'integer', {table: 'contacts'})]);
     expect(await events()).toEqual([]);
   });
 
-  test('in a later sweep of its stream is news, once', async () => {
+  test('causes one event if it is new in a later sweep of its stream', async () => {
     await sweep([seen('a')]);
     const fields = [
       seen('a'),
@@ -53,14 +53,14 @@ describe('a field that is seen', () => {
     ]);
   });
 
-  test('while its stream is swept for the first time is no news', async () => {
+  test('causes no event while the first sweep of its stream runs', async () => {
     const sweepId = await beginSweep();
     await remember(sweepId, [seen('a')]);
     await remember(sweepId, [seen('b')]);
     expect(await events()).toEqual([]);
   });
 
-  test('is of its account alone', async () => {
+  test('belongs to its account only', async () => {
     await sweep([seen('a')]);
     const other = await upsertAccount(pool, {
       name: 'other',
@@ -76,12 +76,12 @@ describe('a field that is seen', () => {
     expect(rows).toEqual([{types: ['text']}, {types: ['integer']}]);
   });
 
-  test('as two types in one batch has both', async () => {
+  test('has both types if one batch contains it with two types', async () => {
     await sweep([seen('a', 'float'), seen('a', 'integer')]);
     expect((await field('a')).types).toEqual(['float', 'integer']);
   });
 
-  test('again is noted with the moment and the sweep', async () => {
+  test('gets the time and the number of the sweep that saw it again', async () => {
     await sweep([seen('a')]);
     const before = await field('a');
     const sweepId = await sweep([seen('a')]);
@@ -94,7 +94,7 @@ describe('a field that is seen', () => {
     expect(after.last_seen_at > before.last_seen_at).toBe(true);
   });
 
-  test('by two at once is one field', async () => {
+  test('is stored once if several batches report it at the same time', async () => {
     const sweepId = await beginSweep();
     const fields = Array.from({length: 50}, (_, n) => seen(`f${n}`));
     await Promise.all([
@@ -106,15 +106,15 @@ describe('a field that is seen', () => {
     expect(rows).toEqual([{count: '50'}]);
   });
 
-  test('with a name full of quotes is a name', async () => {
+  test('may have a name full of quotes', async () => {
     const name = `o'x"y\\z $1 %s`;
     await sweep([seen(name)], {wroteRows: true});
     expect(await field(name)).toMatchObject({field: name});
   });
 });
 
-describe('a type', () => {
-  test('that a field never had is added and told', async () => {
+describe('a type of a field', () => {
+  test('is added and reported if the field never had it', async () => {
     await sweep([seen('a', 'integer'), seen('b', 'text')]);
     await sweep([seen('a', 'decimal'), seen('b', 'boolean')]);
     await sweep([seen('a', 'integer'), seen('a', 'decimal'), seen('b', 'text')]);
@@ -126,13 +126,13 @@ describe('a type', () => {
     ]);
   });
 
-  test('that becomes text is told, where the record names types', async () => {
+  test('is reported when it becomes text if the record names types', async () => {
     await sweep([seen('a', 'integer'), seen('b', 'integer')]);
     await sweep([seen('a', 'text'), seen('b', 'integer')]);
     expect(await events()).toEqual(['jobs.a retyped: sent as text; before as integer']);
   });
 
-  test('is not lost to a dialect that names none, and coming back is no news', async () => {
+  test('is kept when a dialect names no types, and its return causes no event', async () => {
     await sweep([seen('a', 'integer'), seen('b', 'text')]);
     await sweep([seen('a', 'text', {isTyped: false}), seen('b', 'text', {isTyped: false})]);
     await sweep([seen('a', 'integer'), seen('b', 'text')]);
@@ -140,14 +140,14 @@ describe('a type', () => {
     expect(await events()).toEqual([]);
   });
 
-  test('is learnt without news when the dialect begins to name types', async () => {
+  test('is added without an event when the dialect begins to name types', async () => {
     await sweep([seen('a', 'text', {isTyped: false}), seen('b', 'text', {isTyped: false})]);
     await sweep([seen('a', 'integer'), seen('b', 'text')]);
     expect((await field('a')).types).toEqual(['text', 'integer']);
     expect(await events()).toEqual([]);
   });
 
-  test('of a field that was always nil is no news', async () => {
+  test('causes no event if the field was always nil before', async () => {
     await sweep([seen('a', null), seen('b', 'integer')]);
     expect((await field('a')).types).toEqual([]);
     await sweep([seen('a', 'text'), seen('b', null)]);
@@ -157,8 +157,8 @@ describe('a type', () => {
   });
 });
 
-describe('a field that is not seen', () => {
-  test('by a sweep that parsed every record has vanished; seen again it is back', async () => {
+describe('a field that a sweep did not see', () => {
+  test('vanishes if the sweep parsed every record, and returns when it is seen again', async () => {
     await sweep([seen('a'), seen('b')]);
     await sweep([seen('a')]);
     expect((await field('b')).vanished_at).not.toBeNull();
@@ -174,20 +174,20 @@ describe('a field that is not seen', () => {
     ]);
   });
 
-  test('by a sweep that skipped known bytes is where it was', async () => {
+  test('does not vanish if the sweep skipped known bytes', async () => {
     await sweep([seen('a'), seen('b')]);
     await sweep([seen('a')], {parsedAll: false});
     expect((await field('b')).vanished_at).toBeNull();
     expect(await events()).toEqual([]);
   });
 
-  test('is where it was when no record of its table was parsed', async () => {
+  test('does not vanish if no record of its table was parsed', async () => {
     await sweep([seen('a'), seen('id', 'integer', {table: 'job_charges'})]);
     await sweep([seen('a')]);
     expect((await field('id', 'job_charges')).vanished_at).toBeNull();
   });
 
-  test('by the sweep itself, but by a window meanwhile, is where it was', async () => {
+  test('does not vanish if a window saw it while the sweep ran', async () => {
     await sweep([seen('a'), seen('b')]);
     const sweepId = await beginSweep();
     await remember(sweepId, [seen('a')]);
@@ -196,7 +196,7 @@ describe('a field that is not seen', () => {
     expect(await events()).toEqual([]);
   });
 
-  test('by one stream, but by another that embeds the same records, is where it was', async () => {
+  test('does not vanish while another stream that embeds the same records sees it', async () => {
     const rate = seen('rate', 'decimal', {table: 'tax_entities'});
     const id = seen('id', 'integer', {table: 'tax_entities'});
     for (let round = 0; round < 2; round++) {

@@ -25,7 +25,7 @@ describe('the filled share', () => {
     seen('gone', 'text', {column: 'no_such_column'}),
   ];
 
-  test('counts live rows in which there is more than null and an empty text', async () => {
+  test('counts live rows whose value is neither null nor an empty text', async () => {
     await insertJob(1, {name: 'Boiler', total: 0, extra: {custom_text1: 'x', "it's": {a: '1'}}});
     await insertJob(2, {name: '', extra: {custom_text1: ''}});
     await insertJob(3, {name: null, extra: {custom_text1: null, "it's": ['1']}});
@@ -51,7 +51,7 @@ describe('the filled share', () => {
     ]);
   });
 
-  test('stays as it was when no row was written, and is nothing without rows', async () => {
+  test('is unchanged if the sweep wrote no row, and null if the table has no rows', async () => {
     await insertJob(1, {name: 'Boiler'});
     await sweep(fields, {wroteRows: true});
     await pool.query('UPDATE warehouse.jobs SET name = NULL');

@@ -47,7 +47,7 @@ async function countFilled() {
 
 const whole = {jobs: 2000, timeEntries: 2000, isStale: false};
 
-test('Postgres knows afterwards how many jobs there are', async () => {
+test('after the first refresh, the statistics of Postgres have the number of jobs', async () => {
   await refreshStar(pool);
   const {rows} = await pool.query(
     `SELECT oid::regclass::text AS place, reltuples FROM pg_class
@@ -59,7 +59,7 @@ test('Postgres knows afterwards how many jobs there are', async () => {
   ]);
 });
 
-test('dates are those of each account, and the session is in its own zone afterwards', async () => {
+test('dates use the time zone of each account, and the session keeps its own zone', async () => {
   const account = {
     name: 'far away',
     apiUrl: 'https://example.com',
@@ -86,7 +86,7 @@ test('dates are those of each account, and the session is in its own zone afterw
   ]);
 });
 
-test('in every zone of an account a cast in a session gives the date looked up', async () => {
+test('in every time zone, a cast in a session gives the same date as AT TIME ZONE', async () => {
   const {rows: zones} = await pool.query<{name: string}>('SELECT name FROM pg_timezone_names');
   const apart = await inSweepTransaction(pool, async (client) => {
     const found: string[] = [];
@@ -108,7 +108,7 @@ test('in every zone of an account a cast in a session gives the date looked up',
 test.each([
   ['of the jobs', 'fct_job'],
   ['of the parts', 'fct_time_entry'],
-])('where the session %s fails, the next refresh fills all', async (_session, table) => {
+])('if the session %s fails, the next refresh fills every table', async (_session, table) => {
   await pool.query(`ALTER TABLE mart.${table} ADD CONSTRAINT broken CHECK (job_key IS NULL)`);
   await expect(refreshStar(pool)).rejects.toThrow('broken');
   // Whether the parts are there depends on which of the two was quicker.
@@ -118,7 +118,7 @@ test.each([
   expect(await countFilled()).toEqual(whole);
 });
 
-test.each([1, 2, 4])('two refreshes at once over a pool of %i fill it once', async (max) => {
+test.each([1, 2, 4])('two refreshes at once over a pool of %i fill the star once', async (max) => {
   const few = openPool(database.url, {max, applicationName: 'test'});
   try {
     const written = await Promise.all([refreshStar(few), refreshStar(few)]);

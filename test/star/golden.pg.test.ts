@@ -95,7 +95,7 @@ const words = (question: (typeof told)[number]) =>
   question.grouped === undefined ? wordOf(question) : `${wordOf(question)}-by-${question.grouped}`;
 
 test.each([...told, ...grouped].map((question) => [words(question), question] as const))(
-  '%s',
+  'the answer to %s matches its golden file',
   async (word, question) => {
     await expect(await ask(question)).toMatchFileSnapshot(
       join(import.meta.dirname, 'golden', `${word}.txt`),

@@ -57,12 +57,12 @@ beforeAll(async () => {
 });
 afterAll(() => setUp.end());
 
-test('the document has a rule for each state, and names no other', async () => {
+test('docs/insight.md has a rule for each job state, and for no other state', async () => {
   const {rows} = await pool.query('SELECT job_state FROM mart.dim_job_state ORDER BY job_state');
   expect(rules.map(({state}) => state).toSorted()).toEqual(rows.map(({job_state}) => job_state));
 });
 
-test('by every status and all times, the star says what the document says', async () => {
+test('for every status and combination of times, the star has the documented state', async () => {
   const documented = rules
     .map(({state, condition}) => `WHEN ${condition} THEN '${state}'`)
     .join(' ');
@@ -78,7 +78,7 @@ test('by every status and all times, the star says what the document says', asyn
   expect(new Set(rows.map(({star}) => star)).size).toBe(rules.length);
 });
 
-test('a job is open in the states that the dimension calls open', async () => {
+test('a job is open in the states that dim_job_state marks as open', async () => {
   const {rows} = await pool.query(
     `SELECT DISTINCT job.job_state FROM mart.fct_job AS job
        JOIN mart.dim_job_state AS state USING (job_state) WHERE job.is_open <> state.is_open`,

@@ -55,7 +55,7 @@ async function readAs(role: string, text: string): Promise<pg.QueryResult> {
   }
 }
 
-test('the reader, and a BI user of the view alone, read fields of every type', async () => {
+test('the reader role, and a BI role with views alone, read fields of every type', async () => {
   const extra = {
     promoted_datetime: '2026-11-02T10:00:00Z',
     promoted_float: '1.5',
@@ -72,7 +72,7 @@ test('the reader, and a BI user of the view alone, read fields of every type', a
 });
 
 test.each(allTables)(
-  'every function that mart.$name stands on may be run by who may read it',
+  'a role that may read mart.$name may run every function that it uses',
   async ({name}) => {
     const {rows} = await world.pool.query(
       `SELECT DISTINCT role, refobjid::regprocedure::text AS function,
@@ -88,7 +88,7 @@ test.each(allTables)(
   },
 );
 
-describe('what is wanted and not agreed', () => {
+describe('a change that the service does not have', () => {
   // An assignment is a part of its job.
   const creatable = allTables.filter(
     ({name, capture}) => capture.operations.includes('create') && name !== 'job_employees',
@@ -136,14 +136,14 @@ describe('what is wanted and not agreed', () => {
     },
   );
 
-  test('a refused row that was deleted is wanted no longer', async () => {
+  test('a rejected row that was deleted is no longer in mart.wanted', async () => {
     await world.author(`INSERT INTO warehouse.customers (name) VALUES ('mine')`);
     await world.author(`SELECT sync.close_change(change_id, 'rejected', 'no') FROM sync.changes`);
     await world.author('DELETE FROM warehouse.customers');
     expect(await wanted('state')).toEqual([]);
   });
 
-  test('a changed row stays and is pending; mart.wanted says what is wanted', async () => {
+  test('an edited row stays and is pending, and mart.wanted has its new values', async () => {
     await world.sent('customers', {customer_number: '3', name: 'a'});
     await world.sent('customers', {customer_number: '4', name: 'b'});
     await world.author(`UPDATE warehouse.customers SET name = 'mine' WHERE customer_number = 3`);
@@ -160,7 +160,7 @@ describe('what is wanted and not agreed', () => {
     ]);
   });
 
-  test('an assignment counts once the service has it', async () => {
+  test('a new assignment is only in mart.wanted before the service has it', async () => {
     await world.sent('jobs', {job_number: '4'});
     await world.sent('job_employees', {job_number: '4', employee_id: '7'});
     await world.author(

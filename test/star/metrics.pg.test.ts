@@ -37,7 +37,7 @@ const columnsOf = async (table: string): Promise<readonly string[]> =>
     )
   ).rows.map(({name}) => name);
 
-test('every source is a table of the star, with all of its columns', async () => {
+test('every dbt source is a table of the star with all its columns', async () => {
   for (const {name, columns} of read('models/sources.yml').sources[0].tables)
     expect(
       columns.map((column: {name: string}) => column.name),
@@ -45,7 +45,7 @@ test('every source is a table of the star, with all of its columns', async () =>
     ).toEqual(await columnsOf(name));
 });
 
-test('every expression of a semantic model can be read of its table', async () => {
+test('every expression of a semantic model can be selected from its table', async () => {
   expect(semantic.semantic_models.length).toBeGreaterThan(10);
   for (const {name, model, entities, dimensions, measures = []} of semantic.semantic_models) {
     expect(model).toBe(`ref('${name}')`);
@@ -59,7 +59,7 @@ test('every expression of a semantic model can be read of its table', async () =
   }
 });
 
-test('every metric stands on measures that there are, and each foreign key on an entity', () => {
+test('every metric uses existing measures, and every foreign key an existing entity', () => {
   const {semantic_models: all, metrics} = semantic;
   const measures = all.flatMap((model) => model.measures ?? []).map(({name}) => name);
   expect(new Set(measures).size).toBe(measures.length);
@@ -73,7 +73,7 @@ test('every metric stands on measures that there are, and each foreign key on an
   for (const {name, type} of entities) if (type === 'foreign') expect(own).toContain(name);
 });
 
-test('the documents of dbt name the sources that a question reads', () => {
+test('a dbt exposure lists the sources that its question reads', () => {
   const {exposures} = read('models/exposures.yml');
   const debtors = exposures.find(({name}: {name: string}) => name === 'ask_debtors');
   expect(debtors.depends_on).toEqual([
@@ -206,7 +206,7 @@ const sqlOf = ({expression}: {expression: z.infer<typeof expressed>}) =>
   expression.dialects[0].expression;
 
 describe('the file of Open Semantic Interchange', () => {
-  test('names each thing once, and relates datasets that there are by their keys', () => {
+  test('has unique names, and relates existing datasets by their keys', () => {
     for (const named of [datasets, relationships, interchanged])
       expect(new Set<string>(named.map(({name}) => name)).size).toBe(named.length);
     for (const {name, from, to, from_columns: held, to_columns: key} of relationships) {
@@ -220,14 +220,14 @@ describe('the file of Open Semantic Interchange', () => {
     expect(relationships.length).toBeGreaterThan(30);
   });
 
-  test('has fields that can be read of their tables', async () => {
+  test('has fields that can be selected from their tables', async () => {
     for (const {name, source, fields} of datasets) {
       expect(source).toBe(`mart.${name}`);
       await place.pool.query(`SELECT ${fields.map(sqlOf).join(', ')} FROM ${source} LIMIT 0`);
     }
   });
 
-  test('has every metric of dbt, but for what it has no word for', () => {
+  test('has every dbt metric except three that it cannot express', () => {
     const names = interchanged.map(({name}) => name);
     const left = semantic.metrics.map(({name}) => name).filter((name) => !names.includes(name));
     expect(left).toEqual(['backlog_jobs', 'backlog_amount', 'revenue_an_hour']);
@@ -250,8 +250,8 @@ async function measureInterchanged(question: ToldMetrics, accountKey: string): P
   return found;
 }
 
-describe.each(questionsWithMetrics)('$word', (question) => {
-  test('tells the metrics of both files, for two businesses in two zones', async () => {
+describe.each(questionsWithMetrics)('the answer to $word', (question) => {
+  test('equals the metrics of both files for two businesses in two time zones', async () => {
     const differences: string[] = [];
     const names = interchanged.map(({name}) => name);
     const shared = question.metrics.filter(({metric}) => names.includes(metric));

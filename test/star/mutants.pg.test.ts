@@ -80,7 +80,7 @@ async function findBroken(): Promise<readonly string[]> {
   ].map((line) => line.split(':')[0] ?? '');
 }
 
-test('unbroken, the star ties out', async () => {
+test('the unbroken star ties out', async () => {
   expect(await findBroken()).toEqual([]);
 });
 
@@ -111,14 +111,14 @@ test.each([
     replaceIn('fct_repeat_visit', 'AND NOT job.was_estimate ', ''),
     'T19',
   ],
-] as const)('%s is found', async (_, mutate, by) => {
+] as const)('the checks detect %s', async (_, mutate, by) => {
   await define(mutate);
   expect(await findBroken()).toContain(by);
   await define((member) => member);
   expect(await findBroken()).toEqual([]);
 });
 
-test('a trigger that is missing is found', async () => {
+test('the checks detect a missing trigger', async () => {
   await world.query('ALTER TABLE warehouse.job_charges DISABLE TRIGGER star_update');
   await raiseOneCharge();
   expect(await findBroken()).toContain('T15');
@@ -136,7 +136,7 @@ async function raiseOneCharge(): Promise<void> {
   await world.sweepAll();
 }
 
-test('a refresh that forgets the other jobs of a customer is found', async () => {
+test('the checks detect a refresh that misses the other jobs of a customer', async () => {
   const [{source} = {}] = await world.query(
     `SELECT pg_get_functiondef('sync.widen_stale'::regproc) AS source`,
   );

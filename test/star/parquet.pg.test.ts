@@ -73,7 +73,7 @@ describe('values at the limits of their types', () => {
     ['one row', 1],
     ['five rows', 5],
     ['rows that fill several groups', 120_005],
-  ])('%s: they are read as they were, and their bounds hold', async (_, count) => {
+  ])('%s: DuckDB reads them unchanged, and the bounds of row groups hold', async (_, count) => {
     const rows = `SELECT n, CASE n % 5 ${lists} END AS list, unnested.*
         FROM generate_series(0, ${count - 1}) AS n
         JOIN (SELECT row_number() OVER () - 1 AS at, held.* FROM (SELECT ${unnested}) AS held)
@@ -100,13 +100,13 @@ describe('values at the limits of their types', () => {
     }
   });
 
-  test('no row at all is a file with the columns', async () => {
+  test('a query without rows gives a file with only the columns', async () => {
     const file = join(folder, 'none.parquet');
     await writeRows('SELECT 1 AS one, NULL::numeric AS two WHERE false', file);
     expect(await queryDuck(`SELECT one, two FROM '${file}'`)).toEqual([]);
   });
 
-  test('texts that differ everywhere are read as they were', async () => {
+  test('texts that all differ are read unchanged', async () => {
     const file = join(folder, 'different.parquet');
     const rows = `SELECT n, md5(n::text) || repeat(md5((n * 7)::text), n % 40)
                       || CASE WHEN n = 7 THEN repeat('long ', 40000) ELSE '' END AS words
@@ -136,7 +136,7 @@ describe('values at the limits of their types', () => {
   }
 });
 
-test('where a file cannot be written, the session goes on', async () => {
+test('if a file cannot be written, the database session stays usable', async () => {
   const client = await pool.connect();
   try {
     await client.query('BEGIN READ ONLY');
@@ -152,7 +152,7 @@ test('where a file cannot be written, the session goes on', async () => {
   }
 });
 
-test('a file that is written leaves no timer of the driver behind', async () => {
+test('writing a file leaves no timer of the database driver behind', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const client = await pool.connect();
   try {

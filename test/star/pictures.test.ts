@@ -6,20 +6,20 @@ const drawn = Object.entries(drawings).flatMap(([name, drawing]) =>
   drawing ? [{name, ...drawing}] : [],
 );
 
-test.each(drawn)('$name has the columns that are drawn of it', ({name, along, series}) => {
+test.each(drawn)('$name has the columns that its chart draws', ({name, along, series}) => {
   const columns = questions
     .find((question) => question.name === name)
     ?.columns.map(([column]) => column);
   expect(columns).toEqual(expect.arrayContaining([along, ...Object.keys(series)]));
 });
 
-test.each(Object.entries(gridColumns))('%s has the columns of its table', (name, of) => {
+test.each(Object.entries(gridColumns))('%s has the columns that its table shows', (name, of) => {
   const columns = questions
     .find((question) => question.name === name)
     ?.columns.map(([column]) => column);
   expect(columns).toEqual(expect.arrayContaining(Object.values(of ?? {})));
 });
 
-test.each(boards)('each answer of the page $name is one that there is', ({questions: names}) => {
+test.each(boards)('every question on the page $name exists', ({questions: names}) => {
   expect(questions.map(({name}) => name)).toEqual(expect.arrayContaining([...names]));
 });

@@ -3,7 +3,7 @@
 import {expect, test} from 'vitest';
 import {openService, openWorld} from '../support/world.ts';
 
-test('a sweep that meets a standby, promoted shortly after, is put back, not failed', async () => {
+test('a sweep on a standby is postponed, not failed, and certified after promotion', async () => {
   const service = await openService();
   const world = await openWorld(service);
   // As Postgres itself fails there.

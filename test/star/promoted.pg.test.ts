@@ -18,7 +18,7 @@ import {
 usePromotedPlace();
 
 describe('a view in mart', () => {
-  test('is there for every warehouse table, with a comment', async () => {
+  test('exists for every warehouse table, with a comment', async () => {
     const {rows} = await pool.query(
       `SELECT relname AS name, obj_description(oid) AS comment FROM pg_class
         WHERE relnamespace = 'mart'::regnamespace AND relkind = 'v'
@@ -29,7 +29,7 @@ describe('a view in mart', () => {
     for (const {comment} of rows) expect(comment).toMatch(/Live records only: [^.]+\.$/);
   });
 
-  test('has the columns of the service, the keys, and no bookkeeping', async () => {
+  test('has the columns of the service and the keys, but no internal columns', async () => {
     const names = Object.keys(await columns());
     expect(names.slice(0, 5)).toEqual(['row_id', 'account_id', 'external_key', 'id', 'job_number']);
     expect(names.slice(-4)).toEqual(['parent_row_id', '_first_seen_at', '_changed_at', '_pending']);
@@ -44,7 +44,7 @@ describe('a view in mart', () => {
     expect(await values('job_number')).toEqual(['1']);
   });
 
-  test('takes up new columns and new comments when it is built again', async () => {
+  test('gets new columns and comments when it is rebuilt', async () => {
     await pool.query(`ALTER TABLE warehouse.jobs ADD COLUMN colour text`);
     await pool.query(`COMMENT ON COLUMN warehouse.jobs.colour IS 'Colour of the job.'`);
     await pool.query('SELECT sync.build_mart()');
@@ -58,7 +58,7 @@ describe('a view in mart', () => {
 });
 
 describe('a promoted field', () => {
-  test('is a column at once, behind the others, until it is taken back', async () => {
+  test('is the last column of the view at once, until its promotion is undone', async () => {
     await addField('custom_datetime1', ['dateTime']);
     await addJob(1, {custom_datetime1: '2031-01-04T09:00:00-05:00'});
     await addJob(2, {});
@@ -77,7 +77,7 @@ describe('a promoted field', () => {
     expect(await columns()).not.toHaveProperty('warranty_until');
   });
 
-  test('may get another name, and may go with its row', async () => {
+  test('can be renamed, and is removed with its row of sync.fields', async () => {
     await addField('a');
     await promote('a', 'one');
     await promote('a', 'two');
@@ -101,13 +101,13 @@ describe('a promoted field', () => {
     [['integer', 'text'], 'text'],
     [['boolean', 'integer'], 'text'],
     [[], 'text'],
-  ])('sent as %j is %s', async (types, type) => {
+  ])('that was sent as %j gets the type %s', async (types, type) => {
     await addField('a', types);
     await promote('a', 'promoted');
     expect((await columns()).promoted).toBe(type);
   });
 
-  test('has a hostile name, and harms nothing', async () => {
+  test('may have a name that contains SQL, which is not executed', async () => {
     const field = `o'x"; DROP TABLE warehouse.jobs; -- %s $1 \\`;
     await addField(field);
     await addJob(1, {[field]: 'kept'});
@@ -115,7 +115,7 @@ describe('a promoted field', () => {
     expect(await values('odd')).toEqual(['kept']);
   });
 
-  test('keeps its type while what is sent changes, until it is promoted again', async () => {
+  test('keeps its type when another type is sent, until it is promoted again', async () => {
     await addField('a', ['integer']);
     await addJob(1, {a: '5'});
     await addJob(2, {a: '5.5'});
@@ -133,7 +133,7 @@ describe('a promoted field', () => {
     expect(await values('amount')).toEqual(['5', '5.5']);
   });
 
-  test('that a later version gives a column has its values from there', async () => {
+  test('reads its values from the column if a later version adds one for it', async () => {
     await addField('a');
     await promote('a', 'amount');
     await pool.query('ALTER TABLE warehouse.jobs ADD COLUMN a text');
@@ -221,7 +221,7 @@ describe('a value', () => {
   };
 
   test.each(Object.entries(cases))(
-    'that does not fit a column of type %s is null there',
+    'is null if it does not fit a column of type %s',
     async (_, [type, pairs]) => {
       await addField('a', [type]);
       await promote('a', 'promoted');
@@ -232,7 +232,7 @@ describe('a value', () => {
 });
 
 describe('several accounts', () => {
-  test('may promote different fields under one name; what others did not is null', async () => {
+  test('may promote different fields under one name; it is null for other accounts', async () => {
     const other = await addAccount('other');
     const third = await addAccount('third');
     await addField('a', ['integer']);
@@ -256,7 +256,7 @@ describe('several accounts', () => {
     expect(await values('mark')).toEqual([accountId, other]);
   });
 
-  test('promoting at the same moment both have their column', async () => {
+  test('get both columns if two sessions promote at the same time', async () => {
     await addField('a');
     await addField('b');
     const first = await pool.connect();

@@ -19,7 +19,7 @@ import {
 
 usePromotedPlace();
 
-describe('what stands on a view', () => {
+describe('objects that depend on a mart view', () => {
   beforeEach(async () => {
     await addField('a', ['integer']);
     await addField('b');
@@ -28,14 +28,14 @@ describe('what stands on a view', () => {
     await pool.query('CREATE VIEW report.weekly AS SELECT job_number, one FROM mart.jobs');
   });
 
-  test('stays when a column is added', async () => {
+  test('are kept when a column is added', async () => {
     await promote('b', 'another');
     await addJob(1, {a: '1'});
     expect(Object.keys(await columns()).slice(-2)).toEqual(['one', 'another']);
     expect((await pool.query('SELECT one FROM report.weekly')).rows).toEqual([{one: '1'}]);
   });
 
-  test('is named when a column would go or change its type, and nothing is done', async () => {
+  test('are named in the error if a column would be removed or retyped', async () => {
     expect(await failure(promote('a', null))).toMatch(
       inSequence(
         /^mart\.jobs: a column of it would be removed /,
@@ -49,7 +49,7 @@ describe('what stands on a view', () => {
     expect(rows).toEqual([{promoted_as: 'one'}]);
   });
 
-  test('does not stop a sweep: a type that is new changes no view', async () => {
+  test('do not stop a sweep, because a new type changes no view', async () => {
     const seen = {table: 'jobs', field: 'a', column: null, type: 'text', isTyped: true};
     await inTransaction(pool, (client) =>
       rememberFields(client, {accountId, stream: 'jobs', sweepId: '2', fields: [seen]}),
@@ -57,7 +57,7 @@ describe('what stands on a view', () => {
     expect(await columns()).toMatchObject({one: 'bigint'});
   });
 
-  test('grants are kept, though the view is made anew', async () => {
+  test('include grants, which are kept when the view is recreated', async () => {
     const role = `bi_${database.url.slice(-12)}`;
     await pool.query('DROP VIEW report.weekly');
     await makeRole(role);
@@ -76,42 +76,42 @@ describe('what stands on a view', () => {
   });
 });
 
-describe('a promotion is refused, by what is wrong with it,', () => {
+describe('a promotion is rejected with its reason', () => {
   test.each([
     ['total', /'total' is a column of jobs already; choose another name/],
     ['extra', /'extra' is a column of jobs already/],
     ['_hash', /expected a name of at most 63 small letters/],
     ['Warranty Until', /expected a name of at most 63 small letters.*got 'Warranty Until'/],
     ['x'.repeat(64), /expected a name/],
-  ])('under the name %s', async (name, words) => {
+  ])('if its name is %s', async (name, words) => {
     await addField('a');
     const before = await columns();
     expect(await failure(promote('a', name))).toMatch(words);
     expect(await columns()).toEqual(before);
   });
 
-  test('under a name that another field of the account has', async () => {
+  test('if another field of the account has its name', async () => {
     await addField('a');
     await addField('b');
     await promote('a', 'one');
     expect(await failure(promote('b', 'one'))).toMatch(/'one' is taken by a of the same account/);
   });
 
-  test('where the field has a column', async () => {
+  test('if the field already has a column', async () => {
     await addField('name', ['text'], {column: 'name'});
     expect(await failure(promote('name', 'title'))).toMatch(
       /jobs\.name of account \d+ has a column already: mart\.jobs\.name/,
     );
   });
 
-  test('where the field is a secret', async () => {
+  test('if the field is a secret', async () => {
     await addField('api_token', ['secret']);
     expect(await failure(promote('api_token', 'token'))).toMatch(
       /is a secret, and secrets are not kept/,
     );
   });
 
-  test('where there is no such table', async () => {
+  test('if the table does not exist', async () => {
     await addField('a');
     await pool.query(`UPDATE sync.fields SET table_name = 'nothing'`);
     expect(await failure(pool.query(`UPDATE sync.fields SET promoted_as = 'one'`))).toMatch(

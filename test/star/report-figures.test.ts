@@ -9,6 +9,6 @@ test.each([
   ['20000', '1', '▲ over 999 %'],
   ['-5', '-10', '▲ 50.0 %'],
   ['1', null, ''],
-])('%s after %s is shown as %s', (now, before, shown) => {
+])('a figure of %s after %s shows the change %s', (now, before, shown) => {
   expect(describeChange(now, before)).toBe(shown);
 });

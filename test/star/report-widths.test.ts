@@ -74,7 +74,7 @@ const report: Report = {
 test.each([
   ['the page', renderPage(report, 'the data is old')],
   ['the mail', renderReportMail(report, new URL('https://mirror.example.com')).html],
-])('%s is no wider than the window, with letters that are readable', async (_, html) => {
+])('%s fits the width of the window and has readable text', async (_, html) => {
   const page = await browser.newPage();
   await page.setContent(html);
   for (const summary of await page.locator('summary').all()) await summary.click();

@@ -23,7 +23,7 @@ afterAll(async () => await place?.close());
 const report = (...args: string[]) => runCommand(['report', ...args], place.env);
 const query = async (text: string, values: unknown[] = []) => (await pool.query(text, values)).rows;
 
-test('tells the figures of the last whole week, as the star has them', async () => {
+test('the report has the figures of the last whole week as the star has them', async () => {
   const {code, stdout} = await report('--json');
   expect(code).toBe(0);
   const {figures, from, to} = JSON.parse(stdout);
@@ -39,7 +39,7 @@ test('tells the figures of the last whole week, as the star has them', async () 
   expect(new Date(from).getUTCDay()).toBe(1);
 });
 
-test('tells it to a person, with what cannot be seen', async () => {
+test('the text report shows its freshness, and names figures that are not available', async () => {
   const {code, stdout} = await report('--week');
   expect(code).toBe(0);
   expect(stdout).toContain('Proven complete as of');
@@ -47,7 +47,7 @@ test('tells it to a person, with what cannot be seen', async () => {
   expect(stdout).toContain('How busy each technician was: the service does not know');
 });
 
-describe('as a page', () => {
+describe('the report as an HTML page', () => {
   let page = '';
   beforeAll(async () => {
     const file = join(folder, 'of', 'weeks', 'week.html');
@@ -60,7 +60,7 @@ describe('as a page', () => {
   });
   afterAll(() => query('DELETE FROM mart.settings'));
 
-  test('holds charts that are XML, each with its title, its sentence and its table', () => {
+  test('has charts that parse as XML, each with a title, a description and a table', () => {
     const charts = page.match(/<svg[\s\S]*?<\/svg>/g) ?? [];
     // Each is drawn for a phone and for a wider place.
     expect(charts).toHaveLength(2 * 4);
@@ -87,13 +87,13 @@ describe('as a page', () => {
     );
   });
 
-  test('loads nothing from elsewhere and runs nothing', () => {
+  test('loads no external resource and runs no script', () => {
     // Names of XML, and what a chart refers to in itself.
     const without = page.replaceAll('http://www.w3.org/', '').replaceAll('url(#', '');
     expect(without).not.toMatch(/<script|https?:|\bsrc=|@import|url\(/);
   });
 
-  test('is not what a name at the service makes of it', async () => {
+  test('escapes HTML in the name of the account', async () => {
     await query(`UPDATE sync.accounts SET name = '<script>alert(1)</script>'`);
     try {
       const {stdout} = await report('--html');
@@ -105,7 +105,7 @@ describe('as a page', () => {
   });
 });
 
-test('says what of a delivered report is restated, until the next is delivered', async () => {
+test('the report lists restated figures of a delivered one until the next delivery', async () => {
   const deliver = () => report('--to', join(folder, 'delivered.html'));
   const look = async () => JSON.parse((await report('--json')).stdout).restated;
   expect(await deliver()).toMatchObject({code: 0});
@@ -148,7 +148,7 @@ test('says what of a delivered report is restated, until the next is delivered',
   expect(await look()).toEqual([]);
 });
 
-test('what a delivered report told is what the star says as of that moment', async () => {
+test('the figures of a delivered report equal the star as of the time of the report', async () => {
   const told = await query(
     `SELECT DISTINCT ON (known_as_of) known_as_of FROM mart.reported ORDER BY known_as_of`,
   );
@@ -165,7 +165,7 @@ test('what a delivered report told is what the star says as of that moment', asy
     ).toEqual([]);
 });
 
-test('refuses to be made from data that is too old, unless asked all the same', async () => {
+test('the report fails if the data is too old, unless --force is given', async () => {
   await query(
     `UPDATE sync.sweeps SET started_at = started_at - interval '2 days',
       ended_at = ended_at - interval '2 days'`,
@@ -178,7 +178,7 @@ test('refuses to be made from data that is too old, unless asked all the same', 
   expect((await report('--force')).stdout).toContain('Beware: the jobs were proven complete');
 });
 
-test('a file that cannot be written keeps no figure as told', async () => {
+test('if the file cannot be written, no figure is stored as reported', async () => {
   const [before] = await query('SELECT count(*) FROM mart.reported');
   const {code, stderr} = await report('--force', '--to', join(process.execPath, 'week.html'));
   expect(code).toBe(2);

@@ -49,7 +49,7 @@ test('every tie-out holds after the first load', async () => {
   expect(await world.findBroken()).toEqual([]);
 });
 
-describe('a business that is lived through', () => {
+describe('a business that changes over time', () => {
   /** A row of `mart.fct_job` of the first business that a condition holds for. */
   async function pick(
     where: string,
@@ -68,7 +68,7 @@ describe('a business that is lived through', () => {
   const plus100 = (amount: unknown) => String(Number(amount) + 100);
   const numberOf = (row: Record<string, unknown>) => Number(row.job_number);
 
-  test('jobs that are completed become revenue of the day on which they were', async () => {
+  test('completed jobs turn open amounts into revenue and record the state change', async () => {
     const picked = await world.query(
       `SELECT * FROM mart.fct_job WHERE account_key = $1 AND job_state = 'scheduled'
        AND subtotal > 0 ORDER BY job_number LIMIT 4`,
@@ -101,7 +101,7 @@ describe('a business that is lived through', () => {
     }
   });
 
-  test('a balance that falls in two steps is two payments, the last by invoice', async () => {
+  test('a balance that falls twice gives two payments, the last dated by the invoice', async () => {
     const owing = await pick(`job.receivable = job.total AND job.total > 100`);
     const half = (Number(owing.total) / 2).toFixed(2);
     await world.edit('jobs', job(numberOf(owing)), {balance_remaining: half});
@@ -128,7 +128,7 @@ describe('a business that is lived through', () => {
     expect(await reread(owing)).toMatchObject({receivable: '0', paid_date: expect.anything()});
   });
 
-  test('a past month that grows is restated, and is what it was as of the beginning', async () => {
+  test('a past month that grows is restated, but is unchanged as of the beginning', async () => {
     const past = await pick(
       `job.job_state = 'completed' AND job.charges > 0 AND job.completed_date < '2026-10-01'`,
     );
@@ -161,7 +161,7 @@ describe('a business that is lived through', () => {
     expect(await revenue(`mart.fct_job_as_of('${memories.beginning?.at}')`)).toBeCloseTo(before, 6);
   });
 
-  test('a job that is deleted takes its money back, and brings it on return', async () => {
+  test('a deleted job reverses its payment, and restores it when the job returns', async () => {
     const paid = await pick(`job.collected > 0 AND job.charges > 0 AND job.hours > 0`);
     await world.first.api.jobs.remove(String(paid.job_number));
     await world.sweepAll();
@@ -184,7 +184,7 @@ describe('a business that is lived through', () => {
     expect(new Set(steps.map(({paid_date}) => paid_date)).size).toBe(1);
   });
 
-  test('a customer that is deleted keeps the jobs that are not', async () => {
+  test('a deleted customer keeps its jobs that are not deleted', async () => {
     const kept = await pick(`job.customer_key <> -1 AND job.job_state = 'completed'`);
     const [customer] = await world.query(
       'SELECT customer_number FROM mart.dim_customer WHERE customer_key = $1',
@@ -202,7 +202,7 @@ describe('a business that is lived through', () => {
     ).toEqual([{is_deleted: true}]);
   });
 
-  test('an appointment that moves is one move, with its notice', async () => {
+  test('an appointment that moves is recorded as one reschedule with both times', async () => {
     const moved = await pick(`job.job_state = 'scheduled'`);
     await world.edit('jobs', job(numberOf(moved)), {scheduled_on: '2031-01-04T14:00:00Z'});
     await world.sweepAll();
@@ -221,7 +221,7 @@ describe('a business that is lived through', () => {
     ]);
   });
 
-  test('a job that is cancelled is booked, and no revenue', async () => {
+  test('a cancelled job is not open, and has no booked and no open amount', async () => {
     const open = await pick(`job.is_open AND job.subtotal > 0`);
     await world.edit('jobs', job(numberOf(open)), {canceled_on: '2026-11-21T10:00:00Z'});
     await world.sweepAll();
@@ -233,7 +233,7 @@ describe('a business that is lived through', () => {
     });
   });
 
-  test('a subtotal with five decimals is shared by three without a remainder', async () => {
+  test('a subtotal with five decimals is divided among three without a remainder', async () => {
     const shared = await pick(`job.job_state = 'completed'`);
     await world.atService(
       `UPDATE service.jobs SET employee_ids = (SELECT array_agg(id ORDER BY id)
@@ -257,7 +257,7 @@ describe('a business that is lived through', () => {
     ]);
   });
 
-  test('hours that a clock shows twice, and about midnight, keep their date', async () => {
+  test('completion times around midnight and in a repeated hour keep their date', async () => {
     const instants = [
       '2026-11-01T03:59:59Z',
       '2026-11-01T04:00:01Z',
@@ -285,14 +285,14 @@ describe('a business that is lived through', () => {
     expect(dates).toEqual(['2026-10-31', '2026-11-01', '2026-11-01', '2026-11-01']);
   });
 
-  test('at its end every tie-out holds', async () => {
+  test('every tie-out holds at the end', async () => {
     expect(await world.findBroken()).toEqual([]);
   });
 });
 
-describe.each(['beginning', 'middle'] as const)('as of the %s', (when) => {
+describe.each(['beginning', 'middle'] as const)('the star as of the %s', (when) => {
   test.each(ofMoments.filter((name) => name !== 'ask_freshness'))(
-    '%s is what it was, to the last digit',
+    '%s has exactly the rows that it had then',
     async (name) => {
       const {at, prints} = memories[when] ?? {at: '', prints: new Map()};
       expect(await fingerprint(`mart.${name}_as_of('${at}')`)).toEqual(prints.get(name));
@@ -300,7 +300,7 @@ describe.each(['beginning', 'middle'] as const)('as of the %s', (when) => {
   );
 });
 
-test('a reader reads all of it, as it is and as it was', async () => {
+test('the reader role can read every member and answer, now and as of the beginning', async () => {
   const client = await world.first.pool.connect();
   try {
     await client.query('BEGIN; SET LOCAL ROLE fieldmirror_reader');

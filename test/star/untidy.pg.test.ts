@@ -460,9 +460,9 @@ const claims: readonly Claim[] = [
   },
 ];
 
-describe.each(accounts)('of the account $name in $timeZone', (account) => {
+describe.each(accounts)('the account $name in $timeZone', (account) => {
   test.each(claims.map((claim) => [claim.word, claim.by ?? 'as usual', claim] as const))(
-    '%s, by %s, is what the mirrored rows say',
+    'the answer to %s, by %s, matches the mirrored rows',
     async (word, _, {by, days, columns, sql}) => {
       const asked = days === undefined ? {} : await daysAgo(account, ...days);
       const answer = await ask(account, findQuestion(word, by), asked);
@@ -472,7 +472,7 @@ describe.each(accounts)('of the account $name in $timeZone', (account) => {
     },
   );
 
-  test('each has its even share of the money of a day, to the cent, and of every day', async () => {
+  test('each technician has an even share of the revenue of each day, to the cent', async () => {
     const days = await daysAgo(account, 60, 20);
     const {rows, total} = await ask(account, findQuestion('technicians', 'day'), days);
     const right = await reckon(
@@ -503,7 +503,7 @@ describe.each(accounts)('of the account $name in $timeZone', (account) => {
   });
 });
 
-describe.each(accounts)('without a join, in the account $name', (account) => {
+describe.each(accounts)('a fact read without a join, in the account $name', (account) => {
   test.each([
     ['fct_job_charge', 'sum(amount)', 'sum(part.total)', 'warehouse.job_charges'],
     ['fct_time_entry', 'sum(hours)', 'sum(part.number_of_hours)', 'warehouse.time_entries'],
@@ -513,16 +513,18 @@ describe.each(accounts)('without a join, in the account $name', (account) => {
       'count(part.employee_id)',
       'warehouse.job_employees',
     ],
-  ])('%s has the customer, the kind and the day of its job', async (fact, sum, own, table) => {
-    const columns = ['customer_key', 'job_type_key', 'completed_date', 'sum'];
-    const {rows} = await pool.query(
-      `SELECT customer_key, job_type_key, completed_date::text, ${sum} AS sum
+  ])(
+    '%s has the customer, the type and the completion date of its job',
+    async (fact, sum, own, table) => {
+      const columns = ['customer_key', 'job_type_key', 'completed_date', 'sum'];
+      const {rows} = await pool.query(
+        `SELECT customer_key, job_type_key, completed_date::text, ${sum} AS sum
          FROM mart.${fact} WHERE account_key = $1 GROUP BY 1, 2, 3`,
-      [account.accountId],
-    );
-    const right = await reckon(
-      account,
-      `SELECT coalesce(client.row_id, -1) AS customer_key,
+        [account.accountId],
+      );
+      const right = await reckon(
+        account,
+        `SELECT coalesce(client.row_id, -1) AS customer_key,
               coalesce(kind.row_id, -1) AS job_type_key,
               CASE WHEN completed THEN done_on::text END AS completed_date, ${own} AS sum
          FROM job LEFT JOIN client ON client.id = customer_id
@@ -531,10 +533,11 @@ describe.each(accounts)('without a join, in the account $name', (account) => {
          ${fact === 'fct_assignment' ? 'LEFT ' : ''}JOIN ${table} AS part
            ON part.account_id = job.account_id AND part.job_number = job.job_number
         GROUP BY 1, 2, 3`,
-    );
-    expect(right.length).toBeGreaterThan(50);
-    expect(sorted(plain(rows, columns))).toEqual(sorted(plain(right, columns)));
-  });
+      );
+      expect(right.length).toBeGreaterThan(50);
+      expect(sorted(plain(rows, columns))).toEqual(sorted(plain(right, columns)));
+    },
+  );
 });
 
 /** In an order that does not depend on how ties are broken. */
@@ -550,14 +553,14 @@ const everything = questions.flatMap((question) =>
 );
 const here = accounts[0] as Account;
 
-describe('the days of an answer', () => {
+describe('the period of an answer', () => {
   const withPeriod = everything.filter(({question}) => question.period !== undefined);
   const adding = withPeriod.filter(
     ({label, question}) => question.totals.length > 0 && label !== 'weeks',
   );
 
   test.each(adding.map(({label, question}) => [label, question] as const))(
-    'of %s add up: two parts of them are the whole',
+    'of %s can be split: the totals of two parts add up to the whole',
     async (_, question) => {
       const [part, rest, whole] = await Promise.all(
         [
@@ -578,7 +581,7 @@ describe('the days of an answer', () => {
   );
 
   test.each(withPeriod.map(({label, question}) => [label, question] as const))(
-    'of %s, asked for by their dates, give what it gives by itself',
+    'of %s gives the same answer if its default dates are given explicitly',
     async (_, question) => {
       const {rows: usual} = await pool.query(
         `SELECT (${question.period?.first})::text AS first, (${question.period?.last})::text AS last
@@ -593,7 +596,7 @@ describe('the days of an answer', () => {
     },
   );
 
-  test('are compared with as many days before, or with as many months', async () => {
+  test('is compared with as many days before it, or with as many months', async () => {
     const revenue = findQuestion('revenue-by-month');
     const {before} = await ask(here, revenue, {from: '2026-03-01', to: '2026-03-31'});
     expect(before).toMatchObject({from: '2026-02-01', to: '2026-02-28'});
@@ -617,18 +620,18 @@ describe('the days of an answer', () => {
     ['items', {from: '2026-02-30'}, '--from: expected a day of 2000 to 2049'],
     ['items', {to: '9999-01-01'}, '--to: expected a day of 2000 to 2049'],
     ['items', {from: '2026-02-02', to: '2026-02-01'}, 'expected --from not after --to'],
-  ] as const)('of %s: %j is refused', async (word, days, words) => {
+  ] as const)('of %s: %j is rejected', async (word, days, words) => {
     await expect(ask(here, findQuestion(word), days)).rejects.toThrow(words);
   });
 });
 
-test('a grouping that there is not is refused, with those that there are', () => {
+test('an unknown grouping is rejected, and the error lists the valid ones', () => {
   expect(() => findQuestion('work-mix', 'colour')).toThrow('expected lead-source or town');
   expect(() => findQuestion('weeks', 'town')).toThrow('expected no --by');
 });
 
 test.each(everything.map(({label, question}) => [label, question] as const))(
-  '%s has its currency, its total, and the total of the days before',
+  '%s has its currency, its total, and the total of the previous period',
   async (_, question) => {
     const {period, totals} = question;
     // Fifty days are whole months on no date: those would be compared with as many months.
@@ -643,7 +646,7 @@ test.each(everything.map(({label, question}) => [label, question] as const))(
   },
 );
 
-test('every tie-out holds, and the businesses have what the tie-outs are about', async () => {
+test('every tie-out holds, and the businesses have the cases that the tie-outs check', async () => {
   const broken = (await inTransaction(pool, readTies)).filter((tie) => tie.broken > 0);
   expect(broken).toEqual([]);
   const [found] = await query(
@@ -685,7 +688,7 @@ test.each(['parquet', 'csv'])('the export as %s has every row and every amount',
   }
 });
 
-test('a total is of all rows, and amounts have their currency', async () => {
+test('a total covers all rows, and amounts have their currency', async () => {
   const answer = await ask(here, findQuestion('debtors'));
   const sum = answer.rows.reduce((all, row) => all + Number(row.owed), 0);
   expect(Number(answer.total?.owed)).toBeCloseTo(sum, 4);
@@ -693,7 +696,7 @@ test('a total is of all rows, and amounts have their currency', async () => {
 });
 
 test.each(everything.map(({label, question}) => [label, question] as const))(
-  '%s, masked, has no name of a customer, a job or a person and no phone',
+  'masked %s has no phone number and no name of a customer, a job or a person',
   async (label, question) => {
     const {rows} = await ask(here, question, {isMasked: true});
     expect(JSON.stringify(rows)).not.toMatch(/Customer \d|Person \d|Job \d|555-0/);

@@ -60,7 +60,7 @@ const weeksMade = async () =>
   ).rows.map(({week}) => week);
 const madeCount = async () => (await weeksMade()).length;
 
-test('one is made for each account and week, also by several workers at once', async () => {
+test('one report is written per account and week, even by several workers at once', async () => {
   await Promise.all([write(), write(), write()]);
   await write();
   expect(await madeCount()).toBe(1);
@@ -75,7 +75,7 @@ test('one is made for each account and week, also by several workers at once', a
   expect(rows).toEqual([{count: 1}]);
 });
 
-test('where its file cannot be written it is due as before', async () => {
+test('a report whose file cannot be written stays due', async () => {
   const closed = join(folder, 'closed');
   await expect(write(join(closed, '\0'))).rejects.toThrow();
   expect(await madeCount()).toBe(0);
@@ -83,7 +83,7 @@ test('where its file cannot be written it is due as before', async () => {
   expect(await madeCount()).toBe(1);
 });
 
-test('weeks without a report get it afterwards, each once, also by several workers', async () => {
+test('missed weeks get one report each afterwards, even with several workers', async () => {
   await write();
   const [last = ''] = await weeksMade();
   const before = (weeks: number) =>
@@ -116,7 +116,7 @@ test('weeks without a report get it afterwards, each once, also by several worke
   expect((await weeksMade()).slice(1)).toEqual([before(3), ...weeks]);
 });
 
-test('a report that cannot be written holds up those of later weeks', async () => {
+test('a report that cannot be written delays the reports of later weeks', async () => {
   await write();
   const [last = ''] = await weeksMade();
   await owner.query('UPDATE sync.weekly_reports SET week = week - 14');
@@ -132,7 +132,7 @@ test('a report that cannot be written holds up those of later weeks', async () =
   expect(await weeksMade()).toEqual([begin, missed, last]);
 });
 
-test('while the jobs are not proven complete within a day, it waits', async () => {
+test('no report is written unless the jobs were proven complete within a day', async () => {
   await owner.query(
     `UPDATE sync.sweeps SET started_at = started_at - interval '2 days',
       ended_at = ended_at - interval '2 days'`,
@@ -145,7 +145,7 @@ test('while the jobs are not proven complete within a day, it waits', async () =
   );
 });
 
-test('an account that is not served here is left alone', async () => {
+test('no report is written for an account that this process does not serve', async () => {
   await writeDueReports({pool, folder, accountIds: ['2'], log});
   expect(await madeCount()).toBe(0);
 });

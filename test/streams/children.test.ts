@@ -29,7 +29,7 @@ const children = allStreams.flatMap((stream) =>
 describe.each(children)('the children %s', (_name, stream, child) => {
   const record = sampleRecord(stream);
 
-  test('carry their own key and the number and id of their parent', () => {
+  test('are all read, with the number or id of their parent', () => {
     const rows = rowsOf(read(stream, record), child.element) ?? [];
     expect(rows.length).toBe(child.item === null ? 1 : 2);
     for (const [column, field] of Object.entries(child.parentColumns)) {
@@ -39,7 +39,7 @@ describe.each(children)('the children %s', (_name, stream, child) => {
     }
   });
 
-  test('may say whose they are, and are refused when they say another', () => {
+  test('may name their parent, and are refused if they name another one', () => {
     for (const column of Object.keys(child.parentColumns)) {
       const say = (value: string) => {
         const own = change(sampleChildRecord(child, '501'), {[column]: value});
@@ -57,7 +57,7 @@ describe.each(children)('the children %s', (_name, stream, child) => {
     }
   });
 
-  test('prove nothing where the record does not send them', () => {
+  test('are unknown, not empty, if the record does not send them', () => {
     expect(
       rowsOf(read(stream, change(record, {[child.element]: undefined})), child.element),
     ).toBeUndefined();
@@ -66,7 +66,7 @@ describe.each(children)('the children %s', (_name, stream, child) => {
     ).toBeUndefined();
   });
 
-  test('are none where the record sends an empty list, in either dialect', () => {
+  test('have no rows if the record sends an empty list, in either dialect', () => {
     const none = child.item === null ? undefined : [];
     for (const empty of [list('x', []), '', '\n  ']) {
       expect(rowsOf(read(stream, change(record, {[child.element]: empty})), child.element)).toEqual(
@@ -75,7 +75,7 @@ describe.each(children)('the children %s', (_name, stream, child) => {
     }
   });
 
-  test('are refused as a mere text, and without their key', () => {
+  test('are refused if they are a plain text or have no key', () => {
     expect(() => read(stream, change(record, {[child.element]: 'soon'}))).toThrow(
       `${stream.name} 7021: field ${child.element}: expected elements, got "soon"`,
     );
@@ -84,7 +84,7 @@ describe.each(children)('the children %s', (_name, stream, child) => {
     expect(() => read(stream, change(record, {[child.element]: embedded}))).toThrow(RecordError);
   });
 
-  test('do not change what their parent means', () => {
+  test('do not change the hash of their parent', () => {
     expect(hashOf(stream, change(record, {[child.element]: undefined}))).toBe(
       hashOf(stream, record),
     );
@@ -114,7 +114,7 @@ describe.each(children.filter(([, , child]) => child.item !== null))(
       expect(() => read(stream, withItems(child.item ?? '', null))).toThrow(RecordError);
     });
 
-    test('names the item with the bad value', () => {
+    test('is named in the error about a bad value', () => {
       const bad = change(sampleChildRecord(child, '502'), {
         id: '502',
         [child.table.key[0] ?? 'id']: 'many',
@@ -126,7 +126,7 @@ describe.each(children.filter(([, , child]) => child.item !== null))(
   },
 );
 
-test('employees of a job make links only: whose address they have stays with the employees', () => {
+test('an employee of a job becomes a link; its address is not stored with the job', () => {
   const record = sampleRecord(jobs);
   const ann = element({
     id: '5',
@@ -144,7 +144,7 @@ test('employees of a job make links only: whose address they have stays with the
   });
 });
 
-test('an item whose embedded parts come too is one row, its parts in attributes', () => {
+test('an item with an embedded part is one row that keeps the part in attributes', () => {
   const charge = change(sampleChildRecord(childOf(jobs, 'job_charges'), '501'), {
     item: element({price: '1.0', name: 'Filter'}),
   });
@@ -157,7 +157,7 @@ test('an item whose embedded parts come too is one row, its parts in attributes'
   );
 });
 
-test('a look-up is the same row whichever record brings it', () => {
+test('a look-up record makes the same row, whichever record contains it', () => {
   const tax = sampleChild(childOf(jobs, 'tax_entity'));
   const fromJob = rowsOf(read(jobs, change(sampleRecord(jobs), {tax_entity: tax})), 'tax_entity');
   const fromCustomer = rowsOf(

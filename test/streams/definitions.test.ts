@@ -52,14 +52,14 @@ describe.each(allTables.map((table) => [table.name, table] as const))(
       );
     });
 
-    test('tells people in one sentence what it and each column hold', () => {
+    test('has a short comment that ends with a full stop, and so has each column', () => {
       for (const comment of [table.comment, ...table.columns.map((column) => column.comment)]) {
         expect(comment).toMatch(/^\S.*\.$/);
         expect(comment.length).toBeLessThan(120);
       }
     });
 
-    test('names its columns with underscores, none for custom fields or secrets', () => {
+    test('has column names with underscores, and none for custom fields or secrets', () => {
       for (const column of columnsOf(name)) {
         expect(column).toMatch(/^[a-z][a-z0-9_]*$/);
         expect(column).not.toMatch(/^custom_|_ref_|list_id|edit_sequence/);
@@ -67,7 +67,7 @@ describe.each(allTables.map((table) => [table.name, table] as const))(
       }
     });
 
-    test('is keyed by whole numbers', () => {
+    test('has a key of whole numbers', () => {
       for (const key of table.key)
         expect(table.columns.find((column) => column.name === key)?.type).toBe('integer');
     });
@@ -77,20 +77,20 @@ describe.each(allTables.map((table) => [table.name, table] as const))(
 describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
   'the stream %s',
   (_name, stream) => {
-    test('is listed where the specification says, and keyed by its number', () => {
+    test('has the list path of the specification and is keyed by its number', () => {
       expect(stream.path).toBe(`/${stream.list}.xml`);
       expect(`${stream.item}s`).toBe(stream.list);
       expect(stream.table.key).toEqual([stream.key]);
       expect(stream.table.name).toBe(stream.name);
     });
 
-    test('asks for every child it keeps', () => {
+    test('requests every child that it stores', () => {
       // Records of the stream itself come embedded without a request.
       const asked = stream.children.filter((child) => child.isOfStream !== true);
       expect(stream.include).toEqual(expect.arrayContaining(asked.map((child) => child.element)));
     });
 
-    test('gives its children columns that they have, from columns that it has', () => {
+    test('copies existing columns into existing columns of its children', () => {
       for (const {table, parentColumns, renamed = {}} of stream.children) {
         expect(columnsOf(table.name)).toEqual(
           expect.arrayContaining(Object.keys({...parentColumns, ...renamed})),
@@ -101,7 +101,7 @@ describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
       }
     });
 
-    test('fingerprints itself as int4, the same in every run', () => {
+    test('has a reproducible fingerprint that fits into an int4', () => {
       expect(shapeOf(stream, zone)).toBe(shapeOf({...stream}, zone));
       expect(
         Number.isInteger(shapeOf(stream, zone)) &&
@@ -117,7 +117,7 @@ test('there are thirteen tables', () => {
   );
 });
 
-test('what others point at is swept first', () => {
+test('referenced streams come first: employees, customers, jobs, tasks', () => {
   expect(allStreams.map((stream) => stream.name)).toEqual([
     'employees',
     'customers',
@@ -126,7 +126,7 @@ test('what others point at is swept first', () => {
   ]);
 });
 
-test('paged are the lists that the specification pages', () => {
+test('customers, jobs and tasks are paged, as in the specification', () => {
   expect(allStreams.filter((stream) => stream.isPaged).map((stream) => stream.name)).toEqual([
     'customers',
     'jobs',
@@ -152,7 +152,7 @@ test('the windows are filters of the specification', () => {
   });
 });
 
-test('a stream that does not exist is refused with the names of those that do', () => {
+test('an unknown stream is refused with the names of the existing ones', () => {
   expect(findStream('jobs')).toBe(jobs);
   expect(() => findStream('invoices')).toThrow(UsageError);
   expect(() => findStream('invoices')).toThrow(
@@ -191,7 +191,7 @@ describe('the fingerprint of a stream', () => {
     expect(shapeOf({...jobs, table: alike(jobs.table, columns)}, zone)).toBe(shapeOf(jobs, zone));
   });
 
-  test('changes with the zone that gives times their offset', () => {
+  test('changes with the time zone that gives times their offset', () => {
     expect(shapeOf(jobs, 'Asia/Tokyo')).not.toBe(shapeOf(jobs, zone));
   });
 

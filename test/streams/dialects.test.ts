@@ -122,7 +122,7 @@ function recordOf(stream: Stream): fc.Arbitrary<Element> {
 describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
   'a record of %s',
   (_name, stream) => {
-    test('makes the same rows and hashes in both dialects, its nil said or left out', () => {
+    test('makes the same rows and hashes in both dialects, with nil sent or left out', () => {
       fc.assert(
         fc.property(
           recordOf(stream),
@@ -136,7 +136,7 @@ describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
       );
     });
 
-    test('with everything in it makes the same rows in both dialects', () => {
+    test('with all fields and children makes the same rows in both dialects', () => {
       const record = sampleRecord(stream);
       expect(readRows(stream, documented(record, 'said'), {timeZone})).toEqual(
         readRows(stream, record, {timeZone}),
@@ -145,7 +145,7 @@ describe.each(allStreams.map((stream) => [stream.name, stream] as const))(
   },
 );
 
-test('the times of the documented dialect mean the same as those observed', () => {
+test('a textual time of the documented dialect makes the same row as the observed one', () => {
   const record = sampleRecord(jobs);
   const at = (scheduled_on: string) => readRows(jobs, change(record, {scheduled_on}), {timeZone});
   expect(at('7/4/31 09:00am')).toEqual(at('2031-07-04T09:00:00-04:00'));

@@ -75,15 +75,15 @@ const DIFFERENT: readonly [
   ['false and nothing', {completed: 'false'}, {}],
 ];
 
-test.each(ALIKE)('%s mean the same', (_what, one, other) => {
+test.each(ALIKE)('%s give the same hash', (_what, one, other) => {
   expect(hashOf(one)).toBe(hashOf(other));
 });
 
-test.each(DIFFERENT)('%s mean different things', (_what, one, other) => {
+test.each(DIFFERENT)('%s give different hashes', (_what, one, other) => {
   expect(hashOf(one)).not.toBe(hashOf(other));
 });
 
-test('no two rows of texts have one meaning by the way they are joined', () => {
+test('two rows of texts have the same hash only if they are equal', () => {
   const cell = fc.option(
     fc.string({unit: fc.constantFrom('=', 'a', '\n', '\u0001'), maxLength: 3}),
     {
@@ -147,7 +147,7 @@ describe('the seconds of an instant', () => {
     field(61),
   );
 
-  test('are those that Temporal finds, and none where there is no such time', () => {
+  test('are those that Temporal computes, and NaN if the time does not exist', () => {
     fc.assert(
       fc.property(
         parts,
@@ -164,7 +164,7 @@ describe('the seconds of an instant', () => {
     );
   });
 
-  test('are none for another shape', () => {
+  test('are NaN for a text of another format', () => {
     for (const text of [
       '',
       '2031-01-04T09:00:00Z',
@@ -184,7 +184,7 @@ describe('the seconds of an instant', () => {
   }
 });
 
-test('elements sent in another order mean the same', () => {
+test('nested elements sent in another order give the same hash', () => {
   const turn = ({names, values, isArray}: Element): Element => ({
     names: names.toReversed(),
     values: values.toReversed(),

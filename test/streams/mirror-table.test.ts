@@ -14,7 +14,7 @@ const definition: Definition = {
 };
 
 describe('mirrorTable', () => {
-  test('sets the columns of the service between our own', () => {
+  test('puts the columns of the service between those of Fieldmirror', () => {
     const names = getTableConfig(toDrizzle(mirrorTable('things', definition))).columns.map(
       (column) => column.name,
     );
@@ -39,7 +39,7 @@ describe('mirrorTable', () => {
     ]);
   });
 
-  test('names its constraints and leads each with the account', () => {
+  test('names its unique key and indexes, and starts the key with the account', () => {
     const {uniqueConstraints, indexes} = getTableConfig(
       toDrizzle(mirrorTable('things', definition)),
     );

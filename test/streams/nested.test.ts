@@ -10,7 +10,7 @@ const json = (name: string, value: Element): unknown => {
   return text === null ? null : JSON.parse(text);
 };
 
-test('fields become members sorted by name, texts stay texts', () => {
+test('fields become JSON members sorted by name, and texts stay texts', () => {
   expect(toJson('item', element({b: '5', a: 'true', c: '0.10'}), reading)).toBe(
     '{"a":"true","b":"5","c":"0.10"}',
   );
@@ -56,12 +56,12 @@ describe('an element is an array', () => {
     ['chosen_days_of_week', 'chosen_days_of_week'],
   ] as const;
 
-  test.each(SINGULARS)('when it is %s and its one item is %s', (name, item) => {
+  test.each(SINGULARS)('if it is named %s and its one item is named %s', (name, item) => {
     for (const isArray of [true, false])
       expect(json(name, list(item, ['a'], isArray))).toEqual(['a']);
   });
 
-  test('when it says so, whatever its items are called', () => {
+  test('if it is marked as an array, whatever the names of its items', () => {
     expect(json('crew', list('employee', ['a', null, element({b: null})]))).toEqual([
       'a',
       null,
@@ -69,11 +69,11 @@ describe('an element is an array', () => {
     ]);
   });
 
-  test('when all of several items have one name', () => {
+  test('if it has several items and all have the same name', () => {
     expect(json('crew', list('employee', ['a', 'b'], false))).toEqual(['a', 'b']);
   });
 
-  test('and not when its one field has a name of its own', () => {
+  test('but not if its one field has an unrelated name', () => {
     expect(json('crew', element({leader: 'Ann'}))).toEqual({leader: 'Ann'});
     expect(json('statuses', element({statu: 'x'}))).toEqual({statu: 'x'});
   });
@@ -90,7 +90,7 @@ test('secrets are dropped at every depth, in objects and arrays', () => {
   expect(json('x', element({tokens: list('item', [SECRET])}))).toBeNull();
 });
 
-test('a name twice beside others is refused: one of the two would be lost', () => {
+test('a repeated name among others is refused, because a value would be lost', () => {
   const twice: Element = {names: ['a', 'b', 'a'], values: ['1', '2', '3'], isArray: false};
   expect(() => toJson('item', twice, reading)).toThrow(RecordError);
   expect(() => toJson('item', twice, reading)).toThrow(
@@ -98,7 +98,7 @@ test('a name twice beside others is refused: one of the two would be lost', () =
   );
 });
 
-test('names that mean something to JavaScript are names like others', () => {
+test('names like constructor or the prototype’s are ordinary names', () => {
   const names = ['__proto__', 'constructor', 'hasOwnProperty'];
   const odd: Element = {names, values: ['1', '2', '3'], isArray: false};
   expect(toJson('item', odd, reading)).toBe(

@@ -23,7 +23,7 @@ const streams = allStreams.map((stream) => [stream.name, stream] as const);
 describe.each(streams)('a record of %s', (_name, stream) => {
   const record = sampleRecord(stream);
 
-  test('is known by its number, leading zeros or not', () => {
+  test('is identified by its number, with or without leading zeros', () => {
     expect(read(stream, record)).toMatchObject({number: '7021', row: {key: '7021'}});
     expect(read(stream, change(record, {[stream.key]: '007021'}))).toMatchObject({
       number: '7021',
@@ -31,7 +31,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     });
   });
 
-  test('fills every column of its table, aligned and as sent', () => {
+  test('fills every column of its table with the value as sent, in column order', () => {
     const {row} = read(stream, record);
     const sent = stream.table.columns.map(({name}) => record.values[record.names.indexOf(name)]);
     expect(row.values).toEqual(
@@ -43,7 +43,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     );
   });
 
-  test('keeps what no column takes under its own name, and no secret anywhere', () => {
+  test('keeps a field without a column in attributes, and keeps no secret', () => {
     const rowSet = read(stream, record);
     expect(JSON.parse(rowSet.row.attributes)).toMatchObject({unheard_of: REMARK});
     expect(JSON.stringify(allRows(rowSet))).not.toContain(SECRET);
@@ -58,7 +58,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     expect(read(stream, turned)).toEqual(read(stream, record));
   });
 
-  test('means the same with a secret changed, and else with any other field', () => {
+  test('has the same hash if a secret changes, and another one if any other field does', () => {
     expect(hashOf(stream, change(record, {token: 'another'}))).toBe(hashOf(stream, record));
     expect(hashOf(stream, change(record, {unheard_of: 'else'}))).not.toBe(hashOf(stream, record));
     for (const {name} of stream.table.columns.filter(
@@ -78,7 +78,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     );
   });
 
-  test('is refused without its number, naming stream and field', () => {
+  test('is refused without a valid number; the error names stream and field', () => {
     const expected = `field ${stream.key}: expected a positive whole number of 64 bits, got`;
     const cases: [Value | undefined, string][] = [
       [undefined, 'nothing'],
@@ -97,7 +97,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     }
   });
 
-  test('is refused with a field twice, whether a column takes it or not', () => {
+  test('is refused if a field is sent twice, with or without a column for it', () => {
     for (const name of ['created_at', 'unheard_of']) {
       const twice = {...record, names: [...record.names, name], values: [...record.values, null]};
       expect(() => read(stream, twice)).toThrow(RecordError);
@@ -105,7 +105,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     }
   });
 
-  test('is refused with a value that its column cannot take, by name and value', () => {
+  test('is refused with a value invalid for its column; the error names field and value', () => {
     const bad = change(record, {created_at: `yesterday ${'x'.repeat(60)}`});
     expect(() => read(stream, bad)).toThrow(RecordError);
     expect(() => read(stream, bad)).toThrow(
@@ -117,7 +117,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
     );
   });
 
-  test('is refused with a text that Postgres does not keep, in a column or in attributes', () => {
+  test('is refused with a text that Postgres cannot store, in a column or in attributes', () => {
     for (const text of ['a\0b', 'a\ud800b']) {
       expect(() => read(stream, change(record, {name: text}))).toThrow(RecordError);
       expect(() => read(stream, change(record, {unheard_of: text}))).toThrow(RecordError);
@@ -128,7 +128,7 @@ describe.each(streams)('a record of %s', (_name, stream) => {
   });
 });
 
-test('a job knows its customer from the embedded one, of which it keeps no more', () => {
+test('a job gets its customer number from the embedded customer and keeps nothing else', () => {
   const record = change(sampleRecord(jobs), {customer_number: undefined});
   const withCustomer = (customer: Value | undefined) => read(jobs, change(record, {customer})).row;
   const row = withCustomer(element({id: '9', customer_number: '0380', name: 'Ann', token: SECRET}));
@@ -144,14 +144,14 @@ test('a job knows its customer from the embedded one, of which it keeps no more'
   );
 });
 
-test('a job is refused when it and its embedded customer name two customers', () => {
+test('a job is refused if its customer number differs from its embedded customer', () => {
   const record = change(sampleRecord(jobs), {customer_number: '4'});
   expect(() => read(jobs, record)).toThrow(
     'jobs 7021: field customer_number: expected 41 as around it, got "4"',
   );
 });
 
-test('sub-customers, and the jobs and tasks of a customer, come with their own lists', () => {
+test('embedded sub-customers, jobs and tasks are not stored with their customer', () => {
   const record = change(sampleRecord(customers), {
     children: list('child', [element({id: '1'})]),
     jobs: list('job', [element({id: '2'})]),
@@ -160,7 +160,7 @@ test('sub-customers, and the jobs and tasks of a customer, come with their own l
   expect(Object.keys(JSON.parse(read(customers, record).row.attributes))).toEqual(['unheard_of']);
 });
 
-test('excerpts that a task brings along go to attributes, their secrets do not', () => {
+test('records embedded in a task are kept in attributes, without their secrets', () => {
   const customer = element({customer_number: '41', token: SECRET, name: 'Ann'});
   const record = change(sampleRecord(tasks), {
     customer,

@@ -95,7 +95,7 @@ describe('XML for the quarantine', () => {
     expect(redactXml(xml)).toBe(expected);
   });
 
-  test('without a secret is kept to the letter', () => {
+  test('is kept unchanged if it has no secret', () => {
     const plain =
       '<?xml version="1.0"?>\n<job>\n  <id type="integer">5</id>\n' +
       '  <note>a &amp; b\r\n</note><![CDATA[ <x> ]]></job>';
@@ -119,7 +119,7 @@ describe('XML for the quarantine', () => {
       expect(redactXml(xml.slice(from))).not.toContain(SECRET);
   });
 
-  test('shows no secret with any piece of markup thrown in before it', () => {
+  test('shows no secret, whatever markup is before it', () => {
     const piece = fc.constantFrom(
       '<',
       '>',
@@ -151,7 +151,7 @@ describe('XML for the quarantine', () => {
     );
   });
 
-  test('takes time in proportion to its length', () => {
+  test('is redacted within seconds, even if it is long and hostile', () => {
     const hostile = [
       '<'.repeat(200_000),
       `<token ${'a'.repeat(200_000)}`,

@@ -80,7 +80,7 @@ function taken(type: ColumnType, arbitrary: fc.Arbitrary<string>): string[] {
 }
 
 test.each(WRITTEN)(
-  'Postgres takes whatever a column of type %s takes, as %s',
+  'Postgres accepts every value that a column of type %s accepts, as %s',
   async (type, pgType, arbitrary) => {
     const values = taken(type, arbitrary);
     expect(values.length).toBeGreaterThan(1);
@@ -93,7 +93,7 @@ test.each(WRITTEN)(
 );
 
 test.each(WRITTEN)(
-  'values of type %s mean the same exactly when Postgres, as %s, finds them equal',
+  'values of type %s have as many meanings as Postgres, as %s, finds distinct values',
   async (type, pgType, arbitrary) => {
     const values = taken(type, arbitrary).slice(0, 700);
     const meanings = values.map((value) => meaningOf(type, value));

@@ -83,11 +83,11 @@ describe.each(Object.keys(KEPT).filter((type): type is ColumnType => type in KEP
       expect(read(type, text)).toBeUndefined();
     });
 
-    test('takes an empty text for no value, unless it is a text itself', () => {
+    test('reads an empty text as null, unless its type is text', () => {
       expect(read(type, '')).toBe(type === 'text' ? '' : null);
     });
 
-    test('takes or refuses any text without an exception', () => {
+    test('accepts or refuses any text without an exception', () => {
       fc.assert(
         fc.property(
           fc.string({unit: 'binary', maxLength: 40}),
@@ -109,7 +109,7 @@ test('whole numbers lose a plus sign and leading zeros', () => {
   ]);
 });
 
-test('every bigint is kept, and nothing beyond', () => {
+test('an integer is kept if it fits into a bigint, and refused otherwise', () => {
   fc.assert(
     fc.property(fc.bigInt({min: -(2n ** 66n), max: 2n ** 66n}), (number) => {
       const fits = number >= -(2n ** 63n) && number < 2n ** 63n;
@@ -118,7 +118,7 @@ test('every bigint is kept, and nothing beyond', () => {
   );
 });
 
-test('every number that JavaScript writes is a float and a decimal', () => {
+test('every number that JavaScript writes is a valid float and decimal', () => {
   fc.assert(
     fc.property(fc.double({noNaN: true, noDefaultInfinity: true}), (number) => {
       expect(read('float', String(number))).toBe(String(number));
@@ -139,7 +139,7 @@ test('times without an offset are read in the zone of the account', () => {
   );
 });
 
-test('a date is where its day begins', () => {
+test('a date is read as the start of its day', () => {
   expect(read('instant', '2031-01-04')).toBe('2031-01-04T00:00:00-05:00');
   expect(readValue('instant', '2018-11-04', 'America/Sao_Paulo')).toBe('2018-11-04T01:00:00-02:00');
   expect(read('instant', '2031-02-30')).toBeUndefined();

@@ -50,20 +50,20 @@ const specified = {
   tasks: {employee_number: 'number', completed: ['true', 'false'], scheduled_at: spans},
 };
 
-test('the filters are those of the specification, each with what it takes', () => {
+test('the filters and their values are those of the specification', () => {
   expect(Object.fromEntries(allStreams.map(({name, filters}) => [name, filters]))).toEqual(
     specified,
   );
 });
 
-test('every span and every state is a window by its own word', () => {
+test('every span and every state is a window of that name', () => {
   const words = (stream: string) => Object.keys(listWindows(findStream(stream))).sort();
   expect(words('jobs')).toEqual([...spans, 'in_progress', 'completed', 'uncompleted'].sort());
   expect(words('tasks')).toEqual([...spans, 'open'].sort());
   expect([words('customers'), words('employees')]).toEqual([[], []]);
 });
 
-describe.each(allStreams)('of $name', (stream) => {
+describe.each(allStreams)('the stream $name', (stream) => {
   const given = Object.entries(stream.filters).flatMap(([filter, takes]) =>
     (typeof takes === 'string'
       ? [takes === 'number' ? '3' : 'Harbor & Sons + 100 % = ü']
@@ -71,14 +71,14 @@ describe.each(allStreams)('of $name', (stream) => {
     ).map((value) => [filter, value] as const),
   );
 
-  test.each(given)('%s=%s is a window, and its name stands for it', (filter, value) => {
+  test.each(given)('%s=%s is a window whose name reads back as that filter', (filter, value) => {
     const name = nameWindow(stream, [`${filter}=${value}`]);
     expect(readWindow(stream, name)).toEqual({[filter]: value});
     expect(nameWindow(stream, [`${filter}=${value}`, `${filter}=${value}`])).toBe(name);
   });
 
   test.each(Object.entries(listWindows(stream)))(
-    '%s is the name of its filter, too',
+    '%s is a window, and its filter gets that name',
     (word, window) => {
       const [[filter, value] = ['', '']] = Object.entries(window);
       expect(readWindow(stream, word)).toEqual(window);
@@ -86,7 +86,7 @@ describe.each(allStreams)('of $name', (stream) => {
     },
   );
 
-  test('all filters together have one name, in whatever order they are given', () => {
+  test('all filters together have one name, whatever their order', () => {
     if (given.length === 0) return;
     const terms = [...new Map(given).entries()].map(([filter, value]) => `${filter}=${value}`);
     const name = nameWindow(stream, terms);
@@ -95,7 +95,7 @@ describe.each(allStreams)('of $name', (stream) => {
   });
 });
 
-test('every stream has the window of its whole list, which no filter narrows', () => {
+test('every stream has a window for its whole list, without filters', () => {
   for (const stream of allStreams) {
     expect(readWindow(stream, wholeList)).toEqual({});
     expect(nameWindow(stream, [wholeList])).toBe(wholeList);
@@ -103,7 +103,7 @@ test('every stream has the window of its whole list, which no filter narrows', (
   expect(nameWindow(findStream('jobs'), [wholeList, 'today'])).toBe('today');
 });
 
-test('a word and a filter hold together', () => {
+test('the name of a window and a filter can be combined', () => {
   const name = nameWindow(findStream('jobs'), ['next_week', 'employee_number=3']);
   expect(name).toBe('scheduled=next_week&employee_number=3');
   expect(readWindow(findStream('jobs'), 'next_week&employee_number=3')).toEqual({
@@ -141,7 +141,7 @@ test.each([
   ['customers', 'name=', 'customers, filter name: expected a text, got none'],
   ['employees', 'today', 'employees has no window "today"; there is whole_list'],
   ['employees', 'name=Ann', 'employees has no filter "name"; it has none'],
-])('of %s, %j is refused with the nearest', (stream, name, words) => {
+])('the stream %s refuses %j and explains what it expects', (stream, name, words) => {
   expect(() => readWindow(findStream(stream), name)).toThrow(UsageError);
   expect(() => readWindow(findStream(stream), name)).toThrow(words);
 });

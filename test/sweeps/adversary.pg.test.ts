@@ -19,7 +19,7 @@ const pageReader = new PageReader();
 
 afterAll(async () => await pageReader.close());
 
-describe('while the list moves', () => {
+describe('sweeps of a list that changes while it is read', () => {
   const tally = emptyTally();
   const tallies = new Map<Settings['order'], Tally>();
 
@@ -44,27 +44,27 @@ describe('while the list moves', () => {
     }
   }
 
-  test('no sweep breaks a promise: what lives stays, what is certified is all there', () => {
+  test('break no guarantee: live records stay, and a certified list is complete', () => {
     expect(tally.violations).toEqual([]);
     expect(tally.sweeps).toBe((seedsPerRound * sweepsPerWorld) / 2);
   });
 
   test.each(['number', 'reversed', 'changed'] as const)(
-    'most sweeps of a list by %s end certified',
+    'mostly end certified if the list is in the order "%s"',
     (order) => {
       const {sweeps = 0, states} = tallies.get(order) ?? emptyTally();
       expect(states.certified).toBeGreaterThan(sweeps / 2);
     },
   );
 
-  test('a mass deletion stops the sweep, and nothing else does', () => {
+  test('are stopped in some cases, in fewer than a tenth, and never fail', () => {
     expect(tally.states.stopped).toBeGreaterThan(0);
     expect(tally.states.stopped).toBeLessThan(tally.sweeps / 10);
     expect(tally.states.failed).toBe(0);
   });
 });
 
-describe('while nothing moves', () => {
+describe('the second sweep of an unchanged list', () => {
   const quiet = (records: number, more: Partial<Settings> = {}): Settings => ({
     ...settingsOf(0),
     records,
@@ -109,7 +109,7 @@ describe('while nothing moves', () => {
     ['some pages', 100],
     ['more pages than are in flight', 400],
   ])(
-    'a sweep of a list that is known and holds %s costs at most its pages twice, and five more',
+    'that holds %s sends at most two requests for each page, and five more',
     async (_, records) => {
       const pages = Math.ceil(records / 30) + 1;
       const asked = await sweepTwice(quiet(records));
@@ -119,7 +119,7 @@ describe('while nothing moves', () => {
   );
 
   test.each(['number', 'reversed', 'changed'] as const)(
-    'by %s: no payload is fetched twice, and the second pass asks for keys',
+    'in the order "%s" reads each page once in full, and then only keys',
     async (order) => {
       const asked = await sweepTwice(quiet(100, {order}));
       expect(of(asked, 'page').sort()).toEqual([1, 2, 3, 4, 5]);
@@ -127,12 +127,12 @@ describe('while nothing moves', () => {
     },
   );
 
-  test('gaps between numbers are asked for once, and remembered', async () => {
+  test('does not request numbers in known gaps again', async () => {
     const gappy = quiet(60, {rates: {...settingsOf(0).rates, burn: 1}});
     expectEdges(of(await sweepTwice(gappy), 'record'));
   });
 
-  test('customers cost the same', async () => {
+  test('sends no more requests for customers', async () => {
     const asked = await sweepTwice(quiet(100, {resource: 'customers'}));
     expect(asked.length).toBeLessThanOrEqual(10 + edgeWidth);
     expect(of(asked, 'keys')).toHaveLength(5);

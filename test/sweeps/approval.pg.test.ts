@@ -22,7 +22,7 @@ async function openStopped(): Promise<string> {
   return rows[0]?.sweep_id ?? '';
 }
 
-test('what would go is listed, asked for or not yet', async () => {
+test('a stopped sweep lists every row it would delete, requested already or not', async () => {
   const sweepId = await openStopped();
   const {rows} = await place.world.pool.query(
     `SELECT count(*) FILTER (WHERE status = 400)::integer AS asked,
@@ -34,7 +34,7 @@ test('what would go is listed, asked for or not yet', async () => {
   expect(rows[0].asked + rows[0].open).toBe(80);
 });
 
-test('once approved each is asked for again, and all that is gone is marked', async () => {
+test('an approved sweep requests each record again, and marks all missing ones', async () => {
   const sweepId = await openStopped();
   await approveSweep(place.world.pool, sweepId);
   expect(await place.sweep()).toMatchObject({state: 'uncertified', counts: {tombstoned: 80}});
@@ -45,7 +45,7 @@ test('once approved each is asked for again, and all that is gone is marked', as
   expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 0}});
 });
 
-test('what has come back since the sweep was stopped is not marked', async () => {
+test('an approved sweep does not mark records that have come back since it stopped', async () => {
   const sweepId = await openStopped();
   place.script.known = range(1, 100);
   await approveSweep(place.world.pool, sweepId);
@@ -53,7 +53,7 @@ test('what has come back since the sweep was stopped is not marked', async () =>
   expect(await place.deleted()).toEqual(range(101, 160));
 });
 
-test('a sweep after a stopped one is stopped by the same, and takes its place', async () => {
+test('the next sweep is stopped as well, and the first can no longer be approved', async () => {
   const sweepId = await openStopped();
   expect(await place.sweep()).toMatchObject({state: 'stopped'});
   expect(await approveSweep(place.world.pool, sweepId)).toBeNull();

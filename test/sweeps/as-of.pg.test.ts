@@ -50,7 +50,7 @@ afterAll(async () => {
   await service.close();
 });
 
-test('as of the end of every past sweep each field is what the service held', async () => {
+test('as of the end of each earlier round, every field is what the service held then', async () => {
   for (const {at, truth} of moments) {
     for (const stream of allStreams) {
       const records = truth.get(stream.name) ?? [];
@@ -63,7 +63,7 @@ test('as of the end of every past sweep each field is what the service held', as
   }
 });
 
-test('one moment is not like another: what was compared did change', async () => {
+test('the compared records of each stream but employees changed from first to last', async () => {
   const {rows} = await world.pool.query(`SELECT count(*)::integer AS count FROM history.past_jobs`);
   expect(rows[0].count).toBeGreaterThan(2);
   const [first] = moments;

@@ -45,7 +45,7 @@ async function mirror(service: {readonly url: string; readonly token: string}) {
 }
 
 test.each(['observed', 'documented'] as const)(
-  'a first load of the %s dialect is the same in every table and field, whoever reads it',
+  'the quick and the strict reader load the %s dialect into equal tables and fields',
   async (dialect) => {
     const service = await openService({dialect, compress: false});
     const commenting = await openCommenting(service);

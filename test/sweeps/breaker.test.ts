@@ -22,6 +22,6 @@ test.each([
   [{percent: 60}, 24],
   [{percent: 0.5}, 0],
   [{percent: 100}, 40],
-])('of 40 live rows, where %o is set, it may mark %i', (set, limit) => {
+])('of 40 live rows, with the limit %o, a sweep may mark %i as deleted', (set, limit) => {
   expect(tombstoneLimit(40, set)).toBe(limit);
 });

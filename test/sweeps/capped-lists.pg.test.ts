@@ -21,8 +21,8 @@ const capWords =
 describe.each([
   ['the oldest', range(1, 30)],
   ['the newest', range(31, 60).toReversed()],
-])('30 of 60 records, %s', (_, shown) => {
-  test('all are read, and no sweep is certified', async () => {
+])('a list that shows 30 of 60 records, %s', (_, shown) => {
+  test('all 60 records are read, and no sweep is certified', async () => {
     place = await openScript([shown]);
     place.script.known = range(1, 60);
     // The second sweep holds them all, and knows no more of the list than the first.
@@ -34,14 +34,14 @@ describe.each([
   });
 });
 
-test('a few records behind the last one of a list that stood still are read', async () => {
+test('a sweep also reads the few records just after the last number of the list', async () => {
   place = await openScript(inPages(range(1, 60), 30));
   place.script.known = range(1, 62);
   expect(await place.sweep()).toMatchObject({state: 'certified'});
   expect(await place.live()).toEqual(range(1, 62));
 });
 
-test('customers that jobs name, and their list does not show, are asked for', async () => {
+test('a sweep requests customers that jobs name but the list does not show', async () => {
   const keys = (number: number) =>
     `<id type="integer">${number}</id>` +
     `<customer-number type="integer">${number}</customer-number>`;
@@ -85,7 +85,7 @@ test('customers that jobs name, and their list does not show, are asked for', as
   }
 });
 
-test('every column that names a record of a counted stream is a witness', async () => {
+test('tablesThatName lists every table that names a record of a counted stream', async () => {
   const world = await openWorld({url: 'http://127.0.0.1:1', token: 'none'});
   try {
     for (const stream of allStreams) {

@@ -35,14 +35,14 @@ function judge(
   return findViolations([history], {state, from, to}, both).map(({kind}) => kind);
 }
 
-describe('a history in which all went right has no violation', () => {
-  test('the row shows what was current when the sweep began, or later', () => {
+describe('the checker finds no violation if', () => {
+  test('a row shows the version that was current when the sweep began, or a later one', () => {
     expect(judge(steady, ['certified', 10, 30], {after: first})).toEqual([]);
     expect(judge(steady, ['certified', 10, 30], {before: first, after: second})).toEqual([]);
     expect(judge(steady, ['certified', 20, 30], {after: second})).toEqual([]);
   });
 
-  test('a record that was born or died meanwhile may be held or not', () => {
+  test('a record created or deleted during the sweep is held or not', () => {
     const born = {
       ...steady,
       lives: [{from: 11, to: null}],
@@ -56,7 +56,7 @@ describe('a history in which all went right has no violation', () => {
     expect(judge(died, ['certified', 10, 30], {before: second, after: deleted})).toEqual([]);
   });
 
-  test('a record deleted and back during the sweep may have been taken for gone', () => {
+  test('a record deleted and restored during the sweep is marked deleted', () => {
     const back = {
       ...steady,
       lives: [
@@ -67,20 +67,20 @@ describe('a history in which all went right has no violation', () => {
     expect(judge(back, ['certified', 21, 30], {before: second, after: deleted})).toEqual([]);
   });
 
-  test('an uncertified sweep may miss a record, leave it old, and leave a dead one live', () => {
+  test('an uncertified sweep misses a record, leaves it old, or leaves a deleted one live', () => {
     expect(judge(steady, ['uncertified', 10, 30], {})).toEqual([]);
     expect(judge(steady, ['uncertified', 25, 30], {before: first, after: first})).toEqual([]);
     const died = {...steady, lives: [{from: 1, to: 5}]};
     expect(judge(died, ['uncertified', 10, 30], {before: first, after: first})).toEqual([]);
   });
 
-  test('a record that no list shows may be unknown, as long as it was not held', () => {
+  test('a record that no list shows is missing and was not held before', () => {
     const hidden = {...steady, hidings: [{from: 2, to: null}]};
     expect(judge(hidden, ['certified', 10, 30], {})).toEqual([]);
     expect(judge(hidden, ['certified', 20, 30], {before: second, after: second})).toEqual([]);
   });
 
-  test('what is said again, as it was said before, is no old version', () => {
+  test('a row shows an earlier version that the service shows again', () => {
     const undone = {...steady, versions: [...steady.versions, {tick: 25, name: 'v1', notes: []}]};
     expect(judge(undone, ['certified', 26, 30], {before: second, after: first})).toEqual([]);
   });
@@ -98,7 +98,7 @@ describe('the checker finds', () => {
   );
 
   test.each(['stopped', 'failed'] as const)(
-    'a row marked by a sweep that ended %s, even of a dead record',
+    'a row marked deleted by a sweep that ended %s, even if its record was deleted',
     (state) => {
       const died = {...steady, lives: [{from: 1, to: 5}]};
       expect(
@@ -124,7 +124,7 @@ describe('the checker finds', () => {
     ]);
   });
 
-  test('a hidden record that was held and is no more', () => {
+  test('a hidden record that was held before and is missing afterwards', () => {
     const hidden = {...steady, hidings: [{from: 2, to: null}]};
     expect(judge(hidden, ['certified', 20, 30], {before: second})).toEqual(['missing']);
   });
@@ -141,7 +141,7 @@ describe('the checker finds', () => {
     },
   );
 
-  test('a live row whose record was gone before a certified sweep began', () => {
+  test('a live row whose record was deleted before a certified sweep began', () => {
     const died = {...steady, lives: [{from: 1, to: 10}]};
     expect(judge(died, ['certified', 10, 30], {before: first, after: first})).toEqual(['ghost']);
   });
@@ -161,7 +161,7 @@ describe('the checker finds', () => {
     expect(judge(died, ['certified', 26, 30], {before: second, after})).toEqual(['children']);
   });
 
-  test('a row that no record ever was, or of a version that never was', () => {
+  test('a row of a record, or of a version, that never existed', () => {
     expect(
       judge(steady, ['uncertified', 1, 30], {before: first, after: {...first, number: '8'}}),
     ).toContain('invented');
@@ -181,7 +181,7 @@ describe('the adversary', () => {
     pageSize: 30,
   });
 
-  test('does the same to those who ask the same', () => {
+  test('behaves the same for the same seed and the same requests', () => {
     const run = (seed: number) => {
       const adversary = new Adversary(settingsOf(seed));
       naiveSweep(adversary, []);
@@ -191,14 +191,14 @@ describe('the adversary', () => {
     expect(run(1)).not.toBe(run(10));
   });
 
-  test('leads a sweep that believes in absence to delete what lives, in every order', () => {
+  test('makes a sweep that trusts absence delete live records, in every order', () => {
     for (const order of ['number', 'reversed', 'changed'] as const) {
       const wrong = countWrong(order, (adversary, held) => naiveSweep(adversary, held));
       expect(wrong, order).toBeGreaterThan(order === 'changed' ? 95 : 10);
     }
   });
 
-  test('leads no sweep to it that asks for every missing record by its number', () => {
+  test('does not mislead a sweep that requests every missing record by its number', () => {
     for (const order of ['number', 'reversed', 'changed'] as const) {
       const isGone = (adversary: Adversary, number: string) => {
         adversary.mutate();

@@ -6,7 +6,7 @@ const now = new Date('2026-11-02T17:20:00Z');
 const zones = ['America/New_York', 'Europe/Berlin', 'Asia/Kathmandu', 'UTC'];
 
 test.each(zones)(
-  'full sweeps come in the night of %s, from three to a little after five',
+  'full sweeps are scheduled between three and six in the morning in %s',
   (timeZone) => {
     for (let accountId = 0; accountId < 50; accountId++) {
       for (const {name, firstDueAt} of planSchedules(now, timeZone, String(accountId))) {
@@ -19,7 +19,7 @@ test.each(zones)(
   },
 );
 
-test('every schedule is due within its first interval, and not at once', () => {
+test('every schedule is first due within its interval and three hours, not at once', () => {
   for (const accountId of ['1', '2', '200', '9007199254740991']) {
     for (const {everyMs, firstDueAt} of planSchedules(now, 'UTC', accountId)) {
       const inMs = Date.parse(firstDueAt) - now.getTime();
@@ -35,7 +35,7 @@ test.each([
   ['Australia/Lord_Howe', '2026-04-03T12:00:00Z'],
   ['Europe/Berlin', '2026-03-27T12:00:00Z'],
 ])(
-  'over the change of clocks in %s after %s full sweeps come once each night',
+  'across the clock change in %s after %s, full sweeps are due once each night',
   (timeZone, before) => {
     const format = new Intl.DateTimeFormat('en-CA', {
       timeZone,
@@ -54,7 +54,7 @@ test.each([
   },
 );
 
-test('two hundred accounts of one zone do not come round at the same moments', () => {
+test('of two hundred accounts in one zone, at most three are due in the same minute', () => {
   const minutes = new Map<string, number>();
   for (let accountId = 1; accountId <= 200; accountId++) {
     const nightly = planSchedules(now, 'UTC', String(accountId)).find(
@@ -66,11 +66,11 @@ test('two hundred accounts of one zone do not come round at the same moments', (
   expect(Math.max(...minutes.values())).toBeLessThanOrEqual(3);
 });
 
-test('an account keeps its moments', () => {
+test('the schedules of an account get the same times each time', () => {
   expect(planSchedules(now, 'UTC', '7')).toEqual(planSchedules(now, 'UTC', '7'));
 });
 
-test('every window of every stream comes round, oftener than the full sweep', () => {
+test('every window of every stream is scheduled more often than its full sweep', () => {
   const plans = planSchedules(now, 'UTC');
   for (const {name, windows} of allStreams) {
     const full = plans.find(({stream, mode}) => stream === name && mode === 'full');

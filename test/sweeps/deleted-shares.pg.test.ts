@@ -24,7 +24,7 @@ async function listed(): Promise<number[]> {
   return rows.map(({number}) => number);
 }
 
-describe.each([5, 20, 40, 120, 600, 5_000])('of a list of %i', (count) => {
+describe.each([5, 20, 40, 120, 600, 5_000])('a sweep of a list of %i records', (count) => {
   test.each<[string, number | null, number]>([
     // The larger of 50 and 2 %, and of 3 and 10 %: the smaller of both.
     [
@@ -33,7 +33,7 @@ describe.each([5, 20, 40, 120, 600, 5_000])('of a list of %i', (count) => {
       Math.min(Math.max(50, Math.floor(count * 0.02)), Math.max(3, Math.floor(count * 0.1))),
     ],
     ['where 5 % are set', 5, Math.floor(count * 0.05)],
-  ])('no more rows are marked than the limit allows, %s', async (_, percent, most) => {
+  ])('marks no more rows deleted than the limit allows, %s', async (_, percent, most) => {
     place = await openScript(inPages(range(1, count), 100));
     if (percent !== null)
       await writeRowLimit(place.world.pool, 'deletions', {

@@ -61,7 +61,7 @@ const colour = '<colour>red</colour>';
 const size = '<size type="integer">5</size>';
 
 describe('a field', () => {
-  test('of the first sweep is listed and no news', async () => {
+  test('in the first sweep is listed, and is not reported as new', async () => {
     await sweepJobs(colour, colour);
     expect(await field('colour')).toMatchObject({
       table_name: 'jobs',
@@ -77,7 +77,7 @@ describe('a field', () => {
     expect(await events()).toEqual([]);
   });
 
-  test('that appears is news, and its values are kept', async () => {
+  test('that appears is reported as new, and its values are kept', async () => {
     await sweepJobs(colour, colour);
     await sweepJobs(colour, colour + size);
     expect(await events()).toEqual(['jobs.size new: sent as integer; kept in extra']);
@@ -85,14 +85,14 @@ describe('a field', () => {
     expect(await extra()).toEqual([{colour: 'red'}, {colour: 'red', size: '5'}]);
   });
 
-  test('that appears in a window is news as well', async () => {
+  test('that appears in a window is reported as new as well', async () => {
     await sweepJobs(colour);
     page = list('jobs', [job(1, colour + size)]);
     await world.sweep('jobs', {windowName: 'today'});
     expect(await events()).toEqual(['jobs.size new: sent as integer; kept in extra']);
   });
 
-  test('that is removed has vanished, and that comes back has returned', async () => {
+  test('that is removed is reported as vanished, and as returned when it is back', async () => {
     await sweepJobs(colour + size, colour + size);
     await sweepJobs(colour, colour);
     await sweepJobs(colour + size, colour + size);
@@ -102,14 +102,14 @@ describe('a field', () => {
     ]);
   });
 
-  test('that goes from some records only is where it was', async () => {
+  test('that only some records lose is not reported as vanished', async () => {
     await sweepJobs(colour + size, colour + size);
     await sweepJobs(colour, `<colour>blue</colour>${size}`);
     expect(await events()).toEqual([]);
     expect(await field('size')).toMatchObject({vanished_at: null, filled_share: 0.5});
   });
 
-  test('that only a record bears which comes byte for byte is where it was', async () => {
+  test('that only an unchanged record has is not reported as vanished', async () => {
     await sweepJobs(colour + size, colour);
     await sweepJobs(colour + size, `${colour}<name2>x</name2>`);
     expect(await events()).toEqual(['jobs.name2 new: sent as text; kept in extra']);
@@ -124,7 +124,7 @@ describe('a field', () => {
     expect(await field('size')).toMatchObject({types: ['integer', 'text', 'float']});
   });
 
-  test('that is a secret is listed by its name, and nothing else of it is anywhere', async () => {
+  test('that is a secret is listed by its name, and its value is not kept', async () => {
     await sweepJobs('<api-token>hunter2</api-token>');
     expect(await field('api_token')).toMatchObject({
       types: ['secret'],
@@ -149,7 +149,7 @@ describe('a field', () => {
   });
 });
 
-test('another dialect of the same records is no change of their fields', async () => {
+test('the same records in another dialect are not reported as a change of fields', async () => {
   page = makeJobPage({jobs: 3});
   await sweep();
   const types = async () =>
@@ -173,7 +173,7 @@ test('a sweep of an unchanged service writes no field', async () => {
   expect(await last()).toEqual(before);
 });
 
-test('every field of a whole account is listed, by the table that takes it', async () => {
+test('every field that an account keeps in extra is listed under its table', async () => {
   const real = await openService();
   const mirror = await openWorld(real);
   try {

@@ -48,14 +48,14 @@ function expectStopped(result: Awaited<ReturnType<typeof sweep>>, most: number):
   expect(exitCodeOf(result.error)).toBe(3);
 }
 
-test('nobody knows how long it is: it is stopped where no list ends', async () => {
+test('an endless list of unknown length fails the sweep at the general limit', async () => {
   place = await openScript([]);
   endless('page');
   expectStopped(await sweep('schedule'), 200);
   expect((await place.live()).length).toBeLessThan(300);
 });
 
-test('it is stopped at a multiple of what it had before; by hand it goes on', async () => {
+test('a known list fails at three times its earlier length; sync by hand reads on', async () => {
   place = await openScript([range(1, 30)]);
   expect(await sweep('schedule')).toMatchObject({state: 'certified'});
   endless('page');
@@ -68,13 +68,13 @@ test('it is stopped at a multiple of what it had before; by hand it goes on', as
   expect((await place.live()).length).toBeGreaterThan(held);
 });
 
-test('the pass that verifies has no end', async () => {
+test('an endless second pass fails the sweep as well', async () => {
   place = await openScript([range(1, 30)]);
   endless('keys');
   expectStopped(await sweep('schedule'), 90);
 });
 
-test('every number is answered with a record: the questions end, uncertified', async () => {
+test('if every number returns a record, the sweep stops requesting, uncertified', async () => {
   place = await openScript([range(1, 30)]);
   place.script.known = range(1, 1_000);
   expect(await sweep('schedule')).toMatchObject({

@@ -43,7 +43,7 @@ describe('every record and every field value arrives exactly', () => {
 });
 
 test.each([29, 30, 31, 50])(
-  'a list of %i a page is whole with no record, with one, and around the brim of a page',
+  'with %i records a page, a sweep reads lists of 0, 1, and about one page completely',
   async (pageSize) => {
     let count = 0;
     const service = await scriptService(({url = '', page}, response) => {
@@ -74,7 +74,7 @@ test.each([29, 30, 31, 50])(
   },
 );
 
-test('the made-up business has the values that go wrong elsewhere', () => {
+test('the sample business has values that are easily corrupted', () => {
   const texts = [...truth.values()].flat().flatMap((record) => [...record.fields.values()]);
   const has = (pattern: RegExp) => texts.some((text) => text !== null && pattern.test(text));
   expect(has(/^0\d/), 'leading zeros').toBe(true);

@@ -28,7 +28,7 @@ test.each([
     },
   },
 ])(
-  'the list may leave out the inactive: $which missing and denied, none is marked deleted',
+  'no employee is marked deleted if the list omits $which and the service denies them',
   async ({left, ends}) => {
     let listed: readonly number[] = all;
     const service = await scriptService(({url}, response) => {

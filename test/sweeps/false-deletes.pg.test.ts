@@ -45,13 +45,13 @@ async function tombstones(): Promise<Record<string, unknown>[]> {
   return rows;
 }
 
-describe('what is evidence, and what is none', () => {
+describe('evidence of a deletion', () => {
   test.each([
     ['400 Invalid job.', 400, words('Invalid job.')],
     ['404', 404, words('Not found')],
     ['410', 410, ''],
   ])(
-    'a missing record of which the service says %s is marked deleted, with the evidence',
+    'a missing record that the service answers with %s is marked deleted, with the evidence',
     async (_, status, body) => {
       place = await openHeld(40);
       leave([...range(1, 19), ...range(21, 40)]);
@@ -104,7 +104,7 @@ describe('what is evidence, and what is none', () => {
       'application/xml',
     ],
   ])(
-    '%s to the question for a missing record marks nothing and certifies nothing',
+    '%s as the answer for a missing record marks nothing and certifies nothing',
     async (_, status, body, contentType) => {
       place = await openHeld(40);
       leave([...range(1, 19), ...range(21, 40)]);
@@ -117,7 +117,7 @@ describe('what is evidence, and what is none', () => {
     },
   );
 
-  test('the record of another number in the answer is no evidence', async () => {
+  test('an answer with the record of another number is no evidence', async () => {
     place = await openHeld(40);
     leave([...range(1, 19), ...range(21, 40)]);
     place.script.twist = ({kind}, response) =>
@@ -131,7 +131,7 @@ describe('what is evidence, and what is none', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('what a filter of the list hides is asked for, read, and not marked', async () => {
+  test('records that a filter of the list hides are requested, read, and not marked', async () => {
     place = await openHeld(40);
     // Here and there: ten in a row at the end would look like a list that ends at a cap.
     leave(range(1, 40).filter((number) => number % 4 !== 1));
@@ -147,15 +147,15 @@ describe('what is evidence, and what is none', () => {
   });
 });
 
-describe('the breaker', () => {
-  test('as many as it lets through are marked', async () => {
+describe('the limit of deletions', () => {
+  test('a sweep marks as many rows as the limit allows', async () => {
     place = await openHeld(120);
     leave(range(13, 120));
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 12}});
     expect(await place.deleted()).toEqual(range(1, 12));
   });
 
-  test('a role that sees less, half of the list missing, marks nothing', async () => {
+  test('a role that sees half of the list stops the sweep, and nothing is marked', async () => {
     place = await openHeld(120);
     leave(range(61, 120));
     expect(await place.sweep()).toMatchObject({
@@ -170,7 +170,7 @@ describe('the breaker', () => {
     expect(listed.filter(({written}) => written === true)).toEqual([]);
   });
 
-  test('one more than it lets through is too many', async () => {
+  test('one row more than the limit stops the sweep, and nothing is marked', async () => {
     place = await openHeld(120);
     leave(range(14, 120));
     expect(await place.sweep()).toMatchObject({state: 'stopped', counts: {tombstoned: 0}});
@@ -197,7 +197,7 @@ describe('the breaker', () => {
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {tombstoned: 1}});
   });
 
-  test('a list suddenly empty: nothing is marked, all is listed for a person', async () => {
+  test('a suddenly empty list marks nothing, and every row is listed for a person', async () => {
     place = await openHeld(20);
     leave([]);
     expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'stopped'});
@@ -208,7 +208,7 @@ describe('the breaker', () => {
     expect(listed.filter(({written}) => written === true)).toEqual([]);
   });
 
-  test('what was stopped is forgotten when the list is whole again', async () => {
+  test('after a stopped sweep, a complete list is certified, and nothing is marked', async () => {
     place = await openHeld(20);
     leave([]);
     await place.sweep();
@@ -231,7 +231,7 @@ describe('sweeps that may not delete', () => {
     expect(await tombstones()).toEqual([]);
   });
 
-  test('a token refused in the middle marks nothing', async () => {
+  test('a sweep whose token is refused midway marks nothing', async () => {
     place = await openHeld(70);
     leave(range(11, 70));
     place.script.twist = ({kind}, response) =>
@@ -241,7 +241,7 @@ describe('sweeps that may not delete', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('filtered lists hide states: a window proves nothing of what it leaves out', async () => {
+  test('a window neither requests nor marks the records that its filter hides', async () => {
     place = await openHeld(40);
     leave(range(1, 3));
     expect(await place.world.sweep('jobs', {windowName: 'in_progress'})).toMatchObject({
@@ -276,7 +276,7 @@ describe('records that come back', () => {
     expect(await place.deleted()).toEqual(marked === 1 ? [2] : []);
   });
 
-  test('a record that was gone, and is listed before its sweep goes on, stays', async () => {
+  test('a missing record that is listed again before the sweep resumes is not marked', async () => {
     place = await openScript(inPages(range(1, 70), 30));
     expect(await place.sweep()).toMatchObject({state: 'certified'});
     const without = [...range(1, 4), ...range(6, 70), 72];

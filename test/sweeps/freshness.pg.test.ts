@@ -37,7 +37,7 @@ const last = async (mode: string) =>
     )
   ).rows[0];
 
-test('the cost is shown by the account’s own sweeps, and a pass costs half of a full sweep', {
+test('set --fresh shows its cost from earlier sweeps; a pass costs at most half a full sweep', {
   timeout: 120_000,
 }, async () => {
   expect(await add('north')).toMatchObject({code: 0});
@@ -86,7 +86,7 @@ test('the cost is shown by the account’s own sweeps, and a pass costs half of 
   );
 });
 
-test('a worker keeps the promise, status tells it, and it is taken away by its name', {
+test('a worker keeps a stream fresh, status reports it, and its schedule is removed by name', {
   timeout: 120_000,
 }, async () => {
   expect(await add('north')).toMatchObject({code: 0});
@@ -120,7 +120,7 @@ test('a worker keeps the promise, status tells it, and it is taken away by its n
   expect((await run('status')).stdout).not.toContain('promised');
 });
 
-test('a file of settings has the freshness in a section of its own, and tells its cost', {
+test('a settings file has a separate section for freshness, and config plan prints its cost', {
   timeout: 120_000,
 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-freshness-'));
@@ -180,7 +180,7 @@ const mistakes: readonly (readonly [args: readonly string[], words: RegExp])[] =
   ],
 ];
 
-test('a mistake sets nothing', {timeout: 120_000}, async () => {
+test('a wrong schedules command sets nothing and exits with 2', {timeout: 120_000}, async () => {
   expect(await add('north')).toMatchObject({code: 0});
   await client.query(addSweep);
   for (const [args, words] of mistakes)

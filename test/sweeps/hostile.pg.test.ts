@@ -30,7 +30,7 @@ async function numbersOf(world: TestWorld): Promise<string[]> {
   return rows.map((row) => String(row.job_number));
 }
 
-test('a record that cannot be read goes to quarantine without its secrets', async () => {
+test('a record that cannot be read is quarantined without its secrets', async () => {
   const bad = job(2, '<subtotal type="decimal">a lot</subtotal><api-token>canary</api-token>');
   const {world} = await open(({page}, response) => {
     if (page === 1) response.end(list('jobs', [job(1), bad, job(3)]));
@@ -48,7 +48,7 @@ test('a record that cannot be read goes to quarantine without its secrets', asyn
   expect(rows[0].xml).not.toContain('canary');
 });
 
-test('what was expected of a record is kept without the value that came', async () => {
+test('quarantine keeps what was expected of a record, without the value received', async () => {
   const {world} = await open(({page}, response) => {
     if (page === 1) response.end(list('jobs', [job(2, '<subtotal>a lot</subtotal>')]));
     return page === 1;
@@ -63,7 +63,7 @@ test('what was expected of a record is kept without the value that came', async 
   ]);
 });
 
-test('a window in which a record cannot be read is not refreshed, and says why', async () => {
+test('a window with a record that cannot be read ends uncertified, with the reason', async () => {
   const {world} = await open(({page}, response) => {
     if (page === 1)
       response.end(list('jobs', [job(1), job(2, '<subtotal type="decimal">a lot</subtotal>')]));
@@ -76,7 +76,7 @@ test('a window in which a record cannot be read is not refreshed, and says why',
   ]);
 });
 
-test('a quarantined record that comes again is one entry until it can be read', async () => {
+test('a record quarantined twice is one entry, which is closed when it can be read', async () => {
   let isMended = false;
   const {world} = await open(({page}, response) => {
     const second = isMended
@@ -95,7 +95,7 @@ test('a quarantined record that comes again is one entry until it can be read', 
   expect(await numbersOf(world)).toEqual(['1', '2']);
 });
 
-test('one byte that is not UTF-8 keeps out its own record alone, in every pass', async () => {
+test('one byte that is not UTF-8 quarantines only its own record, in every pass', async () => {
   const withByte = (text: string) => {
     const [before = '', after = ''] = text.split('BROKEN');
     return Buffer.concat([Buffer.from(before), Buffer.from([0xff]), Buffer.from(after)]);
@@ -132,7 +132,7 @@ test.each([
     list('customers', ['<customer><customer-number>1</customer-number></customer>']),
   ],
 ])(
-  '%s in the middle of a list is never its end: the sweep waits, and what was read before stays',
+  '%s in the middle of a list does not end it: the sweep is postponed, and read rows stay',
   async (_, body) => {
     const {world} = await open(({page}, response) => {
       response.end(
@@ -165,7 +165,7 @@ test.each([
     list('jobs', [job(2)]).replace('UTF-8', 'EBCDIC-US'),
     /ebcdic-us/,
   ],
-])('%s fails the sweep at once: the next answer would be no other', async (_, body, words) => {
+])('%s fails the sweep at once, without a retry', async (_, body, words) => {
   const {world} = await open(({page}, response) => {
     response.setHeader('content-type', 'application/xml');
     response.end(page === 1 ? list('jobs', wholeBatch) : body);
@@ -204,7 +204,7 @@ test.each([
   expect(rows).toEqual([1, 2, 3].map((number) => ({number, po_number: null})));
 });
 
-test('an empty answer that says gzip is empty: a 404 is the record gone', async () => {
+test('an empty 404 answer labelled gzip is read as a missing record', async () => {
   const service = await scriptService(({url = '', page}, response) => {
     if (/\/jobs\/\d+\.xml/.test(url)) response.writeHead(404, {'content-encoding': 'gzip'}).end();
     else if (page === 1 && url.startsWith('/jobs.xml'))
@@ -218,7 +218,7 @@ test('an empty answer that says gzip is empty: a 404 is the record gone', async 
   expect(await world.sweep('jobs')).toMatchObject({outcome: 'ended', state: 'certified'});
 });
 
-test('a sweep that failed in passing goes on from its checkpoint', async () => {
+test('a sweep continues after a temporary failure, and reads all records', async () => {
   let isDown = true;
   const pages: number[] = [];
   const {world} = await open(({page}, response) => {
@@ -246,7 +246,7 @@ test('a last page that repeats for ever ends the list', async () => {
   expect(await world.sweep('jobs')).toMatchObject({outcome: 'ended', counts: {records: 2}});
 });
 
-test('one record on two pages is one row, and the later reading counts', async () => {
+test('a record on two pages is one row, with the values that were read later', async () => {
   const {world} = await open(({page}, response) => {
     if (page <= 2) response.end(list('jobs', [job(7, `<description>${page}</description>`)]));
     return page <= 2;
@@ -256,7 +256,7 @@ test('one record on two pages is one row, and the later reading counts', async (
   expect(rows).toEqual([{description: '2'}]);
 });
 
-test('a refused token stops the sweep at once, and says what to check', async () => {
+test('a refused token fails the sweep at once, and the error names the token', async () => {
   let requests = 0;
   const {world} = await open((_, response) => {
     requests++;
@@ -272,7 +272,7 @@ test('a refused token stops the sweep at once, and says what to check', async ()
   expect(requests).toBeLessThanOrEqual(4);
 });
 
-test('a field that nobody has seen before is kept under its own name', async () => {
+test('an unknown field is kept under its own name', async () => {
   const {world} = await open(({page}, response) => {
     if (page === 1)
       response.end(list('jobs', [job(1, '<brand-new-field>275.10</brand-new-field>')]));

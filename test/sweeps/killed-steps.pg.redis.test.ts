@@ -101,7 +101,7 @@ async function carryCase({step, backend, workers}: Case, lane: number): Promise<
 }
 
 describe.each(cases)('killed at $step, queue on $backend, workers: $workers', (each) => {
-  test.skipIf(!isPossible(each))('a sweep leaves what it leaves undisturbed', () => {
+  test.skipIf(!isPossible(each))('a sweep leaves the same state as an undisturbed sweep', () => {
     expect(left.get(each)).toEqual({...undisturbed, hasDied: true});
   });
 });

@@ -60,7 +60,7 @@ async function cut(pages: KnownPages, page: PageAhead): Promise<CutPage> {
   return await pages.cut(page);
 }
 
-test('a full sweep keeps each page, with a hash for each of its records', async () => {
+test('a full sweep keeps a digest of each page and a hash of each record', async () => {
   const pages = await readPages();
   const [{key}] = await read('SELECT uuid_send(page_key) AS key FROM sync.accounts');
   const known = await read(`SELECT bytes_hash FROM sync.known_records WHERE stream = 'jobs'`);
@@ -73,7 +73,7 @@ test('a full sweep keeps each page, with a hash for each of its records', async 
   ]);
 });
 
-test('an unchanged sweep writes none of them again', async () => {
+test('a sweep of an unchanged service does not write the known pages again', async () => {
   const before = await readPages();
   await world.sweepAll();
   expect(await readPages()).toEqual(before);
@@ -82,7 +82,7 @@ test('an unchanged sweep writes none of them again', async () => {
 test.each([
   ['marked deleted', 'UPDATE warehouse.jobs SET _deleted_at = now() WHERE job_number = $1'],
   ['removed by hand', 'DELETE FROM warehouse.jobs WHERE job_number = $1'],
-])('a row that was %s is back after a sweep of the same pages', async (_, change) => {
+])('a row that was %s is restored by a sweep of the same pages', async (_, change) => {
   const [{job_number: number}] = await read(
     'SELECT min(job_number) AS job_number FROM warehouse.jobs',
   );
@@ -99,7 +99,7 @@ test.each([
   expect(await readPages()).toEqual(before);
 });
 
-test('a page is cut as it was before where it is the same, and anew where it is not', async () => {
+test('an unchanged page gets its kept hashes, and a changed page is cut again', async () => {
   const list = await newList('sample');
   const first = new KnownPages(world.pool, list);
   const before = await cut(first, pageOf(1, ['one', 'two']));
@@ -118,7 +118,7 @@ test('a page is cut as it was before where it is the same, and anew where it is 
   );
 });
 
-test('of a long list all pages are kept', async () => {
+test('all pages of a long list are kept', async () => {
   const list = await newList('long');
   const first = new KnownPages(world.pool, list);
   for (let page = 1; page <= 150; page++) await cut(first, pageOf(page, [`record ${page}`]));
@@ -133,7 +133,7 @@ test('of a long list all pages are kept', async () => {
     expect((await cut(again, pageOf(page, [`record ${page}`]))).hashes?.readInt32BE(0)).toBe(page);
 });
 
-test('a page that cannot be cut, and an empty one, are not kept', async () => {
+test('a page that is empty or cannot be cut into records is not kept', async () => {
   const list = await newList('odd');
   const pages = new KnownPages(world.pool, list);
   const {body, ...rest} = pageOf(1, ['one']);
@@ -148,7 +148,7 @@ test('a page that cannot be cut, and an empty one, are not kept', async () => {
   ).toEqual([]);
 });
 
-test('another account has another key', async () => {
+test('each account has a separate key for its pages', async () => {
   await newList('other');
   const text = 'SELECT count(*) AS accounts, count(DISTINCT page_key) AS keys FROM sync.accounts';
   const [{accounts, keys}] = await read(text);

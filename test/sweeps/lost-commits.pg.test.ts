@@ -61,7 +61,7 @@ async function open(): Promise<Place> {
   return {world, service, proxy, line, strike, query: async (sql) => (await pool.query(sql)).rows};
 }
 
-test('of a push: each change has one effect, and all are settled', async () => {
+test('a push that loses the answer to a COMMIT applies each change exactly once', async () => {
   const {world, proxy, line, strike, query} = await open();
   await world.sweep('customers');
   const push = () =>
@@ -102,7 +102,7 @@ test('of a push: each change has one effect, and all are settled', async () => {
   expect(nth).toBeGreaterThan(2);
 });
 
-test('of a sweep: it continues, and the rows are those of the service', async () => {
+test('after a lost answer to a COMMIT, a sweep continues and its rows are correct', async () => {
   const {world, service, line, strike, query} = await open();
   const atService = openPool(service.databaseUrl, {
     max: 1,

@@ -83,7 +83,7 @@ const keys = async (number: string, system: string) =>
 const link = async (number: string, key: string, system: string) =>
   await rows("SELECT sync.set_link('customers', $1, $2, $3)", await rowOf(number), key, system);
 
-test('the row of the one that went ends with the number of the other', async () => {
+test('the row of a merged customer is marked deleted, with the number of the other', async () => {
   await merging.merge('5', '3');
   expect(await world.sweep('customers')).toMatchObject({
     state: 'certified',
@@ -96,7 +96,7 @@ test('the row of the one that went ends with the number of the other', async () 
   ).toEqual([{number: '5', status: 200, words: 'customer 3 in its place', merged_into: '3'}]);
 });
 
-test('its keys go to the one that stayed, but not where that one has its own', async () => {
+test('external keys move to the kept customer unless it has a key in that system', async () => {
   await link('5', 'C-5', 'default');
   await link('5', 'P-5', 'tryton');
   await link('5', 'S-5', 'shopware');
@@ -113,7 +113,7 @@ test('its keys go to the one that stayed, but not where that one has its own', a
   expect(await keys('5', 'shopware')).toEqual([{key: 'S-5', holds: true}]);
 });
 
-test('a reader of the feed hears of both, once', async () => {
+test('a reader of the feed receives one entry for each of the two customers', async () => {
   await link('5', 'C-5', 'default');
   await link('5', 'P-5', 'tryton');
   const cursor = await readEnd();
@@ -132,7 +132,7 @@ test('a reader of the feed hears of both, once', async () => {
   });
 });
 
-test('a service that answers 404 for the one that went tells nobody where it is', async () => {
+test('if the service answers 404 for the merged customer, only jobs show the merge', async () => {
   await link('5', 'P-5', 'tryton');
   const job = await findJob('5');
   await world.sweep('jobs', {recordNumber: job});
@@ -154,7 +154,7 @@ test('a service that answers 404 for the one that went tells nobody where it is'
   expect(await keys('5', 'tryton')).toEqual([{key: 'P-5', holds: true}]);
 });
 
-test('two that were merged into one give it one key, and both are marked', async () => {
+test('two customers merged into one give it one key, and both are marked deleted', async () => {
   await link('5', 'P-5', 'tryton');
   await link('6', 'P-6', 'tryton');
   await merging.merge('5', '3');
@@ -164,13 +164,13 @@ test('two that were merged into one give it one key, and both are marked', async
   expect(await keys('6', 'tryton')).toEqual([{key: 'P-6', holds: true}]);
 });
 
-test('asked for alone, it is marked as well', async () => {
+test('a merged customer requested by its number is marked deleted as well', async () => {
   await merging.merge('5', '3');
   await world.sweep('customers', {recordNumber: '5'});
   expect(await read('5')).toMatchObject({gone: true});
 });
 
-describe('a change of the one that went waits for a person, and spares the other:', () => {
+describe('a change of a merged customer is a conflict, and does not touch the other:', () => {
   const readStayed = () =>
     withClient(service.databaseUrl, async (db) => {
       const {rows: held} = await db.query(
@@ -196,7 +196,7 @@ describe('a change of the one that went waits for a person, and spares the other
   });
 });
 
-describe('what is no evidence of a merge', () => {
+describe('no evidence of a merge', () => {
   const expectNothingMarked = async () => {
     expect(await world.sweep('customers')).toMatchObject({
       state: 'uncertified',
@@ -205,19 +205,19 @@ describe('what is no evidence of a merge', () => {
     expect(await read('5')).toMatchObject({gone: false});
   };
 
-  test('a service that shows one record whatever is asked for', async () => {
+  test('a service that returns the same record for every number', async () => {
     await merging.merge('5', '3');
     merging.shown.set('*', '3');
     await expectNothingMarked();
   });
 
-  test('a record that does not come under its own number', async () => {
+  test('a record that the service does not return under its own number', async () => {
     await merging.merge('5', '3');
     merging.shown.set('3', '4');
     await expectNothingMarked();
   });
 
-  test('the record that is held, under another number', async () => {
+  test('the held record itself, returned under another number', async () => {
     await inSweepTransaction(world.pool, async (client) => {
       await client.query(
         `UPDATE warehouse.customers SET id = (SELECT id FROM warehouse.customers

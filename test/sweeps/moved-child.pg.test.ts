@@ -46,7 +46,7 @@ const readNotes = async () =>
     )
   ).rows.map(({line}) => line);
 
-test('a note that moved to a job without notes moves in one version', async () => {
+test('a note that moved to a job without notes gets one new version', async () => {
   await sweep([7, 8, 9], []);
   expect(await readNotes()).toEqual(['7 1', '8 1', '9 1']);
   expect(await sweep([7], [9])).toMatchObject({state: 'certified', counts: {vanished: 1}});

@@ -44,7 +44,7 @@ test.each([
   ['53100', /its disk is full.*continues automatically/],
   ['53400', /a limit .* temp_file_limit.*continues automatically/],
 ])(
-  'a sweep that finds no room (%s) never fails by it, and continues when there is',
+  'a sweep that finds no disk space (%s) never fails, and continues when there is space',
   async (sqlState, words) => {
     await fillDisk('warehouse.customers', sqlState);
     for (let attempt = 1; attempt <= 7; attempt++) {
@@ -61,7 +61,7 @@ test.each([
   },
 );
 
-test('a sweep whose delay cannot be noted either goes on once its lease has run out', async () => {
+test('a sweep that cannot record its delay either continues after its lease expires', async () => {
   await fillDisk('warehouse.customers', '53100');
   await world.pool.query(`
     CREATE TRIGGER find_no_room BEFORE UPDATE ON sync.sweeps FOR EACH ROW
@@ -77,7 +77,7 @@ test('a sweep whose delay cannot be noted either goes on once its lease has run 
   expect(await world.sweep('customers')).toMatchObject({outcome: 'ended', state: 'certified'});
 });
 
-test('status shows what waits for room, and calls a person', async () => {
+test('status reports a sweep that waits for disk space as a problem', async () => {
   await fillDisk('warehouse.customers', '53100');
   await world.sweep('customers');
   const {now, accounts} = await readAccounts(world.pool, [world.account]);
@@ -86,7 +86,7 @@ test('status shows what waits for room, and calls a person', async () => {
   ]);
 });
 
-test('a change that finds no room waits, and is carried when there is', async () => {
+test('a change that finds no disk space waits, and is sent when there is space', async () => {
   await world.sweep('customers');
   await world.pool.query(
     `UPDATE warehouse.customers SET fax = '555-0199' WHERE customer_number = 5`,
@@ -99,7 +99,7 @@ test('a change that finds no room waits, and is carried when there is', async ()
   expect(await push()).toMatchObject({done: 1});
 });
 
-test('on a real disk that is full a sweep waits, whatever cannot be written', async (context) => {
+test('on a real full disk a sweep is postponed, and ends when there is space', async (context) => {
   const disk = await openSmallDisk();
   if (disk === null) return context.skip();
   const small = await openWorld(service, disk.database);

@@ -20,8 +20,8 @@ const range = (known: readonly number[], absent: readonly number[] = []) =>
     absent: new NumberSet(absent.map(String)),
   });
 
-describe('numbers that a sweep has to ask for', () => {
-  test('are those that one pass saw and the other did not, and live rows that neither saw', () => {
+describe('the numbers that a sweep requests', () => {
+  test('are those that only one pass saw, and those of live rows that neither saw', () => {
     const [seen, seenAgain] = [new NumberSet(['1', '2']), new NumberSet(['2', '3'])];
     const passes = {seen, seenAgain, live: new NumberSet(['1', '2', '3', '4'])};
     expect([...findMissed(passes)]).toEqual(['3']);
@@ -29,7 +29,7 @@ describe('numbers that a sweep has to ask for', () => {
     expect([...findUnseen(passes)]).toEqual(['4']);
   });
 
-  test('are all that were never seen between the first and the last', () => {
+  test('are all those never seen between the lowest and the highest', () => {
     expect(findGaps(range([2, 3, 6, 8]), 100)).toEqual({
       numbers: ['4', '5', '7'],
       left: 0,
@@ -37,16 +37,16 @@ describe('numbers that a sweep has to ask for', () => {
     });
   });
 
-  test('are none when nothing is known, or when one number is', () => {
+  test('are an empty list if no number is known, or only one', () => {
     expect(findGaps(range([]), 100)).toEqual({numbers: [], left: 0, sampled: 0});
     expect(findGaps(range([7]), 100)).toEqual({numbers: [], left: 0, sampled: 0});
   });
 
-  test('are asked for once: what was absent is not asked for again', () => {
+  test('do not include numbers that were absent before', () => {
     expect(findGaps(range([1, 5], [2, 4]), 100)).toEqual({numbers: ['3'], left: 0, sampled: 0});
   });
 
-  test('are not fewer because a number was absent once and is known, or lies outside', () => {
+  test('are not fewer if an absent number is known by now, or outside the range', () => {
     expect(findGaps(range([5, 7, 9], [1, 7, 12]), 1)).toEqual({
       numbers: ['6'],
       left: 1,
@@ -54,14 +54,14 @@ describe('numbers that a sweep has to ask for', () => {
     });
   });
 
-  test('are counted where there are more than one sweep asks for', () => {
+  test('are limited for one sweep, and the rest is counted', () => {
     expect(findGaps(range([1, 100]), 10)).toMatchObject({
       numbers: expect.objectContaining({length: 10}),
       left: 88,
     });
   });
 
-  test('are all asked for in the end, each once, whatever is known', () => {
+  test('include every unseen number once over several sweeps, whatever is known', () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.integer({min: 1, max: 400}), {maxLength: 40}), (known) => {
         const absent: number[] = [];
@@ -80,15 +80,15 @@ describe('numbers that a sweep has to ask for', () => {
   });
 });
 
-test('the known range goes from its lowest to its highest number, else from 1', () => {
+test('the known range is from the lowest to the highest number, or starts at 1', () => {
   expect(endsOf(new NumberSet(['300000', '7', '12']))).toEqual({lowest: 7, highest: 300_000});
   expect(endsOf(new NumberSet())).toEqual({lowest: 1, highest: 0});
 });
 
-describe('a gap wider than an account could have left', () => {
+describe('a very wide gap between numbers', () => {
   const outlier = 10_000_000;
 
-  test('is asked at both ends and evenly between, and the rest is only counted', () => {
+  test('is sampled at both ends and evenly between, and the rest is only counted', () => {
     const {numbers, left, sampled} = findGaps(range([1, outlier]), 5_000);
     expect({asked: numbers.length, left, sampled}).toEqual({
       asked: 200,
@@ -101,7 +101,7 @@ describe('a gap wider than an account could have left', () => {
     expect(Math.max(...steps)).toBeLessThanOrEqual(Math.ceil(outlier / 100));
   });
 
-  test('is asked about once', () => {
+  test('is sampled once', () => {
     const {numbers} = findGaps(range([1, outlier]), 5_000);
     expect(findGaps(range([1, outlier], numbers.map(Number)), 5_000)).toMatchObject({
       numbers: [],
@@ -109,7 +109,7 @@ describe('a gap wider than an account could have left', () => {
     });
   });
 
-  test('becomes two where a record is found in it, and each has a sample of its own', () => {
+  test('becomes two if a record is found in it, and each gets a separate sample', () => {
     const {numbers} = findGaps(range([1, outlier]), 5_000);
     const found = Number(numbers[100]);
     const others = numbers.map(Number).filter((number) => number !== found);
@@ -118,7 +118,7 @@ describe('a gap wider than an account could have left', () => {
     expect(next.numbers).toContain(String(found + 1));
   });
 
-  test('begins where asking through it would take a sweep and more', () => {
+  test('has more than wideGap numbers; a smaller one is requested in full', () => {
     expect(findGaps(range([1, wideGap + 2]), 5_000)).toMatchObject({
       left: wideGap - 5_000,
       sampled: 0,

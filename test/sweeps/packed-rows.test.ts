@@ -49,7 +49,7 @@ function encode(stream: Stream, {number, row, children}: RowSet) {
   };
 }
 
-test('rows come out as they went in', () => {
+test('rows are unpacked as they were packed', () => {
   const records = new Map([
     [0, jobOf('12', [1, 2, 3, 4, 5, 6, 7])],
     [3, jobOf('13', [0, null, 2])],
@@ -60,7 +60,7 @@ test('rows come out as they went in', () => {
   expect(unpackRows(jobs, pack(jobs, records))).toEqual(expected);
 });
 
-test('pages packed one after the other keep their lines, longer ones too', () => {
+test('pages packed one after the other keep their lines, even very long ones', () => {
   const long = {number: '1', row: rowOf(tasks.table, 'é'.repeat(1_000_000)), children: []};
   const packed = ['1', '2'].map(() => pack(tasks, new Map([[0, long]])));
   const short = pack(tasks, new Map([[0, {...long, row: rowOf(tasks.table, 'short')}]]));
@@ -69,11 +69,11 @@ test('pages packed one after the other keep their lines, longer ones too', () =>
   expect(unpackRows(tasks, short)[0]?.rowSet.row.line.includes('short')).toBe(true);
 });
 
-test('no row is a message as well', () => {
+test('a page without rows is packed as well', () => {
   expect(unpackRows(jobs, pack(jobs, new Map()))).toEqual([]);
 });
 
-test('rows cross in three buffers, given away and not copied', () => {
+test('rows cross threads in three buffers, which are transferred and not copied', () => {
   const packed = pack(jobs, new Map([[0, jobOf('1', [2, 2])]]));
   const received = structuredClone(packed, {transfer: buffersOf(packed)});
   expect(packed.lines.length).toBe(0);

@@ -13,12 +13,12 @@ const flip = (bytes: Buffer, bit: number) => {
   return other;
 };
 
-test('a page has the same digest whenever it comes', () => {
+test('the same bytes have the same digest', () => {
   const body = randomBytes(100_000);
   expect(digest(Buffer.from(body))).toBe(digest(body));
 });
 
-test('one bit more or less, anywhere, is another digest', () => {
+test('each single flipped bit gives another digest', () => {
   const body = randomBytes(4_099);
   const digests = new Set([digest(body)]);
   const bits = body.length * 8;
@@ -26,7 +26,7 @@ test('one bit more or less, anywhere, is another digest', () => {
   expect(digests.size).toBe(bits + 1);
 });
 
-test('of a packed page every bit counts, but for the time at which it was packed', () => {
+test('every bit of a gzipped page counts, except for its timestamp', () => {
   const packed = gzipSync(randomBytes(1_000));
   const same: number[] = [];
   for (let bit = 0; bit < packed.length * 8; bit++)
@@ -34,11 +34,11 @@ test('of a packed page every bit counts, but for the time at which it was packed
   expect(same).toEqual(Array.from({length: 32}, (_, at) => 32 + at));
 });
 
-test.each([1, 15, 16, 17, 1_000])('a page that ends %i zeros later is another', (more) => {
+test.each([1, 15, 16, 17, 1_000])('with %i more zero bytes a page has another digest', (more) => {
   expect(digest(Buffer.concat([text, Buffer.alloc(more)]))).not.toBe(digest(text));
 });
 
-test('the same bytes are another page where they are packed', () => {
+test('the same bytes have another digest under another encoding', () => {
   const packed = gzipSync(text);
   expect(new Set(['', 'gzip', 'x-gzip'].map((coding) => digest(packed, coding))).size).toBe(3);
 });

@@ -29,7 +29,7 @@ function byTable(pages: readonly PageFields[]): Record<string, Record<string, un
 const page = (more: string) => list('jobs', [job(1, more)]);
 
 describe('the fields of a page', () => {
-  test('stand under the tables that take them; rows of a table are no field', () => {
+  test('are listed under the tables that store them; embedded rows are no fields', () => {
     const tables = byTable(fieldsOf(jobs, makeJobPage({jobs: 2})));
     expect(Object.keys(tables).toSorted()).toEqual([
       'job_charges',
@@ -61,14 +61,14 @@ describe('the fields of a page', () => {
       expect(tables.jobs).not.toHaveProperty(element);
   });
 
-  test('of a link are those that its columns take', () => {
+  test('of a link are those that its columns store', () => {
     const link =
       '<employees type="array"><employee><id type="integer">7</id>' +
       '<pager>1</pager></employee></employees>';
     expect(byTable(fieldsOf(jobs, page(link))).job_employees).toEqual({id: ['integer']});
   });
 
-  test('are of one table, whichever stream embeds its records', () => {
+  test('belong to one table, whichever stream embeds its records', () => {
     const tax = '<tax-entity type="Tax"><id type="integer">1</id><rate>x</rate></tax-entity>';
     const keys = '<id type="integer">1</id><customer-number type="integer">1</customer-number>';
     const customer = `<customer>${keys}${tax}</customer>`;
@@ -77,7 +77,7 @@ describe('the fields of a page', () => {
     expect(ofCustomers).toEqual({id: ['integer'], rate: ['text']});
   });
 
-  test('of an excerpt that no table takes are one nested field', () => {
+  test('of an excerpt that no table stores are one nested field', () => {
     const task =
       '<task><id type="integer">1</id><job><job-number type="integer">5</job-number></job></task>';
     expect(byTable(fieldsOf(tasks, list('tasks', [task])))).toEqual({
@@ -85,7 +85,7 @@ describe('the fields of a page', () => {
     });
   });
 
-  test('name secrets, and say no more of them', () => {
+  test('include secrets by their names only', () => {
     const tables = byTable(
       fieldsOf(jobs, page('<api-token type="integer">5</api-token><b><password>x</password></b>')),
     );
@@ -93,14 +93,14 @@ describe('the fields of a page', () => {
     expect(JSON.stringify(tables)).not.toContain('password');
   });
 
-  test('say where types are named at all', () => {
+  test('show whether the page declares types', () => {
     expect(fieldsOf(jobs, makeJobPage({jobs: 1})).every(({isTyped}) => isTyped)).toBe(true);
     const documented = fieldsOf(jobs, makeJobPage({jobs: 1, dialect: 'documented'}));
     expect(documented.map(({table, isTyped}) => [table, isTyped])).toContainEqual(['jobs', false]);
     expect(documented.some(({isTyped}) => isTyped)).toBe(false);
   });
 
-  test('leave out a name that is no name', () => {
+  test('leave out a name of more than 200 characters', () => {
     const long = 'x'.repeat(201);
     const short = 'x'.repeat(200);
     const tables = byTable(fieldsOf(jobs, page(`<${long}>1</${long}><${short}>1</${short}>`)));
@@ -108,13 +108,13 @@ describe('the fields of a page', () => {
     expect(tables.jobs).not.toHaveProperty(long);
   });
 
-  test('cross threads', () => {
+  test('can be sent to another thread', () => {
     const fields = fieldsOf(jobs, makeJobPage({jobs: 1}));
     expect(structuredClone(fields)).toEqual(fields);
   });
 });
 
-describe('what a sweep has seen', () => {
+describe('the fields that a sweep has seen', () => {
   const one = (type: PageFields['types'][number], field = 'x', table = 'jobs'): PageFields => ({
     table,
     isTyped: true,
@@ -122,7 +122,7 @@ describe('what a sweep has seen', () => {
     types: [type],
   });
 
-  test('is taken once', () => {
+  test('are returned once', () => {
     const sightings = new FieldSightings(jobs);
     const pages = fieldsOf(jobs, makeJobPage({jobs: 3}));
     expect(sightings.take(pages).length).toBeGreaterThan(100);
@@ -130,7 +130,7 @@ describe('what a sweep has seen', () => {
     expect(sightings.take(fieldsOf(jobs, makeJobPage({jobs: 3, firstNumber: 7})))).toEqual([]);
   });
 
-  test('names the column that takes a field, and none for what is kept in attributes', () => {
+  test('have the column that stores them, or no column if they are kept in extra', () => {
     const sightings = new FieldSightings(jobs);
     const taken = sightings.take([
       one('integer', 'job_number'),
@@ -144,7 +144,7 @@ describe('what a sweep has seen', () => {
     ]);
   });
 
-  test('is news again with a type that is new, and with none that is no type', () => {
+  test('are returned again with a new type, but not without a type', () => {
     const sightings = new FieldSightings(jobs);
     expect(sightings.take([one(null)])).toHaveLength(1);
     expect(sightings.take([one(null)])).toHaveLength(0);
@@ -155,7 +155,7 @@ describe('what a sweep has seen', () => {
     expect(sightings.take([one(null, 'x', 'job_notes')])).toHaveLength(0);
   });
 
-  test('has an end, whatever names a service makes up', () => {
+  test('are limited in number, whatever names a service sends', () => {
     const sightings = new FieldSightings(jobs);
     const fields = Array.from({length: 10_000}, (_, n) => `f${n}`);
     const taken = sightings.take([

@@ -8,7 +8,7 @@ const pagesOf = (...pages: string[][]) => {
   return noted;
 };
 
-test('a page is the same as one with the same numbers, in whatever order', () => {
+test('pages with the same numbers are equal, in any order', () => {
   const pages = pagesOf(['3', '1', '2'], ['1', '2', '3'], ['1', '2'], ['1', '2', '4']);
   expect([2, 3, 4].map((other) => pages.holdsSame(1, pages, other))).toEqual([true, false, false]);
 });
@@ -19,13 +19,13 @@ test('a number that comes twice on a page is counted twice', () => {
   expect(pages.holdsSame(4, pages, 1)).toBe(false);
 });
 
-test('a page that was not read is the same as an empty one, and is not empty', () => {
+test('an unread page equals an empty one, but does not count as empty', () => {
   const pages = pagesOf([], ['1']);
   expect([pages.holdsSame(1, pages, 9), pages.holdsSame(2, pages, 9)]).toEqual([true, false]);
   expect([1, 2, 9].map((page) => pages.isEmpty(page))).toEqual([true, false, false]);
 });
 
-test('of any two pages the same is said as of their numbers as texts', () => {
+test('any two pages are equal if and only if their numbers are equal as texts', () => {
   const anyPage = fc.array(fc.oneof(fc.bigInt(1n, 3n), fc.bigInt(1n, 2n ** 63n - 1n)).map(String), {
     maxLength: 5,
   });

@@ -53,7 +53,7 @@ async function open(
   return {run, read};
 }
 
-test('costs its own sweep an attempt, and the other one nothing', async () => {
+test('a page that ends the reader thread costs only its own sweep an attempt', async () => {
   const pageReader = new SmallReader();
   const hostile = await open([job(1, '<b/>'.repeat(120_000))], pageReader);
   // Its page comes while the thread reads the other one.

@@ -36,7 +36,7 @@ const good = (page: number) => task(page, list('jobs', [job(page)]));
 const large = (page: number) =>
   task(page, list('jobs', [job(page, '<a>1</a><b/>'.repeat(120_000))]));
 
-test('the page that ends the thread fails, and those behind it are read by the next', async () => {
+test('a page that ends the thread fails, and later pages are read by a new thread', async () => {
   const reader = openSmall();
   const before = reader.read(good(1));
   const hostile = reader.read(large(2));
@@ -48,7 +48,7 @@ test('the page that ends the thread fails, and those behind it are read by the n
   expect((await reader.read(good(6))).records).toHaveLength(1);
 });
 
-test('small pages are read without the thread, until they came to some megabytes', async () => {
+test('small pages are read without the thread until their total reaches a limit', async () => {
   const heavy = (page: number) =>
     task(page, list('jobs', [job(page, '<a>1</a><b/>'.repeat(60_000))]));
   const ofThread = /page \d of jobs: the thread that was reading it ended/;
@@ -59,7 +59,7 @@ test('small pages are read without the thread, until they came to some megabytes
   await expect(reader.read(heavy(5))).rejects.toThrow(ofThread);
 });
 
-test('of two such pages each fails for itself', async () => {
+test('of two pages that end the thread, each fails, and no other page does', async () => {
   const reader = openSmall();
   const pages = [large(1), good(2), large(3), good(4)].map((page) => reader.read(page));
   const settled = await Promise.allSettled(pages);
@@ -71,7 +71,7 @@ test('of two such pages each fails for itself', async () => {
   ]);
 });
 
-test('a page with more than is ever taken ends no thread', async () => {
+test('a page with too many attributes fails without ending the thread', async () => {
   const reader = new PageReader();
   readers.push(reader);
   const attributes = Array.from({length: 1_200_000}, (_, n) => `a${n}="1"`).join(' ');
@@ -80,7 +80,7 @@ test('a page with more than is ever taken ends no thread', async () => {
   await expect(hostile).rejects.toThrow(/more than 32 attributes/);
 });
 
-test('a close is told to every page that waits', async () => {
+test('closing the reader rejects every page that waits', async () => {
   const reader = openSmall();
   const pages = [good(1), good(2)].map((page) => reader.read(page));
   await Promise.all([Promise.allSettled(pages), reader.close()]);

@@ -50,7 +50,7 @@ const numbersOf = async (stream: string, key: string): Promise<string[]> =>
   ).rows.map(({number}) => String(number));
 
 test.each(allStreams)(
-  '$name, asked for one by one, leave every row as the list had it',
+  '$name requested one by one leave every row as the list had it',
   async (stream) => {
     const before = await readRows(world);
     for (const recordNumber of await numbersOf(stream.name, stream.key))
@@ -59,7 +59,7 @@ test.each(allStreams)(
   },
 );
 
-test.each(allStreams)('$name whose shows say next to nothing keep all the rest', async (stream) => {
+test.each(allStreams)('$name keep the values that their single records omit', async (stream) => {
   const [recordNumber = ''] = await numbersOf(stream.name, stream.key);
   const before = await readRows(world);
   const isShow = new RegExp(`^/${stream.name}/\\d+\\.xml`);
@@ -76,7 +76,7 @@ test.each(allStreams)('$name whose shows say next to nothing keep all the rest',
   expect(await readRows(world)).toEqual(before);
 });
 
-test('what changed is written once, and what was left out stays', async () => {
+test('a changed value is written once, and omitted values stay', async () => {
   const [number = ''] = await numbersOf('jobs', 'job_number');
   const row = `SELECT to_jsonb(t)
                  - '{name,updated_at,updated_by,_hash,_changed_at,_sweep_id,_page}'::text[] AS row
@@ -92,7 +92,7 @@ test('what changed is written once, and what was left out stays', async () => {
   expect(await readRows(world)).toEqual(after);
 });
 
-test('a record that was not held comes with all that lists embed of it', async () => {
+test('a new record read by its number has all children that lists embed', async () => {
   const other = await openWorld(service);
   try {
     await other.sweep('customers');
@@ -113,7 +113,7 @@ test('a record that was not held comes with all that lists embed of it', async (
   }
 });
 
-test('a full sweep that finds a record by number alone keeps what is not said', async () => {
+test('a full sweep that finds a record only by its number keeps omitted values', async () => {
   const [number = ''] = await numbersOf('jobs', 'job_number');
   const before = await readRows(world);
   const own = new RegExp(
@@ -130,8 +130,8 @@ test('a full sweep that finds a record by number alone keeps what is not said', 
   expect(await readRows(world)).toEqual(before);
 });
 
-describe('of a service that tells the rest nowhere', () => {
-  test('what is held stays, and the sweep says what it does not know', async () => {
+describe('a service that shows the children nowhere', () => {
+  test('held children stay, and the sweep names the ones that it does not know', async () => {
     const [number = ''] = await numbersOf('jobs', 'job_number');
     const before = await readRows(world);
     alter = (path, body) =>

@@ -66,7 +66,7 @@ describe('quarantine', () => {
     expect(await read()).toMatchObject([{reason: 'still no name', resolved: false}]);
   });
 
-  test('keeps a record whose number is known once, wherever it was read', async () => {
+  test('keeps one entry for each known number, wherever the record was read', async () => {
     expect(await keep(bad('7', '<a/>', 'no name'), bad('07', '<b/>', 'no date'))).toBe(1);
     expect(await keep({...bad('7', '<c/>', 'no end'), page: null})).toBe(0);
     expect(await read()).toEqual([
@@ -77,7 +77,7 @@ describe('quarantine', () => {
     );
   });
 
-  test('tells how many of them a sweep had not met before', async () => {
+  test('returns how many of the records are new in it', async () => {
     expect(await keep(bad('7', '<a/>'), bad('8', '<b/>'), bad(null, '<c/>'))).toBe(3);
     expect(
       await keep(bad('7', '<a/>'), bad('9', '<d/>'), bad(null, '<c/>'), bad(null, '<e/>')),
@@ -86,7 +86,7 @@ describe('quarantine', () => {
     expect(await keep(bad('7', '<a/>'))).toBe(1);
   });
 
-  test('closes what was read well, and opens it again when it comes back', async () => {
+  test('closes the entry of a record that was read, and reopens it on a new failure', async () => {
     await keep(bad('7', '<a/>'), bad('8', '<c/>'), bad(null, '<d/>'));
     expect(await resolve('7', '9')).toBe(1);
     expect((await read()).map((entry) => entry.resolved)).toEqual([true, false, false]);
@@ -95,7 +95,7 @@ describe('quarantine', () => {
     expect((await read()).map((entry) => entry.resolved)).toEqual([false, false, false]);
   });
 
-  test('takes a record with a wrong number, and characters that Postgres has not', async () => {
+  test('accepts a record with an invalid number or with characters Postgres rejects', async () => {
     await keep(
       bad('twelve', '<a/>'),
       bad('99999999999999999999', '<b/>'),
@@ -108,7 +108,7 @@ describe('quarantine', () => {
     ]);
   });
 
-  test('without records does nothing', async () => {
+  test('does nothing without records', async () => {
     await keep();
     expect(await resolve()).toBe(0);
   });

@@ -53,7 +53,7 @@ async function run(...args: string[]) {
   return {code: ended.code, json: JSON.parse(ended.stdout)};
 }
 
-test('what could not be read is listed, shown, asked for again, and leaves', async () => {
+test('a record that cannot be read is listed, shown, retried, and resolved once read', async () => {
   expect((await run('sync', 'jobs')).code).toBe(1);
   const listed = (await run('quarantine', 'list', 'jobs')).json.quarantine;
   expect(listed).toHaveLength(2);
@@ -113,7 +113,7 @@ test('what could not be read is listed, shown, asked for again, and leaves', asy
   expect((await run('status')).code).toBe(0);
 });
 
-test('a record that is gone leaves when it is asked for again', async () => {
+test('quarantine retry succeeds for a record that the service no longer has', async () => {
   await run('sync', 'jobs');
   const [entry] = (await run('quarantine', 'list')).json.quarantine.filter(
     ({number}: {number: string | null}) => number === '2',

@@ -45,7 +45,7 @@ async function readOpen(world: TestWorld): Promise<(string | null)[]> {
   return rows.map(({number}) => number);
 }
 
-test('one bad record is one entry, though the list and its own page tell of it', async () => {
+test('a bad record is one entry, though the list and its own page both show it', async () => {
   const {world, asked} = await open(
     'jobs',
     new Map([
@@ -67,7 +67,7 @@ test('one bad record is one entry, though the list and its own page tell of it',
 });
 
 test.each(['jobs', 'tasks'] as const)(
-  '%s: a record that is gone before it was ever read leaves quarantine, and is asked for once',
+  '%s: a deleted record that was never read leaves quarantine, after one request for it',
   async (stream) => {
     const records = new Map([
       [1, stream === 'jobs' ? job(1) : task(1)],
@@ -87,7 +87,7 @@ test.each(['jobs', 'tasks'] as const)(
   },
 );
 
-test('a record that no list shows any more, but that is there and still bad, stays', async () => {
+test('an entry stays open if its record is in no list, but exists and is still bad', async () => {
   const records = new Map([
     [1, task(1)],
     [9, badTask(9)],
@@ -107,7 +107,7 @@ test('a record that no list shows any more, but that is there and still bad, sta
   expect(await readOpen(world)).toEqual(['9']);
 });
 
-test('one that was asked for by its number and is gone leaves it, too', async () => {
+test('an entry is resolved if its record is requested and no longer exists', async () => {
   const records = new Map([
     [1, job(1)],
     [9, badJob(9)],
@@ -119,7 +119,7 @@ test('one that was asked for by its number and is gone leaves it, too', async ()
   expect(await readOpen(world)).toEqual([]);
 });
 
-test('what has no number leaves it when every record of the list was read', async () => {
+test('an entry without a number is resolved when every listed record was read', async () => {
   const records = new Map([
     [1, job(1)],
     [9, job(9).replace('>9<', '>nine<')],
@@ -133,7 +133,7 @@ test('what has no number leaves it when every record of the list was read', asyn
   expect(await readOpen(world)).toEqual([]);
 });
 
-test('what has no number stays where another record could not be read', async () => {
+test('an entry without a number stays open if another record could not be read', async () => {
   const records = new Map([
     [1, job(1)],
     [9, job(9).replace('>9<', '>nine<')],

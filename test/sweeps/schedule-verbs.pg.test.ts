@@ -17,7 +17,7 @@ async function read(name: string, account = 'north'): Promise<Record<string, unk
   return rows[0];
 }
 
-test('schedules are listed, made, changed and taken away, each of its own account', {
+test('schedules are listed, created, changed and removed, each for one account only', {
   timeout: 120_000,
 }, async () => {
   for (const name of ['north', 'south']) expect(await add(name)).toMatchObject({code: 0});
@@ -77,7 +77,7 @@ test.each<[args: string[], words: RegExp]>([
   [['set', 'jobs today'], /expected something to set/],
   [['remove', 'jobs tody'], /has no schedule "jobs tody".*jobs today/],
   [['run', 'jobs tody'], /has no schedule "jobs tody".*jobs today/],
-])('a mistake sets nothing: %s', async (args, words) => {
+])('a wrong command changes no schedule: %s', async (args, words) => {
   expect(await add('north')).toMatchObject({code: 0});
   const all =
     'SELECT name, stream, window_name, every_ms, next_due_at FROM sync.schedules ORDER BY name';
@@ -87,7 +87,7 @@ test.each<[args: string[], words: RegExp]>([
   expect((await client.query(all)).rows).toEqual(before);
 });
 
-test('a schedule that is run before its time is swept by the worker', {
+test('a worker runs the sweep of a schedule that was run before its time', {
   timeout: 120_000,
 }, async () => {
   expect(await add('north')).toMatchObject({code: 0});

@@ -48,7 +48,7 @@ async function only(): Promise<string> {
 }
 
 describe('schedules', () => {
-  test('are listed the next due first, all or only those that are due', async () => {
+  test('are listed by due time, either all or only those that are due', async () => {
     await insert(window, nightly);
     expect(await list()).toMatchObject([
       {
@@ -64,14 +64,14 @@ describe('schedules', () => {
     expect((await list(true)).map((schedule) => schedule.name)).toEqual(['jobs nightly']);
   });
 
-  test('stay as a person changed them', async () => {
+  test('keep the changes of a person when they are inserted again', async () => {
     await insert(nightly);
     await world.pool.query('UPDATE sync.schedules SET every_ms = 60000');
     await insert(nightly, window);
     expect((await list()).map((schedule) => schedule.everyMs)).toEqual([60_000, hourMs]);
   });
 
-  test('that are due make a sweep and move on; what was missed is not made up for', async () => {
+  test('that are due make one sweep, and missed runs are skipped', async () => {
     await insert(nightly);
     const scheduleId = await only();
     const sweep = await takeDueSchedule(world.pool, scheduleId);
@@ -89,7 +89,7 @@ describe('schedules', () => {
     expect(await takeDueSchedule(world.pool, scheduleId)).toBeNull();
   });
 
-  test('that are due make one sweep, however often they are taken at once', async () => {
+  test('that are due make one sweep, even in ten simultaneous calls', async () => {
     await insert(nightly);
     const scheduleId = await only();
     const taken = await Promise.all(
@@ -99,13 +99,13 @@ describe('schedules', () => {
     expect(await listDueSweeps(world.pool, [world.account.accountId], 2)).toHaveLength(1);
   });
 
-  test('that are not due, or not there, make none', async () => {
+  test('that are not due, or do not exist, make no sweep', async () => {
     await insert(window);
     expect(await takeDueSchedule(world.pool, await only())).toBeNull();
     expect(await takeDueSchedule(world.pool, '999999')).toBeNull();
   });
 
-  test('of a window carry its name into the sweep', async () => {
+  test('of a window pass its name to the sweep', async () => {
     await insert({...window, firstDueAt: '2020-01-01T00:00:00Z'});
     expect(await takeDueSchedule(world.pool, await only())).toMatchObject({
       mode: 'window',
@@ -114,7 +114,7 @@ describe('schedules', () => {
   });
 
   test.each([{everyMs: 0}, {windowName: 'today'}])(
-    'that contradict themselves are refused by the row: %o',
+    'that contradict themselves are rejected by a check constraint: %o',
     async (wrong) => {
       await expect(insert({...nightly, ...wrong})).rejects.toThrow(/check constraint/);
     },
@@ -142,7 +142,7 @@ describe('a schedule is overdue', () => {
   const overdue = async () => (await listOverdueSchedules(world.pool)).map(({name}) => name);
   const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
 
-  test('when nobody rang it for two intervals, and not before', async () => {
+  test('when it made no sweep for two intervals, and not before', async () => {
     await insert({...window, firstDueAt: ago(0.9 * hourMs)});
     expect(await overdue()).toEqual([]);
     await world.pool.query('UPDATE sync.schedules SET next_due_at = $1', [ago(1.1 * hourMs)]);
@@ -157,7 +157,7 @@ describe('a schedule is overdue', () => {
     expect(await listOverdueSchedules(world.pool, ['999999'])).toEqual([]);
   });
 
-  test('when its sweep was made but no worker took it up for two intervals', async () => {
+  test('when no worker claimed its sweep for two intervals', async () => {
     await insert({...window, firstDueAt: ago(1000)});
     const sweep = await takeDueSchedule(world.pool, await only());
     expect(await overdue()).toEqual([]);

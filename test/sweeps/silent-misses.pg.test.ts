@@ -44,7 +44,7 @@ describe('records that move between pages', () => {
     expect((await place.descriptions())['65']).toBe('edited');
   });
 
-  test('a record that jumps to page 1 in both passes is asked for by its number', async () => {
+  test('a record that jumps to page 1 in both passes is requested by its number', async () => {
     place = await openHeld(inPages(range(1, 70), 30));
     const withoutIt = [...range(1, 64), ...range(66, 70)];
     place.script.pages = inPages(withoutIt, 30);
@@ -57,7 +57,7 @@ describe('records that move between pages', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('a record read by its number, and as before again, is not taken for known', async () => {
+  test('a record read by its number that changes back is not skipped as known', async () => {
     place = await openHeld(inPages(range(1, 70), 30));
     const describe65 = (text: string) => (number: number) =>
       number === 65 ? `<description>${text}</description>` : '';
@@ -98,7 +98,7 @@ describe('records that move between pages', () => {
     expect(await place.live()).toEqual(range(1, 61));
   });
 
-  test('ties in no stable order: another order in each pass is no loss', async () => {
+  test('ties in an unstable order: another order in each pass loses no record', async () => {
     place = await openHeld(inPages(range(1, 70), 30));
     // 31 stands on page 1 when page 2 is read, and 30 on page 2 when page 1 is.
     place.script.pages = [[...range(1, 29), 31], [31, ...range(32, 60)], range(61, 70)];
@@ -108,8 +108,8 @@ describe('records that move between pages', () => {
   });
 });
 
-describe('pages that are not what they seem', () => {
-  test('a short page in the middle is not the end', async () => {
+describe('misleading pages', () => {
+  test('a short page in the middle does not end the list', async () => {
     place = await openScript([range(1, 30), [31], range(32, 61), range(62, 63), range(64, 70)]);
     expect(await place.sweep()).toMatchObject({state: 'certified', counts: {records: 70}});
     expect(await place.live()).toEqual(range(1, 70));
@@ -131,7 +131,7 @@ describe('pages that are not what they seem', () => {
     expect(await place.reasons()).not.toEqual([]);
   });
 
-  test('an empty page in the middle of an unknown list never makes it complete', async () => {
+  test('an empty page in the middle of a new list never certifies a part of it', async () => {
     place = await openScript([range(1, 30), [], range(31, 40)]);
     const result = await place.sweep();
     expect(result).toMatchObject({outcome: 'ended'});
@@ -140,7 +140,7 @@ describe('pages that are not what they seem', () => {
     expect(await place.deleted()).toEqual([]);
   });
 
-  test('an empty page in the middle of a list loses no row, and is seen', async () => {
+  test('an empty page in the middle of a list loses no row; stale rows have a reason', async () => {
     place = await openHeld(inPages(range(1, 90), 30));
     place.script.pages = [range(1, 30), [], range(31, 60), range(61, 90)];
     place.script.more = (number) => `<description>edited ${number}</description>`;
@@ -170,14 +170,14 @@ describe('pages that are not what they seem', () => {
     expect(await place.live()).toEqual(range(1, 70));
   });
 
-  test('a service without pages: the whole list ends, and certifies nothing', async () => {
+  test('a service without pages: the repeated list ends, and is not certified', async () => {
     place = await openScript(Array.from({length: 200}, () => range(1, 70)));
     expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'uncertified'});
     expect(await place.live()).toEqual(range(1, 70));
   });
 });
 
-describe('passes that break off', () => {
+describe('interrupted passes', () => {
   const failures: [name: string, twist: ScriptPlace['script']['twist']][] = [
     ['a 500', (_, response) => refuse(response, 500, {body: ''})],
     [
@@ -197,7 +197,7 @@ describe('passes that break off', () => {
   ];
 
   test.each(failures)(
-    '%s on one page of the first pass: later records are not taken for deleted, and are read later',
+    '%s on a page of the first pass deletes no later records, and the next attempt reads them',
     async (_, answer) => {
       place = await openHeld(inPages(range(1, 70), 30));
       place.script.twist = (question, response) =>
@@ -213,7 +213,7 @@ describe('passes that break off', () => {
   );
 
   test.each(failures)(
-    '%s on one page of the second pass: nothing is certified until it was read',
+    '%s on a page of the second pass: the sweep is not certified until the page is read',
     async (_, answer) => {
       place = await openHeld(inPages(range(1, 70), 30));
       place.script.twist = (question, response) =>
@@ -241,7 +241,7 @@ describe('passes that break off', () => {
 });
 
 describe('one number far above all others', () => {
-  test('does not keep the sweeps uncertified: its gap is sampled once', async () => {
+  test('does not prevent certified sweeps: its gap is sampled once', async () => {
     place = await openScript([[...range(1, 30)], [10_000_000]]);
     expect(await place.sweep()).toMatchObject({state: 'certified'});
     expect(asked('record')).toHaveLength(200 + edgeWidth);
@@ -250,7 +250,7 @@ describe('one number far above all others', () => {
     expect(asked('record').toSorted()).toEqual(range(10_000_001, 10_000_000 + edgeWidth));
   });
 
-  test('hides no record beside the known ones, though no pass shows it', async () => {
+  test('hides no record next to the known ones, though no pass shows it', async () => {
     place = await openScript([[...range(1, 30)], [10_000_000]]);
     place.script.known = [...range(1, 33), 10_000_000];
     await place.sweep();

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-test('a sweep over a line of 32 kB a second is certified, and keeps its lease', async () => {
+test('a sweep over a connection of 32 kB a second keeps its lease and is certified', async () => {
   const service = await openService({compress: false});
   const line = await openFaultyLine(Number(new URL(service.url).port), () => ({
     kind: 'slow',

@@ -64,7 +64,7 @@ const expectTruth = async (stream: string) => {
 };
 
 test.each(allStreams.map(({name}) => name))(
-  'an unchanged sweep of %s compares, and writes no row',
+  'a sweep of unchanged %s compares a sample, and writes no row',
   async (stream) => {
     const before = await writes();
     await world.sweep(stream);
@@ -90,7 +90,7 @@ const textsOf = (stream: string) => {
 };
 
 test.each(allStreams.map(({name}) => name))(
-  'a sweep of %s puts right what was written past the triggers, in every table that it fills',
+  'a sweep of %s corrects values written past the triggers, in every table that it fills',
   async (stream) => {
     const texts = textsOf(stream);
     const forged = texts
@@ -116,7 +116,7 @@ test.each(allStreams.map(({name}) => name))(
   },
 );
 
-describe('of children', () => {
+describe('children', () => {
   test.each([
     ['taken out', 'DELETE FROM warehouse.job_notes WHERE job_number = $job'],
     [
@@ -124,7 +124,7 @@ describe('of children', () => {
       `INSERT INTO warehouse.job_notes (account_id, id, job_number, note, _hash, _sweep_id)
         VALUES ($account, 987654, $job, 'FORGED', '\\x00', 1)`,
     ],
-  ])('what was %s past the triggers, is as the service has it again', async (_, text) => {
+  ])('that were %s past the triggers are corrected within two sweeps', async (_, text) => {
     const {rows: [note] = []} = await world.pool.query(
       'SELECT job_number FROM warehouse.job_notes WHERE _deleted_at IS NULL LIMIT 1',
     );
@@ -138,7 +138,7 @@ describe('of children', () => {
   });
 });
 
-test('of a long list a part is compared; where a row differs, the next does all', async () => {
+test('a sweep compares part of a long list, and all of it after a difference', async () => {
   await world.sweep('jobs');
   expect((await lastSweep()).evidence.sample.isWhole).toBe(false);
   await pretendPages('jobs', 2);

@@ -63,7 +63,7 @@ const rows = async () =>
 const harbor = {number: 1, name: 'Harbor', parent: null, gone: false};
 const dock = {number: 3, name: 'Dock', parent: 1_000_001, gone: false};
 
-test('one that the list does not show is mirrored all the same, and stays', async () => {
+test('a sub-customer that the list does not show is mirrored, and stays', async () => {
   expect(await world.sweep('customers')).toMatchObject({
     state: 'certified',
     counts: {inserted: 2, tombstoned: 0},
@@ -76,7 +76,7 @@ test('one that the list does not show is mirrored all the same, and stays', asyn
   expect(await rows()).toEqual([harbor, dock]);
 });
 
-test('what changes of it is found by its number, and so is that it is gone', async () => {
+test('an edit and a delete of a sub-customer are found by its number', async () => {
   await world.sweep('customers');
   known.set(3, `<customers>${fields(3, 'Dock 2', 1)}</customers>`);
   await world.sweep('customers');
@@ -87,7 +87,7 @@ test('what changes of it is found by its number, and so is that it is gone', asy
   expect(await rows()).toEqual([harbor, {...dock, name: 'Dock 2', gone: true}]);
 });
 
-test('of one that the list shows as well, the list counts', async () => {
+test('if the list shows a sub-customer as well, the values of the list win', async () => {
   listed = [parent(child('as its parent had it')), `<customer>${fields(3, 'Dock', 1)}</customer>`];
   await world.sweep('customers');
   expect(await rows()).toEqual([harbor, dock]);
@@ -102,7 +102,7 @@ test('of one that the list shows as well, the list counts', async () => {
   }
 });
 
-test('one that cannot be read keeps its parent from nothing', async () => {
+test('a sub-customer that cannot be read does not affect its parent', async () => {
   listed = [parent('<child type="Customer"><name>without a number</name></child>')];
   known.clear();
   expect(await world.sweep('customers')).toMatchObject({
@@ -112,7 +112,7 @@ test('one that cannot be read keeps its parent from nothing', async () => {
   expect(await rows()).toEqual([harbor]);
 });
 
-test('it comes with its parent also when that is asked for alone', async () => {
+test('a sub-customer is read with its parent if only the parent is requested', async () => {
   known.set(1, listed[0]?.replaceAll('customer>', 'customers>') ?? '');
   expect(await world.sweep('customers', {recordNumber: '1'})).toMatchObject({
     counts: {inserted: 2},
@@ -120,7 +120,7 @@ test('it comes with its parent also when that is asked for alone', async () => {
   expect(await rows()).toEqual([harbor, dock]);
 });
 
-test('one that a change of its own has just written is the result of that', async () => {
+test('a sub-customer written by its own change is not assigned to that of its parent', async () => {
   await world.sweep('customers');
   const since = (await world.pool.query('SELECT now()::text AS now')).rows[0].now;
   const read = (xml: string) => {

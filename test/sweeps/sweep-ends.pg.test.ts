@@ -18,7 +18,7 @@ import {
 
 useSweepsPlace();
 
-describe('an end', () => {
+describe('the end of a sweep', () => {
   test.each([
     [{state: 'certified'}, {reasons: [], error: null}],
     [
@@ -27,7 +27,7 @@ describe('an end', () => {
     ],
     [{state: 'stopped', reasons: ['too much is gone']}, {reasons: ['too much is gone']}],
     [{state: 'failed', error: 'the token was refused'}, {error: 'the token was refused'}],
-  ] as const)('is kept with its evidence: %o', async (end, kept) => {
+  ] as const)('is kept with its reasons or error: %o', async (end, kept) => {
     const {sweepId} = await request();
     await endSweep(world.pool, await claim(sweepId), end);
     const sweep = await readSweep(world.pool, sweepId);
@@ -36,7 +36,7 @@ describe('an end', () => {
     expect(await listDue()).toEqual([]);
   });
 
-  test('of a window is refreshed, and never certified', async () => {
+  test('is refreshed for a window, and never certified', async () => {
     const asked = {mode: 'window', windowName: 'today'} as const;
     const window = await request(asked);
     const ended = await claim(window.sweepId);
@@ -62,14 +62,14 @@ describe('an end', () => {
     {state: 'failed'},
     {state: 'certified', reasons: ['but']},
     {state: 'certified', error: 'but'},
-  ] as const)('that contradicts itself is refused by the row: %o', async (end) => {
+  ] as const)('that contradicts itself is rejected by a check constraint: %o', async (end) => {
     const {sweepId} = await request();
     await expect(endSweep(world.pool, await claim(sweepId), end)).rejects.toThrow(
       /check constraint/,
     );
   });
 
-  test('comes once', async () => {
+  test('is written only once', async () => {
     const sweep = await claim((await request()).sweepId);
     await endSweep(world.pool, sweep, {state: 'certified'});
     await expect(endSweep(world.pool, sweep, {state: 'failed', error: 'x'})).rejects.toThrow(
@@ -80,7 +80,7 @@ describe('an end', () => {
 });
 
 describe('a clean stop', () => {
-  test('gives the sweep back at once, with its checkpoint, and is no failure', async () => {
+  test('releases the sweep at once, with its checkpoint, and counts no failure', async () => {
     const {sweepId} = await request();
     const sweep = await claim(sweepId);
     await checkpoint(sweep, 9);
@@ -92,7 +92,7 @@ describe('a clean stop', () => {
 });
 
 describe('status', () => {
-  test('tells live rows, the last sweep of each kind, and what is in quarantine', async () => {
+  test('shows live rows, the last sweep of each kind, and the number in quarantine', async () => {
     const {accountId} = world.account;
     const rows = ['1', '2', '3'].map((number) => rowOf(machines, {machine_number: number}));
     await inTransaction(world.pool, (client) =>
@@ -123,7 +123,7 @@ describe('an approval', () => {
     return sweepId;
   }
 
-  test('makes a stopped sweep due again, and says when and by whom', async () => {
+  test('makes a stopped sweep due again, and records its time', async () => {
     const sweepId = await stop();
     expect(await approveSweep(world.pool, sweepId)).toMatchObject({
       state: 'due',
@@ -135,7 +135,7 @@ describe('an approval', () => {
     expect(await listDue()).toMatchObject([{sweepId}]);
   });
 
-  test('is refused for a sweep that is not stopped, or was overtaken', async () => {
+  test('is refused for a sweep that is not stopped, or has a later one', async () => {
     const sweepId = await stop();
     const later = await request();
     expect(await approveSweep(world.pool, later.sweepId)).toBeNull();

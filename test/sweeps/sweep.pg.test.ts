@@ -42,7 +42,7 @@ test('a second sweep of an unchanged service writes no row of any table', async 
   ).toBe(0);
 });
 
-test('the other dialect of the same records writes no row either', async () => {
+test('the same records in the other dialect have the same hashes', async () => {
   await world.sweepAll();
   const before = await writtenRows();
   const other = await openService({dialect: 'documented'});
@@ -65,7 +65,7 @@ test('the other dialect of the same records writes no row either', async () => {
   expect(await writtenRows()).toEqual(before);
 });
 
-test('a row that somebody removed by hand comes back, though its bytes are known', async () => {
+test('a row removed by hand is restored, though its bytes are known', async () => {
   await world.sweep('jobs');
   await world.pool.query(
     `BEGIN; SET LOCAL fieldmirror.writer = 'repair';
@@ -116,7 +116,7 @@ test('a change at the service changes its row, and no other', async () => {
   ).toBe(1);
 });
 
-test('a window brings fresh records and infers nothing from absence', async () => {
+test('a window is refreshed and infers nothing from absence', async () => {
   await world.sweep('jobs');
   const live = await count('SELECT count(*) FROM warehouse.jobs WHERE _deleted_at IS NULL');
   const result = await world.sweep('jobs', {windowName: 'in_progress'});
@@ -127,7 +127,7 @@ test('a window brings fresh records and infers nothing from absence', async () =
   ).toBe(0);
 });
 
-test('a schedule may have filters; one that is no window fails its sweep', async () => {
+test('a schedule may name filters; an unknown filter fails its sweep', async () => {
   expect(
     await world.sweep('jobs', {windowName: 'scheduled=this_month&state=completed'}),
   ).toMatchObject({
@@ -144,7 +144,7 @@ test('a schedule may have filters; one that is no window fails its sweep', async
   });
 });
 
-test('one record can be asked for by its number', async () => {
+test('one record can be requested by its number', async () => {
   await world.sweep('jobs');
   const {rows} = await world.pool.query('SELECT job_number FROM warehouse.jobs ORDER BY 1 LIMIT 1');
   const number = String(rows[0].job_number);
@@ -158,7 +158,7 @@ test('one record can be asked for by its number', async () => {
   ).toBe(1);
 });
 
-test('a record that the service does not have is an answer, with its words kept', async () => {
+test('a sweep of a missing record is certified, and keeps the message of the service', async () => {
   expect(await world.sweep('jobs', {recordNumber: '999999'})).toMatchObject({
     outcome: 'ended',
     state: 'certified',
@@ -168,7 +168,7 @@ test('a record that the service does not have is an answer, with its words kept'
   expect(rows).toEqual([{evidence: {absent: {status: 400, words: 'Invalid job.'}}}]);
 });
 
-test('no secret that the service hands out is anywhere in the warehouse', async () => {
+test('no secret of the service is in the rows of employees and customers', async () => {
   await world.sweepAll();
   const {rows} = await world.pool.query(
     'SELECT string_agg(t::text, $1) AS all FROM warehouse.employees AS t',
@@ -185,7 +185,7 @@ test('no secret that the service hands out is anywhere in the warehouse', async 
   expect(held).not.toContain(service.token);
 });
 
-test('a full sweep keeps the moment at which it had read the list to its end', async () => {
+test('a full sweep keeps the time at which it had read the whole list', async () => {
   await world.sweep('jobs');
   const {rows} = await world.pool.query(
     `SELECT state, (evidence->>'readAt')::timestamptz BETWEEN started_at

@@ -28,8 +28,8 @@ import {
 
 useSweepsPlace();
 
-describe('a request', () => {
-  test('makes a sweep that is due at once', async () => {
+describe('a request for a sweep', () => {
+  test('creates a sweep that is due at once', async () => {
     const sweep = await request({mode: 'window', windowName: 'today', requestedBy: 'schedule'});
     expect(sweep).toMatchObject({
       accountId: world.account.accountId,
@@ -56,14 +56,14 @@ describe('a request', () => {
     expect(await readSweep(world.pool, sweep.sweepId)).toEqual(sweep);
   });
 
-  test('for what is unfinished returns that, due or running, and makes no second', async () => {
+  test('returns an unfinished sweep, due or running, and creates no second one', async () => {
     const first = await request();
     expect(await request({requestedBy: 'schedule'})).toEqual(first);
     await claim(first.sweepId);
     expect(await request()).toMatchObject({sweepId: first.sweepId, state: 'running'});
   });
 
-  test('makes what waits for its next try due at once', async () => {
+  test('makes a sweep that waits for a retry due at once', async () => {
     const {sweepId} = await request();
     await postponeSweep(world.pool, await claim(sweepId), {
       delayMs: 3_600_000,
@@ -75,7 +75,7 @@ describe('a request', () => {
     expect(await claimSweep(world.pool, sweepId, leaseMs)).not.toBeNull();
   });
 
-  test('for another stream, mode, window or record is another sweep', async () => {
+  test('with another stream, mode, window or record creates another sweep', async () => {
     const asked: Partial<SweepRequest>[] = [
       {},
       {stream: 'tasks'},
@@ -89,13 +89,13 @@ describe('a request', () => {
     expect(ids.size).toBe(asked.length);
   });
 
-  test('after the end makes a new one', async () => {
+  test('creates a new sweep after the last one ended', async () => {
     const first = await request();
     await endSweep(world.pool, await claim(first.sweepId), {state: 'certified'});
     expect((await request()).sweepId).not.toBe(first.sweepId);
   });
 
-  test('made twenty times at once makes one sweep', async () => {
+  test('sent twenty times at once creates one sweep', async () => {
     const sweeps = await Promise.all(Array.from({length: 20}, () => request()));
     expect(new Set(sweeps.map((sweep) => sweep.sweepId)).size).toBe(1);
   });
@@ -105,13 +105,13 @@ describe('a request', () => {
     {mode: 'record'},
     {mode: 'full', windowName: 'today'},
     {mode: 'full', recordNumber: '7'},
-  ])('that contradicts itself is refused by the row: %o', async (more) => {
+  ])('that contradicts itself is rejected by a check constraint: %o', async (more) => {
     await expect(request(more)).rejects.toThrow(/check constraint/);
   });
 });
 
 describe('a claim', () => {
-  test('has one winner of twenty', async () => {
+  test('succeeds for one of twenty workers', async () => {
     const {sweepId} = await request();
     const claims = await Promise.all(
       Array.from({length: 20}, () => claimSweep(world.pool, sweepId, leaseMs)),
@@ -119,7 +119,7 @@ describe('a claim', () => {
     expect(claims.filter((sweep) => sweep !== null)).toMatchObject([{state: 'running', fence: 1}]);
   });
 
-  test('is refused while the lease lasts, and nobody is sent for it', async () => {
+  test('is refused while the lease lasts, and the sweep is not listed as due', async () => {
     const {sweepId} = await request();
     await claim(sweepId);
     expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
@@ -147,7 +147,7 @@ describe('a claim', () => {
     expect(await renewLease(world.pool, {...taken, leaseMs})).toBe(true);
   });
 
-  test('of a sweep that ended, or that is not there, is null', async () => {
+  test('of a sweep that ended, or does not exist, returns null', async () => {
     const {sweepId} = await request();
     await endSweep(world.pool, await claim(sweepId), {state: 'certified'});
     expect(await claimSweep(world.pool, sweepId, leaseMs)).toBeNull();
@@ -155,7 +155,7 @@ describe('a claim', () => {
     expect(await readSweep(world.pool, '999999')).toBeNull();
   });
 
-  test('is renewed by the clock of the database', async () => {
+  test('is renewed according to the clock of the database', async () => {
     const sweep = await claim((await request()).sweepId);
     await renewLease(world.pool, {...sweep, leaseMs: 3_600_000});
     const {rows} = await world.pool.query(
@@ -166,7 +166,7 @@ describe('a claim', () => {
 });
 
 describe('a checkpoint', () => {
-  test('keeps page and counts, and the failures before it are forgotten', async () => {
+  test('keeps page and counts, and resets earlier failures', async () => {
     const {sweepId} = await request();
     await postponeSweep(world.pool, await claim(sweepId), {
       delayMs: 0,
@@ -189,7 +189,7 @@ describe('a checkpoint', () => {
     });
   });
 
-  test('with a lost fence takes the whole batch back', async () => {
+  test('with a lost fence rolls the whole batch back', async () => {
     const {sweepId} = await request();
     const old = await claim(sweepId);
     await expire(sweepId);
@@ -208,10 +208,10 @@ describe('a checkpoint', () => {
   });
 });
 
-describe('what is due', () => {
+describe('the due sweeps', () => {
   const windows = ['today', 'tomorrow', 'this_week', 'in_progress'];
 
-  test('of one account is no more than its share, and fresh work comes first', async () => {
+  test('of one account are limited to its share, windows before full sweeps', async () => {
     await request();
     for (const windowName of windows) await request({mode: 'window', windowName});
     expect((await listDue(3)).map(({windowName}) => windowName)).toEqual(windows.slice(0, 3));
@@ -221,7 +221,7 @@ describe('what is due', () => {
     expect((await listDue(9)).at(-1)).toMatchObject({mode: 'full'});
   });
 
-  test('of many accounts is taken in turn', async () => {
+  test('of several accounts are listed in turn', async () => {
     const {rows} = await world.pool.query<{id: string}>(
       `INSERT INTO sync.accounts (name, api_url, time_zone) VALUES ('other', 'http://other', 'UTC')
         RETURNING account_id AS id`,
@@ -233,7 +233,7 @@ describe('what is due', () => {
     expect(due.map(({accountId}) => accountId === other)).toEqual([false, true, false]);
   });
 
-  test('of an account that is paused is nothing, and nothing of it can be claimed', async () => {
+  test('of a paused account are not listed, and cannot be claimed', async () => {
     const {sweepId} = await request();
     const set = (state: string) => world.pool.query('UPDATE sync.accounts SET state = $1', [state]);
     await set('paused');

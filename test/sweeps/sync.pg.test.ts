@@ -14,8 +14,8 @@ afterAll(() => place.close());
 
 const sync = async (...args: string[]) => await runCommand(['sync', ...args], place.env);
 
-describe('one record by its number', () => {
-  test('a number that the service does not have is an answer: exit code 0', async () => {
+describe('sync --record', () => {
+  test('reports a number that the service does not have, and exits with 0', async () => {
     const ended = await sync('jobs', '--record', '2000000');
     expect(ended.stderr).not.toContain('fail');
     expect(ended).toMatchObject({
@@ -26,7 +26,7 @@ describe('one record by its number', () => {
     });
   });
 
-  test('with --json it is a field of its own, and the sweep shows it as evidence', async () => {
+  test('prints a missing number as a field with --json; sweeps show prints it too', async () => {
     const ended = await sync('jobs', '--record', '2000000', '--json');
     expect(JSON.parse(ended.stdout)).toMatchObject({
       streams: [
@@ -45,7 +45,7 @@ describe('one record by its number', () => {
   });
 });
 
-describe('what a filter lets through', () => {
+describe('sync with filters', () => {
   /** The number of jobs that a filter lets through, as the service itself says. */
   const ask = async (query: string): Promise<number> => {
     const {url, token} = place.service;
@@ -60,7 +60,7 @@ describe('what a filter lets through', () => {
     }
   };
 
-  test('a window and filters hold together, and prove nothing of the rest', async () => {
+  test('applies a window and filters together, and marks no other row deleted', async () => {
     const all = await ask('state=completed');
     let [employee, records] = [0, 0];
     while (records === 0 || records === all)
@@ -80,7 +80,7 @@ describe('what a filter lets through', () => {
     });
   });
 
-  test('a text goes as it is typed', async () => {
+  test('accepts a value with spaces, &, + and %', async () => {
     const ended = await sync('customers', '--filter', 'name=Harbor & Sons + 100 %', '--json');
     expect(JSON.parse(ended.stdout)).toMatchObject({streams: [{state: 'refreshed', records: 0}]});
   });

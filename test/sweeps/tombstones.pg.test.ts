@@ -116,7 +116,7 @@ const written = async (of = sweepId) =>
   );
 
 describe('a row is marked deleted', () => {
-  test('with the rows that it owns, of its account alone, and both are counted', async () => {
+  test('with the rows that it owns, in its account only, and both are counted', async () => {
     await keep([2]);
     expect(await mark()).toEqual({tombstoned: 1, vanished: 2});
     expect(await marked('jobs')).toEqual({2: sweepId});
@@ -125,7 +125,7 @@ describe('a row is marked deleted', () => {
       expect(await marked(table, strangerId)).toEqual({});
   });
 
-  test('where it was written by the time of asking, and not where it was later', async () => {
+  test('if it was written by the time its record was requested, and not if later', async () => {
     await keep([1], writtenAt);
     await keep([2], `${writtenAt.slice(0, 10)} 00:00:00Z`);
     expect(await mark()).toEqual({tombstoned: 1, vanished: 2});
@@ -134,13 +134,13 @@ describe('a row is marked deleted', () => {
     expect(await written()).toEqual(['1']);
   });
 
-  test('where it owns no row, and then none is counted', async () => {
+  test('if it owns no rows, and then no owned row is counted', async () => {
     await inSweepTransaction(pool, (client) => client.query('DELETE FROM warehouse.job_notes'));
     await keep([1, 2]);
     expect(await mark()).toEqual({tombstoned: 2, vanished: 0});
   });
 
-  test('once: one that was marked before keeps its sweep, and so do its rows', async () => {
+  test('once: a row marked before keeps its sweep, and so do the rows it owns', async () => {
     await inSweepTransaction(pool, async (client) => {
       await client.query(
         `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = 1
@@ -160,7 +160,7 @@ describe('a row is marked deleted', () => {
     expect(await written()).toEqual(['2']);
   });
 
-  test('by evidence that was not used yet', async () => {
+  test('only by evidence that was not used yet', async () => {
     await keep([1]);
     await pool.query('UPDATE sync.tombstones SET written_at = now() WHERE sweep_id = $1', [
       sweepId,
@@ -169,7 +169,7 @@ describe('a row is marked deleted', () => {
     expect(await marked('jobs')).toEqual({});
   });
 
-  test('by evidence of its own sweep, of which an answer was kept', async () => {
+  test('only by a kept answer of the same sweep', async () => {
     const other = await addSweep();
     await keep([1], writtenAt, {of: other});
     await inSweepTransaction(pool, (client) =>
@@ -195,7 +195,7 @@ describe('a tombstone of a record that came back', () => {
   const undone = async (of = sweepId) =>
     (await listTombstones(pool, of)).map(({number, undoneAt}) => [number, undoneAt !== null]);
 
-  test('holds no more, and those of other records and streams hold', async () => {
+  test('is undone, and those of other records and streams are not', async () => {
     const other = await addSweep();
     await keep([1, 2]);
     await keep([1], writtenAt, {of: other, stream: 'tasks'});
@@ -208,7 +208,7 @@ describe('a tombstone of a record that came back', () => {
     expect(await undone(other)).toEqual([['1', false]]);
   });
 
-  test('is one that was used: evidence that marked nothing stays as it is', async () => {
+  test('is undone only if it was used: evidence that marked nothing stays', async () => {
     await keep([1]);
     await undo(['1']);
     expect(await undone()).toEqual([['1', false]]);
@@ -237,7 +237,7 @@ describe('a number that the service does not have', () => {
     );
   };
 
-  test('is remembered, of its stream alone, until its record comes', async () => {
+  test('is remembered, for its stream only, until its record appears', async () => {
     await remember([2]);
     await remember([]);
     await remember([1, 4]);

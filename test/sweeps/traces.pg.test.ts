@@ -69,7 +69,7 @@ async function trace(work: () => Promise<unknown>) {
 }
 
 describe('a sweep', () => {
-  test('has its pages, requests, batches and questions below it in one trace', async () => {
+  test('is one trace, with its pages, batches and requests below it', async () => {
     const {spans, ways, named} = await trace(() => world.sweep('customers'));
     expect(ways).toEqual([
       'sweep',
@@ -102,7 +102,7 @@ describe('a sweep', () => {
       });
   });
 
-  test('that fails is marked so at the request that failed, and all above it', async () => {
+  test('that fails is marked at the request that failed, and at the spans above it', async () => {
     const {url} = service;
     const {ways, named} = await trace(async () => {
       const failing = await openWorld({url, token: 'mistyped'});
@@ -120,7 +120,7 @@ describe('a sweep', () => {
   });
 });
 
-test('each change of a push is a trace of its own, with the requests it needed', async () => {
+test('each change of a push is a separate trace, with its requests', async () => {
   await world.sweep('customers');
   await allowLargeEdits(world.pool);
   await world.pool.query(
@@ -153,7 +153,7 @@ test('each change of a push is a trace of its own, with the requests it needed',
   }
 });
 
-test('no attribute has a value of a record, or a query', async () => {
+test('no span attribute contains a value of a record, or a query', async () => {
   const {spans} = await trace(() => world.sweep('jobs', {windowName: 'scheduled=this_week'}));
   expect(spans.length).toBeGreaterThan(0);
   for (const {attributes} of spans)

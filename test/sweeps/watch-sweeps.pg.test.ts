@@ -17,7 +17,7 @@ test.each([
   ['stopped', 'the token was refused', /^the token was refused$/],
   ['paused', null, /^account test is paused; fieldmirror accounts resume test$/],
 ])(
-  'of an account that was %s before it was asked nobody waits for a sweep',
+  'sync does not wait for a sweep of an account that was %s before the request',
   async (_, reason, words) => {
     const {pool, account} = world;
     const {accountId} = account;

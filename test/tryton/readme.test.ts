@@ -48,13 +48,13 @@ describe('the connector', () => {
     expect(options).toContain('--winner tryton');
   });
 
-  test.each([...new Set([...ofConnector, ...options])])('takes "%s"', (args) => {
+  test.each([...new Set([...ofConnector, ...options])])('accepts "%s"', (args) => {
     const {status, stderr} = connector(args.split(' ').filter((arg) => arg !== ''));
     expect(stderr).toBe('');
     expect(status).toBe(0);
   });
 
-  test('refuses what it has not', () => {
+  test('rejects an unknown value of an option', () => {
     expect(connector(['--winner', 'nobody']).status).toBe(2);
   });
 });
@@ -75,7 +75,7 @@ test.each(['keys add', 'match customers', 'links set', 'changes release', 'chang
 );
 
 test.each(verbs)(
-  'fieldmirror %s',
+  'fieldmirror %s exists, with its options',
   async (words) => {
     const parts = words.split(' ');
     const first = parts.findIndex((part, at) => at > 0 && /^["-]/.test(part));
@@ -90,7 +90,7 @@ test.each(verbs)(
   60_000,
 );
 
-test('files, modules and packages are those of the folder', () => {
+test('the files, modules and packages in the README match the example folder', () => {
   for (const name of ['requirements.txt', 'pyproject.toml', 'connector.py'])
     expect(existsSync(join(example, name)), name).toBe(true);
   expect(lines.some((line) => line.endsWith('pip install -r requirements.txt .'))).toBe(true);

@@ -170,7 +170,7 @@ async function changeIn(state: string): Promise<string> {
   return found[0]?.id ?? '';
 }
 
-test.runIf(packages === undefined)('is missing here, so nothing is proven about it', () => {
+test.runIf(packages === undefined)('Tryton is missing here, so it is not tested', () => {
   process.stderr.write('Tryton: not tested, for TRYTON_PYTHON names no folder that has it\n');
 });
 
@@ -200,7 +200,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
   }, 600_000);
   afterAll(() => setUp.end(), 120_000);
 
-  test('match on the first day: each customer is one party then', async () => {
+  test('match at the first start: each customer is one party afterwards', async () => {
     const [first, second, ...others] = (await readCustomers()).filter(
       ({name, phone}) => name !== null && phone !== null,
     );
@@ -235,7 +235,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await expectLevel();
   }, 600_000);
 
-  test('with --winner tryton the values of Tryton count, where both sides have one', async () => {
+  test('with --winner tryton the values of Tryton win if both sides have a value', async () => {
     const fields = {name: 'Two Phones', phone_number: '555-0161', email_address: 'two@example.com'};
     await writeAtOffice([{operation: 'create', external_key: 'two', fields}]);
     await settle();
@@ -274,7 +274,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     {side: 'service', there: '555-0191', here: '555-0192'},
     {side: 'warehouse', there: '555-0193', here: '555-0194'},
   ])(
-    'a phone number edited on both sides waits for a person, who takes that of the $side',
+    'a phone number edited on both sides is a conflict, and a person chooses the $side',
     async ({side, there, here}) => {
       const phone = side === 'service' ? there : here;
       const {id} = await findParty('Renamed There');
@@ -300,7 +300,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     600_000,
   );
 
-  test('an edit while another of its field is on its way is a conflict', async () => {
+  test('an edit while another edit of the same field is being sent is a conflict', async () => {
     const {id} = await findParty('Renamed There');
     const number = await numberOf(id);
     await writeAtOffice([{operation: 'update', number, fields: {phone_number: '555-0201'}}]);
@@ -325,7 +325,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await expectLevel();
   }, 600_000);
 
-  test('a value that one side does not take is told on the party, and stops nothing', async () => {
+  test('a value that one side rejects is shown on the party, and blocks nothing else', async () => {
     const id = await tryton.addParty({name: ''});
     await tryton.addParty({name: 'After It'});
     await level();
@@ -354,7 +354,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await expectLevel();
   }, 600_000);
 
-  test('a delete in Tryton is held; a delete at the service puts the party aside', async () => {
+  test('a delete in Tryton is held; a delete at the service deactivates the party', async () => {
     const {id} = await findParty('Longer');
     const number = await numberOf(id);
     await tryton.clerk('party.party', 'write', [id], {active: false});
@@ -394,7 +394,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await expectLevel();
   }, 600_000);
 
-  test('a merged customer is told on its party, which stays until it is merged', async () => {
+  test('a merged customer is reported on its party, which stays until it is merged', async () => {
     const [kept, gone] = [
       await tryton.addParty({name: 'Kept', phone: '555-0164'}),
       await tryton.addParty({name: 'Merged Away', phone: '555-0165'}),
@@ -420,7 +420,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await expectLevel();
   }, 600_000);
 
-  test('an outage of either side delays, and loses nothing', async () => {
+  test('an outage of either side delays edits, and loses none', async () => {
     const {id} = await findParty('Renamed There');
     const number = await numberOf(id);
     product.process.kill('SIGKILL');
@@ -447,7 +447,7 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await expectLevel();
   }, 600_000);
 
-  test('killed at each of its requests, it loses nothing and makes nothing twice', async () => {
+  test('killed at each of its requests, the connector loses and duplicates nothing', async () => {
     const plan: {at: number; when: string; victim: Running | null} = {
       at: 0,
       when: 'before',

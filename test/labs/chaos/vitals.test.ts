@@ -28,31 +28,31 @@ function live(
   return describeLife('worker', samples);
 }
 
-test('a heap that comes and goes does not grow', () => {
+test('a heap that rises and falls does not grow', () => {
   expect(findGrowth(live(30, (minute) => 250 + 60 * Math.sin(minute * 3)))).toBeNull();
 });
 
-test('nor does one whose garbage is collected every eight minutes', () => {
+test('a heap that is collected every eight minutes does not grow', () => {
   const sawTooth = (minute: number) => 200 + 12 * (minute % 8);
   expect(findGrowth(live(30, sawTooth))).toBeNull();
 });
 
-test('nor does one that lived for little more than a wave', () => {
+test('a heap observed for little more than one wave does not grow', () => {
   expect(findGrowth(live(9, (minute) => 200 + 12 * (minute % 8)))).toBeNull();
 });
 
-test('what is kept of each wave is growth', () => {
+test('memory kept after each wave is reported as growth', () => {
   const kept = (minute: number) => 200 + 12 * (minute % 8) + 3 * minute;
   expect(findGrowth(live(30, kept))).toMatch(/^worker grows by [23]\.\d MB a minute$/);
 });
 
-test('what the first minute takes does not count', () => {
+test('memory allocated in the first minute does not count', () => {
   const life = live(30, (minute) => (minute < warmMinutes ? 50 + 200 * minute : 250));
   expect(life.megabytes).toMatchObject({first: 250, last: 250});
   expect(findGrowth(life)).toBeNull();
 });
 
-test('memory that grows beyond the bound is told, and so are descriptors', () => {
+test('growth of memory or descriptors beyond the limit is reported', () => {
   const steep = 2 * mostAMinute.megabytes;
   expect(findGrowth(live(30, (minute) => 250 + steep * minute))).toBe(
     `worker grows by ${steep.toFixed(1)} MB a minute`,
@@ -68,6 +68,6 @@ test('memory that grows beyond the bound is told, and so are descriptors', () =>
   ).toMatch(/^worker grows by 1\.0 descriptors a minute$/);
 });
 
-test('of a life too short nothing is told', () => {
+test('no growth is reported for a process that ran too briefly', () => {
   expect(findGrowth(live(tellingMinutes - 1, (minute) => 250 + 100 * minute))).toBeNull();
 });

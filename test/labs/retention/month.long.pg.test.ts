@@ -70,7 +70,7 @@ test('every schedule has made its sweeps', () => {
   expect(perDay).toEqual(perDay.map(() => sweepsADay * 10));
 });
 
-test('the last seven days are there sweep by sweep, those before day by day', async () => {
+test('the last seven days are kept sweep by sweep, and earlier ones day by day', async () => {
   const week = endOf(days - 7).toISOString();
   expect(await count(`sync.sweeps WHERE ended_at >= $1 AND requested_by = 'schedule'`, week)).toBe(
     7 * 10 * sweepsADay,
@@ -95,7 +95,7 @@ test('the last seven days are there sweep by sweep, those before day by day', as
   );
 });
 
-test('the strip of thirty nights is whole', async () => {
+test('the strip of thirty nightly runs is complete and certified', async () => {
   const nights = await month.at(endOf(days), ({pool}) =>
     listNights(
       pool,
@@ -123,7 +123,7 @@ test('each account has a report of each week, in a file', async () => {
   );
 });
 
-test('the warehouse holds what the service holds, each change with its versions', async () => {
+test('the warehouse equals the service, and every change is done', async () => {
   await month.at(endOf(days), async (played) => {
     for (const stream of ['employees', 'customers', 'jobs', 'tasks'])
       expect(await sweep(played, month.working.accountId, {stream, mode: 'full'})).toMatchObject({
@@ -140,7 +140,7 @@ test('the warehouse holds what the service holds, each change with its versions'
   expect(await count('sync.changes')).toBe(days * changesADay);
 });
 
-test('changes go when they were over for 90 days, and versions stay', {
+test('changes are deleted 90 days after they ended, and their two versions are merged', {
   timeout: 900_000,
 }, async () => {
   const versions = await count('history.past_customers');

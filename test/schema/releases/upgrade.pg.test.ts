@@ -30,14 +30,14 @@ const [calendar = ''] =
     readFileSync(join(migrationsFolder, '0006_insight.sql'), 'utf8'),
   ) ?? [];
 
-test('there is a release to begin from', () => {
+test('there is a release to upgrade from', () => {
   expect(releases).toContain('0.1.0.sql.gz');
 });
 
 /** Rows that the program writes for itself: definitions, keys of passwords of version 0.1. */
 const ours = ['sync.change_transitions', 'sync.write_rules', 'sync.login_keys'];
 
-describe.each(releases)('%s', (release) => {
+describe.each(releases)('the upgrade from %s', (release) => {
   let database: TestDatabase;
   let business: TestDatabase;
   let service: RunningService;
@@ -73,7 +73,7 @@ describe.each(releases)('%s', (release) => {
   // biome-ignore lint/suspicious/noExplicitAny: rows of many shapes are compared as they are
   const query = async (text: string): Promise<any[]> => (await world.pool.query(text)).rows;
 
-  test('no row of a user is lost', async () => {
+  test('loses no row of a user', async () => {
     expect(counted).toMatchObject({
       'warehouse.customers': 13,
       'warehouse.jobs': 30,
@@ -87,7 +87,7 @@ describe.each(releases)('%s', (release) => {
     ).toEqual([{external_key: 'erp-4711'}]);
   });
 
-  test('tables, functions, rights and comments are those of a new warehouse', async () => {
+  test('leads to the tables, functions, rights and comments of a new warehouse', async () => {
     const fresh = await createDatabase(inject('warehouseTemplate'));
     try {
       await withPool(fresh.url, async (pool) => {
@@ -101,7 +101,7 @@ describe.each(releases)('%s', (release) => {
     }
   });
 
-  test('what a user built on it stands, and a sealed token opens', async () => {
+  test('keeps a view that a user made, and a sealed token that can be unsealed', async () => {
     expect(await query('SELECT count(*)::int AS jobs FROM reports.open_jobs')).not.toEqual([
       {jobs: 0},
     ]);
@@ -111,13 +111,13 @@ describe.each(releases)('%s', (release) => {
     expect(unseal(held, parseKeys(sealingKey), held.id).reveal()).toBe(service.token);
   });
 
-  test('a second migrate finds nothing to do', async () => {
+  test('leaves nothing to do for a second migrate', async () => {
     const before = await query('SELECT applied_at::text FROM sync.source');
     expect(await migrateSchema(world.pool, definitions)).toEqual({applied: 0});
     expect(await query('SELECT applied_at::text FROM sync.source')).toEqual(before);
   });
 
-  test('waiting changes are carried, full sweeps certified, the forgotten stay so', async () => {
+  test('waiting changes are sent, full sweeps certify, forgotten data stays deleted', async () => {
     const waiting = await query(
       `SELECT change_id, state FROM sync.changes WHERE state IN ('pending', 'held') ORDER BY 1`,
     );
