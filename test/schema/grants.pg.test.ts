@@ -163,6 +163,18 @@ describe('row-level security', () => {
     expect(rows.map(({name}) => name).sort()).toEqual(confined.toSorted());
   });
 
+  test('is enabled on every table with an account, of those that an author may read', async () => {
+    const rows = await world.author(
+      `SELECT oid::regclass::text AS name FROM pg_class
+        WHERE relkind IN ('r', 'p') AND NOT relrowsecurity
+          AND has_any_column_privilege('fieldmirror_author', oid, 'SELECT')
+          AND EXISTS (SELECT FROM pg_attribute
+            WHERE attrelid = pg_class.oid AND attname IN ('account_id', 'account_key')
+              AND NOT attisdropped)`,
+    );
+    expect(rows.map(({name}) => name)).toEqual([]);
+  });
+
   test('lets workers write, readers read, and others access only their own accounts', async () => {
     const rows = await world.author(
       `SELECT format('%I.%I', schemaname, tablename) AS place, policyname, roles::text, cmd, qual
