@@ -11,6 +11,7 @@ import type {Secret} from '../core/secret.ts';
 import {
   claimDue,
   deliverClaim,
+  deliverDue,
   type FailedTry,
   noteClaim,
   type SendClaim,
@@ -200,7 +201,7 @@ export async function mailReports(deps: ReportDeps): Promise<void> {
     const mails = await makeReportMails(deps, report);
     if (mails > 0)
       deps.log.info(
-        {event: 'report.mails_made', list, account, week, mails},
+        {event: 'report.mails_created', list, account, week, mails},
         'the mails of a weekly report are made',
       );
   });
@@ -253,13 +254,14 @@ async function sendDueReports(deps: ReportDeps, smtpUrl: Secret): Promise<void> 
     send: (mail: ReportMail) => sendReport(deps, smtpUrl, mail),
     refuse: (mail: ReportMail, failed: FailedTry) => postpone(deps, mail, failed),
   };
-  for (;;) {
-    if (signal?.aborted === true) return;
-    const claimed = await claimReportMails(pool, atOnce);
-    if (claimed.length === 0) return;
-    await Promise.all(claimed.map((mail) => deliverClaim({pool, signal}, way, mail)));
-    onDone?.();
-  }
+  await deliverDue(
+    {signal, atOnce},
+    (most) => claimReportMails(pool, most),
+    async (mail) => {
+      await deliverClaim({pool, signal}, way, mail);
+      onDone?.();
+    },
+  );
 }
 
 async function sendReport(deps: ReportDeps, smtpUrl: Secret, mail: ReportMail): Promise<true> {

@@ -123,6 +123,26 @@ export async function deliverClaim<C extends SendClaim, T>(
   }
 }
 
+/**
+ * Delivers everything that is due. Each message that ends makes room for the next one, so a slow
+ * receiver delays no other.
+ * @param way.atOnce - how many messages are sent at the same time
+ * @param claim - claims at most so many rows
+ * @param deliver - sends one of them, as `deliverClaim`
+ */
+export async function deliverDue<C extends SendClaim>(
+  {signal, atOnce}: {readonly signal?: AbortSignal | undefined; readonly atOnce: number},
+  claim: (most: number) => Promise<readonly C[]>,
+  deliver: (claim: C) => Promise<void>,
+): Promise<void> {
+  const take = async (most: number) => (signal?.aborted === true ? [] : await claim(most));
+  const deliverAll = async (first: C) => {
+    for (let next: C | undefined = first; next !== undefined; [next] = await take(1))
+      await deliver(next);
+  };
+  await Promise.all((await take(atOnce)).map(deliverAll));
+}
+
 function isOfReceiver(error: unknown): error is Error {
   return [RetryableError, UsageError, FatalError].some((kind) => error instanceof kind);
 }

@@ -135,10 +135,10 @@ interface SmtpServer {
   readonly host: string;
   readonly port: number;
   /**
-   * TLS from the first byte; if false, `needsTls` requires STARTTLS before anything else is sent.
+   * `implicit`: from the first byte. `required`: by STARTTLS, or nothing is sent. `opportunistic`:
+   * by STARTTLS if the server offers it.
    */
-  readonly isSecure: boolean;
-  readonly needsTls: boolean;
+  readonly tls: 'implicit' | 'required' | 'opportunistic' | 'none';
   readonly auth: {readonly user: string; readonly pass: string} | null;
   /** The sender's address. */
   readonly from: string | null;
@@ -155,6 +155,7 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
     throw new UsageError(`the server of e-mail: expected ${expected}, got something else`);
   const url = new URL(text);
   const isSecure = url.protocol === 'smtps:';
+  const starttls = allowsHttp ? 'opportunistic' : 'required';
   const strange = [...url.searchParams.keys()].find((name) => name !== 'from');
   if (strange !== undefined || url.hostname === '')
     throw new UsageError(
@@ -164,8 +165,7 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: Number(url.port) || (isSecure ? 465 : 587),
-    isSecure,
-    needsTls: !isSecure && !allowsHttp && !isLoopback(url.hostname),
+    tls: isSecure ? 'implicit' : isLoopback(url.hostname) ? 'none' : starttls,
     auth: user === '' ? null : {user, pass: decodeURIComponent(url.password)},
     from: url.searchParams.get('from') ?? (user.includes('@') ? user : null),
   };
@@ -268,13 +268,13 @@ export async function sendEmail(
   {signal, lookup, allowsLinkLocal = false}: Way = {},
 ): Promise<string> {
   const {createTransport} = await import('nodemailer');
-  const {host, port, isSecure, needsTls, auth, from} = server;
+  const {host, port, tls, auth, from} = server;
   const transport = createTransport({
     host,
     port,
-    secure: isSecure,
-    requireTLS: needsTls,
-    ignoreTLS: !needsTls,
+    secure: tls === 'implicit',
+    requireTLS: tls === 'required',
+    ignoreTLS: tls === 'none',
     ...(auth === null ? {} : {auth}),
     connectionTimeout: timeoutMs,
     greetingTimeout: timeoutMs,

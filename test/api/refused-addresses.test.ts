@@ -5,6 +5,7 @@ import type {LookupAddress} from 'node:dns';
 import {once} from 'node:events';
 import {createServer, type LookupFunction} from 'node:net';
 import {createServer as createTlsServer} from 'node:tls';
+import {SMTPServer} from 'smtp-server';
 import {describe, expect, onTestFinished, test} from 'vitest';
 import {isRefusedAddress} from '../../src/api/addresses.ts';
 import {FatalError} from '../../src/core/errors.ts';
@@ -251,4 +252,30 @@ test('nothing is sent to an e-mail server whose certificate is not trusted', asy
   const sent = sendEmail({to: 'ops@example.com', server: parseSmtp(url, false)}, message);
   expect((await failureOf(sent)).message).toMatch(/got none \[(?:ESOCKET|ETLS)\]/);
   expect(said).toBe('');
+});
+
+test('a password is not sent in clear to an e-mail server that offers STARTTLS', async () => {
+  const users: string[] = [];
+  const server = new SMTPServer({
+    ...{cert: TEST_CERTIFICATE, key: TEST_KEY},
+    authOptional: true,
+    allowInsecureAuth: true,
+    onAuth: ({username = ''}, _session, done) => {
+      users.push(username);
+      done(null, {user: username});
+    },
+  });
+  server.on('error', () => {});
+  const listening = server.listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  onTestFinished(() => void server.close());
+  const address = listening.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const url = `smtp://me:secret@mail.example.com:${port}?from=a@example.com`;
+  const sent = sendEmail({to: 'ops@example.com', server: parseSmtp(url, true)}, message, {
+    lookup: saying('127.0.0.1'),
+  });
+  // Its certificate is not trusted.
+  expect((await failureOf(sent)).message).toMatch(/got none \[(?:ESOCKET|ETLS)\]/);
+  expect(users).toEqual([]);
 });
