@@ -225,7 +225,7 @@ export class ServedAccounts {
       // Neither stopped nor paused: a person sealed its token with another key.
       else
         log.warn(
-          {event: 'account.unserved', account: name},
+          {event: 'account.key_missing', account: name},
           `account ${name} is no longer served here: its token is sealed with another key`,
         );
     }

@@ -236,7 +236,7 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
 }
 
 async function openPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
-  await migrateQueue(connectionString, {tell: (line) => log.warn({event: 'queue.waits'}, line)});
+  await migrateQueue(connectionString, {tell: (line) => log.warn({event: 'queue.blocked'}, line)});
   const outage = new Outage(log);
   const explain = (error: Error) => explainDatabaseError(error, connectionString);
   const pool = sharePool(connectionString);
@@ -416,7 +416,7 @@ export class Outage {
     if (told === undefined || told.has(withoutNumbers(reason))) return;
     told.add(withoutNumbers(reason));
     this.#log.warn(
-      {event: 'outage.lasts', reason},
+      {event: 'outage.continues', reason},
       'the queue or the warehouse is still out of reach',
     );
   }

@@ -51,7 +51,7 @@ export interface AlertCheck {
 /** How many alerts a check has opened and resolved. */
 export interface AlertCounts {
   readonly opened: number;
-  readonly mended: number;
+  readonly resolved: number;
 }
 
 const columns = [
@@ -63,7 +63,7 @@ const columns = [
   'text',
   'next_step',
   'opened_at',
-  'mended_at',
+  'resolved_at',
 ] as const satisfies readonly (keyof Row)[];
 
 /** A row of sync.alerts, whose definition documents each column. */
@@ -125,11 +125,11 @@ export async function endAlertCheck(
       problems.map((problem) => ({...problem, accountId: ids.get(problem.account ?? '') ?? null})),
     );
     const opened = await openAlerts(client, found);
-    const mended = await resolveAlerts(client, found, only);
+    const resolved = await resolveAlerts(client, found, only);
     await requestOpened(client);
-    await requestMended(client, mended);
+    await requestResolved(client, resolved);
     await foldIntoDigests(client);
-    return {opened, mended: mended.length};
+    return {opened, resolved: resolved.length};
   });
 }
 
@@ -143,7 +143,7 @@ export async function listOpenAlerts(db: Queryable): Promise<Alert[]> {
   const {rows} = await db.query<Alert>(
     `SELECT ${alertColumns} FROM sync.alerts AS alert LEFT JOIN sync.accounts AS account
        USING (account_id)
-      WHERE alert.mended_at IS NULL ORDER BY alert.opened_at, alert.alert_id`,
+      WHERE alert.resolved_at IS NULL ORDER BY alert.opened_at, alert.alert_id`,
   );
   return rows;
 }
@@ -172,8 +172,8 @@ async function resolveAlerts(
   only: Cause | null,
 ): Promise<string[]> {
   const {rows} = await client.query<{alertId: string}>(
-    `UPDATE sync.alerts AS alert SET mended_at = now()
-      WHERE mended_at IS NULL
+    `UPDATE sync.alerts AS alert SET resolved_at = now()
+      WHERE resolved_at IS NULL
         AND (alert.cause = ANY ($2) OR ($3 AND NOT ${hasSeveralVersions}))
         AND NOT EXISTS (SELECT FROM ${found}
                          WHERE (found.kind, found."accountId", found.stream, found.subject)
@@ -204,7 +204,7 @@ async function requestOpened(client: pg.ClientBase): Promise<void> {
                  IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream, alert.subject)))
        FROM sync.alerts AS alert
        JOIN sync.alert_rules AS rule ON rule.receiver <> 'ping' AND ${isTold}
-      WHERE alert.mended_at IS NULL
+      WHERE alert.resolved_at IS NULL
         AND NOT EXISTS (SELECT FROM sync.alert_deliveries AS held
                          WHERE held.rule_id = rule.rule_id AND held.alert_id = alert.alert_id
                            AND held.kind = 'opened')
@@ -216,7 +216,7 @@ async function requestOpened(client: pg.ClientBase): Promise<void> {
  * Adds deliveries that report alerts as resolved. If no one was notified of the opening, the end is
  * not reported either. A try whose answer was lost may have arrived, so it counts.
  */
-async function requestMended(client: pg.ClientBase, alertIds: readonly string[]): Promise<void> {
+async function requestResolved(client: pg.ClientBase, alertIds: readonly string[]): Promise<void> {
   await client.query(
     `UPDATE sync.alert_deliveries SET state = 'dropped'
       WHERE alert_id = ANY ($1) AND kind = 'opened' AND state = 'due' AND attempts = 0`,
@@ -224,7 +224,7 @@ async function requestMended(client: pg.ClientBase, alertIds: readonly string[])
   );
   await client.query(
     `INSERT INTO sync.alert_deliveries (rule_id, alert_id, kind)
-     SELECT rule_id, alert_id, 'mended' FROM sync.alert_deliveries
+     SELECT rule_id, alert_id, 'resolved' FROM sync.alert_deliveries
       WHERE alert_id = ANY ($1) AND kind = 'opened' AND state NOT IN ('dropped', 'failed')
          ON CONFLICT DO NOTHING`,
     [alertIds],

@@ -18,7 +18,7 @@ import type {alertDeliveries} from './tables.ts';
 
 /** A claimed delivery, and everything needed to send it. */
 export interface Delivery extends SendClaim {
-  readonly kind: 'opened' | 'mended' | 'digest' | 'ping';
+  readonly kind: 'opened' | 'resolved' | 'digest' | 'ping';
   readonly messageId: string;
   readonly rule: string;
   readonly receiver: Receiver;
@@ -28,7 +28,7 @@ export interface Delivery extends SendClaim {
 
 /** An alert as a message reports it: it was opened or resolved. */
 export interface News extends Alert {
-  readonly news: 'opened' | 'mended';
+  readonly news: 'opened' | 'resolved';
 }
 
 /** The keys and the mail server that a worker has. */
@@ -64,7 +64,7 @@ const isAfterAnother = `
  */
 const isWithheld = `
   (due.kind = 'ping' AND EXISTS (
-    SELECT FROM sync.alerts AS alert WHERE alert.mended_at IS NULL AND ${isTold}))`;
+    SELECT FROM sync.alerts AS alert WHERE alert.resolved_at IS NULL AND ${isTold}))`;
 
 /**
  * Claims deliveries. If this worker lacks the key or the mail server for one, it is left to another

@@ -6,7 +6,7 @@ import {numberOfCause, seeDocs, UsageError} from '../core/errors.ts';
 import {formatMinute} from '../core/format.ts';
 import type {Logger} from '../core/log.ts';
 import {Secret} from '../core/secret.ts';
-import {deliverClaim, type FailedTry} from '../feed/deliver.ts';
+import {deliverClaim, deliverDue, type FailedTry} from '../feed/deliver.ts';
 import {
   type Access,
   type Mail,
@@ -31,12 +31,10 @@ import {
 interface SendDueDeps extends SendDeps {
   readonly pool: pg.Pool;
   readonly log: Logger;
-  /** Called after each group of tries. */
+  /** Called after each try. */
   readonly onTried?: () => void;
 }
 
-/** Deliveries that are sent at the same time, so that slow receivers delay no others but these. */
-const atOnce = 8;
 const backOff = {firstMs: 30_000, longestMs: 3_600_000};
 /** About a day of tries. */
 const mostTries = 30;
@@ -49,13 +47,14 @@ export async function sendDue(deps: SendDueDeps): Promise<void> {
     send: (delivery: Delivery) => sendDelivery(deps, delivery),
     refuse: (delivery: Delivery, failed: FailedTry) => postpone(deps, delivery, failed),
   };
-  for (;;) {
-    if (deps.signal?.aborted === true) return;
-    const claimed = await claimDeliveries(deps.pool, means, atOnce);
-    if (claimed.length === 0) return;
-    await Promise.all(claimed.map((delivery) => deliverClaim(deps, sending, delivery)));
-    deps.onTried?.();
-  }
+  await deliverDue(
+    {signal: deps.signal, atOnce: 8},
+    (most) => claimDeliveries(deps.pool, means, most),
+    async (delivery) => {
+      await deliverClaim(deps, sending, delivery);
+      deps.onTried?.();
+    },
+  );
 }
 
 async function sendDelivery(deps: SendDueDeps, delivery: Delivery): Promise<void> {
@@ -136,7 +135,7 @@ function findAccess(deps: SendDeps, {rule, sealed}: Route): Access {
 export interface AlertMessage {
   /** The same in each try: a receiver that has it already may drop the repeat. */
   readonly messageId: string;
-  readonly kind: 'opened' | 'mended' | 'digest' | 'test';
+  readonly kind: 'opened' | 'resolved' | 'digest' | 'test';
   readonly rule: string;
   /** The alerts that it reports, in the order in which they happened. */
   readonly news: readonly News[];
@@ -172,13 +171,13 @@ export function linesOf(message: AlertMessage): string[] {
 
 function describeNews({news, account, stream, text}: News): string {
   const place = [account, stream].filter((name) => name !== null).join(', ');
-  const over = news === 'mended' ? 'over: ' : '';
+  const over = news === 'resolved' ? 'over: ' : '';
   return cut(toLine(`${over}${place === '' ? '' : `${place}: `}${text}`), longestLine);
 }
 
-function detailsOf({news, cause, since, nextStep, mendedAt}: News): string[] {
-  if (news === 'mended')
-    return [`  from ${formatMinute(since)} to ${formatMinute(mendedAt ?? since)}`];
+function detailsOf({news, cause, since, nextStep, resolvedAt}: News): string[] {
+  if (news === 'resolved')
+    return [`  from ${formatMinute(since)} to ${formatMinute(resolvedAt ?? since)}`];
   return [
     `  since ${formatMinute(since)}`,
     ...(nextStep === null ? [] : [`  ${cut(toLine(nextStep), longestLine)}`]),
@@ -226,7 +225,7 @@ function bodyOf(message: AlertMessage): string {
   const shown = news.slice(0, mostNews);
   return JSON.stringify({
     type: `alert.${kind}`,
-    timestamp: last?.mendedAt ?? last?.openedAt ?? new Date().toISOString(),
+    timestamp: last?.resolvedAt ?? last?.openedAt ?? new Date().toISOString(),
     data: {
       ...{rule, title: titleOf(message), count: news.length},
       alerts: shown.map((each) => ({...each, docs: numberOfCause(each.cause)})),

@@ -23,7 +23,7 @@ import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../pos
  */
 const causeWord = '[a-z](-?[a-z]){0,49}';
 
-const deliveryKinds = ['opened', 'mended', 'digest', 'ping'] as const;
+const deliveryKinds = ['opened', 'resolved', 'digest', 'ping'] as const;
 /** Only `due` and `sending` are still in progress. */
 const deliveryStates = ['due', 'sending', 'sent', 'folded', 'dropped', 'failed'] as const;
 
@@ -98,17 +98,17 @@ export const alerts = syncSchema.table(
     text: text().notNull(),
     next_step: text(),
     opened_at: instant().notNull().defaultNow(),
-    mended_at: instant(),
+    resolved_at: instant(),
   },
   (table) => [
     check('alerts_cause_check', sql`${table.cause} ~ ${sql.raw(`'^${causeWord}$'`)}`),
-    check('alerts_mended_at_check', sql`${table.mended_at} >= ${table.opened_at}`),
+    check('alerts_resolved_at_check', sql`${table.resolved_at} >= ${table.opened_at}`),
     // Prevents two open alerts for the same problem, however many workers check.
     uniqueIndex('alerts_open_key')
       .on(table.cause, sql`coalesce(account_id, 0)`, sql`coalesce(stream, '')`, table.subject)
-      .where(sql`mended_at IS NULL`),
+      .where(sql`resolved_at IS NULL`),
     index('alerts_thing_idx').on(table.cause, table.subject),
-    index('alerts_mended_at_idx').on(table.mended_at),
+    index('alerts_resolved_at_idx').on(table.resolved_at),
   ],
 );
 
@@ -128,7 +128,7 @@ export const alertsTable = commentTable(
     text: 'What is wrong, in words, as it was when it was found.',
     next_step: 'The next step of a person; null where the text says it.',
     opened_at: 'When it was found.',
-    mended_at: 'When it was no longer found; null while it is open.',
+    resolved_at: 'When it was no longer found; null while it is open.',
   },
 );
 
@@ -163,7 +163,7 @@ export const alertDeliveries = syncSchema.table(
     check('alert_deliveries_state_check', sql`${table.state} IN (${listed(deliveryStates)})`),
     check(
       'alert_deliveries_alert_id_check',
-      sql`(${table.alert_id} IS NOT NULL) = (${table.kind} IN ('opened', 'mended'))`,
+      sql`(${table.alert_id} IS NOT NULL) = (${table.kind} IN ('opened', 'resolved'))`,
     ),
     check(
       'alert_deliveries_digest_id_check',
@@ -209,7 +209,7 @@ export const alertDeliveriesTable = commentTable(
     delivery_id: 'Number of the delivery.',
     rule_id: 'The rule by which it is sent.',
     alert_id: 'The alert that it reports; null for a digest and a ping.',
-    kind: 'opened, mended, digest (of several at once) or ping.',
+    kind: 'opened, resolved, digest (of several at once) or ping.',
     digest_id: 'The digest that reports it in place of a separate message.',
     message_id: 'The same in each try: a receiver that has it already may drop the repeat.',
     state:

@@ -145,7 +145,7 @@ function describeBatches(isTold: string): string {
 const hasAlert = `EXISTS (
   SELECT FROM sync.alerts AS alert WHERE alert.account_id = named.account_id
     AND alert.cause = 'change-' || named.lateness
-     AND alert.subject = 'batch ' || named.batch AND alert.mended_at IS NULL)`;
+     AND alert.subject = 'batch ' || named.batch AND alert.resolved_at IS NULL)`;
 
 /** Counts the open changes, by account and state. */
 export async function countChanges(

@@ -91,7 +91,7 @@ export async function withApp<T>(
     const secrets = config.token === null ? [] : [config.token];
     const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
     warehouse.tellWaitsTo((reason) =>
-      log.warn({event: 'warehouse.waits', reason}, 'a lock holds a statement up'),
+      log.warn({event: 'warehouse.blocked', reason}, 'a lock holds a statement up'),
     );
     const ended = isCopy ? 0 : await endDeadLeases(pool);
     if (ended > 0)

@@ -376,9 +376,9 @@ async function saveAccount(
     try {
       return await saveInWarehouse({...config, databaseUrl, directUrl: null}, account);
     } catch (error) {
-      const mayBeMended = error instanceof FatalError || error instanceof RetryableError;
+      const mayBeFixed = error instanceof FatalError || error instanceof RetryableError;
       // The embedded Postgres has no other address that could be typed.
-      if (databaseUrl === null || !mayBeMended) throw error;
+      if (databaseUrl === null || !mayBeFixed) throw error;
       throw new UsageError(error.message, {cause: error});
     }
   };

@@ -454,7 +454,7 @@ export async function notifySupervisor(
       await run('systemd-notify', words, {env, timeout: tellMs});
     } catch (error) {
       log.warn(
-        {event: 'supervisor.not_told', words, reason: String(error)},
+        {event: 'supervisor.not_notified', words, reason: String(error)},
         'the supervisor could not be notified: put systemd-notify on the PATH and ' +
           'NotifyAccess=all in the unit',
       );

@@ -462,8 +462,8 @@ export async function lookForProblems({pool, log, config}: AlertDeps): Promise<v
     await releaseAlertCheck(pool, look).catch(() => {});
     throw error;
   });
-  if (kept !== null && kept.opened + kept.mended > 0)
-    log.info({event: 'alert.looked', ...kept}, 'something else is wrong, or no longer');
+  if (kept !== null && kept.opened + kept.resolved > 0)
+    log.info({event: 'alert.changed', ...kept}, 'something else is wrong, or no longer');
 }
 
 async function saveProblems(
@@ -475,7 +475,7 @@ async function saveProblems(
 
 /**
  * Sends the messages that are due.
- * @param more.onTried - is called after each few that were tried
+ * @param more.onTried - is called after each try
  */
 export async function sendAlerts(
   {pool, log, config, onSecret}: AlertDeps,
@@ -492,7 +492,7 @@ function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') =
   const messages = pulse('messages');
   const onFailure = (error: unknown) =>
     deps.log.error(
-      {event: 'alert.unlooked', reason: String(error)},
+      {event: 'alert.check_failed', reason: String(error)},
       'alerts wait; it is tried again',
     );
   return [

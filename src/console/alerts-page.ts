@@ -74,7 +74,7 @@ export const alertsPage = definePage<Story>({
     command: 'fieldmirror alerts list && fieldmirror hooks list',
     sql: [
       'SELECT cause, stream, since, text FROM sync.alerts',
-      ' WHERE mended_at IS NULL ORDER BY opened_at;',
+      ' WHERE resolved_at IS NULL ORDER BY opened_at;',
       'SELECT * FROM sync.alert_deliveries ORDER BY delivery_id DESC LIMIT 50;',
       'SELECT name, cursor, attempts, failing_since, stopped_at, sent_at',
       '  FROM sync.feed_hooks ORDER BY name;',
@@ -209,7 +209,7 @@ function renderDeliveryState({state, lastError}: PastDelivery): SafeHtml {
 function describeDelivery({kind, text, folded}: PastDelivery): string {
   if (kind === 'ping') return 'a ping';
   if (kind === 'digest') return `a digest of ${formatNumber(folded)}`;
-  return kind === 'mended' ? `fixed: ${text}` : (text ?? '');
+  return kind === 'resolved' ? `fixed: ${text}` : (text ?? '');
 }
 
 /** The rules, and whether their messages arrive. An address is a secret: only its host is shown. */

@@ -206,7 +206,7 @@ export function makeDeliveryRounds(
   };
   const onFailure = (error: unknown) =>
     log.warn(
-      {event: 'delivery.not_looked', reason: String(error)},
+      {event: 'delivery.check_failed', reason: String(error)},
       'could not check which deliveries are due; trying again',
     );
   return new Rounds({everyMs: lookEveryMs, pulse, work, onFailure});

@@ -77,7 +77,7 @@ export class FeedKeeper {
       onListening: () => this.wake(),
       onFailure: (error) =>
         log.warn(
-          {event: 'feed.unheard', reason: String(error)},
+          {event: 'feed.polled', reason: String(error)},
           'the feed is polled every two seconds',
         ),
     });
@@ -139,7 +139,7 @@ export class FeedKeeper {
     const sending = sendHook({pool, log, means, signal, onMoved}, hook)
       .catch(async (error: unknown) => {
         log.warn(
-          {event: 'hook.unnoted', hook: hook.name, reason: String(error)},
+          {event: 'hook.not_recorded', hook: hook.name, reason: String(error)},
           'the feed of a subscriber waits for the database',
         );
         await wait(afterFailureMs, undefined, {signal}).catch(() => {});
@@ -206,7 +206,7 @@ async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook 
     await sendBatch(deps, hook, {...batch, batchId});
     if (!(await noteTaken(pool, hook))) return null;
     log.debug(
-      {event: 'hook.taken', hook: hook.name, entries: batch.entries.length},
+      {event: 'hook.delivered', hook: hook.name, entries: batch.entries.length},
       'a batch was taken',
     );
   }

@@ -164,13 +164,13 @@ async function giveBackFailed(
     // The error could not be written, or another worker has the change by now: this claim's lease
     // expires.
     deps.log.debug(
-      {event: 'change.left', ...factsOf(change), reason: String(unsettled)},
+      {event: 'change.abandoned', ...factsOf(change), reason: String(unsettled)},
       'a change is left to its lease',
     );
     return 'postponed';
   } finally {
     deps.log.debug(
-      {event: 'change.given_back', ...factsOf(change), reason: error.message},
+      {event: 'change.interrupted', ...factsOf(change), reason: error.message},
       'a change is given back',
     );
   }
@@ -359,7 +359,7 @@ function watchPause(
     } catch (error) {
       // If the database is unavailable, the run itself gets an error.
       log.debug(
-        {event: 'push.pause_unread', reason: String(error)},
+        {event: 'push.pause_unknown', reason: String(error)},
         'whether the account is paused could not be read',
       );
     } finally {

@@ -111,7 +111,7 @@ export async function readBack(run: ChangeContext, number: string): Promise<Remo
     run.signal.throwIfAborted();
     const {accountName: account, changeId: change} = run.change;
     run.deps.log.debug(
-      {event: 'change.unread', account, change, reason: String(error)},
+      {event: 'change.read_back_failed', account, change, reason: String(error)},
       'a record that was written could not be read back',
     );
     return null;

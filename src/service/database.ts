@@ -48,7 +48,7 @@ export async function openDatabase(databaseUrl: string, log?: Logger): Promise<p
   // the process.
   database.on('error', (error) =>
     log?.warn(
-      {event: 'service.connection_broke', message: error.message},
+      {event: 'service.connection_lost', message: error.message},
       'reference service: an idle connection broke',
     ),
   );

@@ -100,7 +100,7 @@ export class Lists {
     listener.end().catch(() => {});
     if (this.#isClosed) return;
     this.#log?.warn(
-      {event: 'service.notices_lost', reason},
+      {event: 'service.notifications_lost', reason},
       'reference service: lost the notifications; lists are read again each time until they are ' +
         'back',
     );

@@ -93,7 +93,7 @@ export async function startLive(
     const written = await playUntil(database, player, to);
     if (written !== 0)
       log?.info(
-        {event: 'service.went_on', to, written},
+        {event: 'service.advanced', to, written},
         'reference service: the business continued',
       );
   };
@@ -106,7 +106,7 @@ export async function startLive(
     underWay = play()
       .catch((error: unknown) =>
         log?.error(
-          {event: 'service.stands_still', err: error},
+          {event: 'service.not_advanced', err: error},
           'reference service: the business does not continue',
         ),
       )

@@ -16,7 +16,7 @@ function news(more: Partial<News> = {}): News {
     text: 'the last full sweep failed',
     nextStep: 'fieldmirror sweeps list',
     openedAt: '2026-11-02T08:16:00Z',
-    mendedAt: null,
+    resolvedAt: null,
     ...more,
   };
 }
@@ -39,7 +39,7 @@ test('a message shows the problem, its place, its start and the next step', () =
 });
 
 test('a message about a resolved problem shows its start and its end', () => {
-  const over = message(news({news: 'mended', mendedAt: '2026-11-02T09:00:00Z'}));
+  const over = message(news({news: 'resolved', resolvedAt: '2026-11-02T09:00:00Z'}));
   expect(titleOf(over)).toBe('over: acme, jobs: the last full sweep failed');
   expect(linesOf(over)[1]).toBe('  from 2026-11-02 08:15 UTC to 2026-11-02 09:00 UTC');
 });
@@ -52,7 +52,7 @@ test('a message leaves out the place if the problem concerns no account', () => 
 
 test('a digest counts the open and the resolved alerts and lists the first twenty', () => {
   const many = message(
-    ...Array.from({length: 30}, (_, at) => news(at < 7 ? {news: 'mended'} : {})),
+    ...Array.from({length: 30}, (_, at) => news(at < 7 ? {news: 'resolved'} : {})),
   );
   expect(titleOf(many)).toBe('30 alerts: 23 need a person, 7 are over');
   expect(linesOf(many).filter((line) => !line.startsWith(' '))).toHaveLength(21);

@@ -72,7 +72,7 @@ describe.each(Object.entries(kinds))('%s', (_, {add, box, idOf, textOf}) => {
     expect(box().arrived.map(textOf)).toEqual([
       expect.stringContaining('acme, jobs: the last full sweep failed'),
     ]);
-    await place.query(failedSweep.mends);
+    await place.query(failedSweep.ends);
     for (const _time of [1, 2, 3]) await place.round();
     expect(box().arrived).toHaveLength(2);
     expect(textOf(box().arrived[1] as Arrived)).toContain(
@@ -253,7 +253,7 @@ describe('a ping', () => {
     }
     expect(pings()).toBe(0);
     expect(await place.query(`SELECT FROM sync.alerts WHERE cause = 'alerts-failing'`)).toEqual([]);
-    await place.query(failedSweep.mends);
+    await place.query(failedSweep.ends);
     await place.round();
     expect(pings()).toBe(1);
   });

@@ -27,27 +27,27 @@ describe('within the quiet time of a rule', () => {
     await place.addHook('ops', {quietMs: 3_600_000});
     await place.query(failedSweep.breaks);
     await place.rounds();
-    await place.query(failedSweep.mends);
+    await place.query(failedSweep.ends);
     await place.rounds();
     await place.query(failedSweep.breaks);
     await place.rounds();
   });
 
   test('a problem that reopens is reported if it is still open when the time ends', async () => {
-    expect(place.told()).toEqual(['failed opened', 'failed mended']);
+    expect(place.told()).toEqual(['failed opened', 'failed resolved']);
     await place.pass('50 minutes');
     await place.rounds();
     expect(place.told()).toHaveLength(2);
     await place.pass('11 minutes');
     await place.rounds();
-    expect(place.told()).toEqual(['failed opened', 'failed mended', 'failed opened']);
+    expect(place.told()).toEqual(['failed opened', 'failed resolved', 'failed opened']);
   });
 
   test('a problem that reopens and is resolved is not reported again', async () => {
-    await place.query(failedSweep.mends);
+    await place.query(failedSweep.ends);
     await place.pass('2 hours');
     await place.rounds();
-    expect(place.told()).toEqual(['failed opened', 'failed mended']);
+    expect(place.told()).toEqual(['failed opened', 'failed resolved']);
   });
 
   test('a different problem is reported', async () => {
@@ -56,7 +56,7 @@ describe('within the quiet time of a rule', () => {
         VALUES (1, 'jobs', 'x', '<job/>', 'x')`,
     );
     await place.rounds();
-    expect(place.told()).toEqual(['failed opened', 'failed mended', 'quarantine opened']);
+    expect(place.told()).toEqual(['failed opened', 'failed resolved', 'quarantine opened']);
   });
 });
 
@@ -170,8 +170,8 @@ describe('a rule', () => {
     expect(findFailingRules(rules, {workers: [], keyIds: []}, String(now))[0]?.text).toMatch(
       /rule ops do not arrive \(1 given up\)/,
     );
-    // What is given up is not told mended.
-    await place.query(failedSweep.mends);
+    // What is given up is not reported as resolved.
+    await place.query(failedSweep.ends);
     await place.rounds();
     expect(place.told()).toEqual(['failed opened', 'failed opened']);
   });
@@ -203,9 +203,9 @@ describe('an alert check', () => {
     await place.addHook('ops');
     await place.query(failedSweep.breaks);
     await place.roundAs('fieldmirror_worker');
-    await place.query(failedSweep.mends);
+    await place.query(failedSweep.ends);
     await place.roundAs('fieldmirror_worker');
-    expect(place.told()).toEqual(['failed opened', 'failed mended']);
+    expect(place.told()).toEqual(['failed opened', 'failed resolved']);
   });
 
   test('writes nothing if its lease expired and another check ran meanwhile', async () => {
@@ -215,6 +215,6 @@ describe('an alert check', () => {
     await place.query(failedSweep.breaks);
     await place.rounds(1);
     expect(await endAlertCheck(place.pool, slept ?? {fence: -1}, nothing)).toBeNull();
-    expect(await place.query('SELECT FROM sync.alerts WHERE mended_at IS NULL')).toHaveLength(1);
+    expect(await place.query('SELECT FROM sync.alerts WHERE resolved_at IS NULL')).toHaveLength(1);
   });
 });

@@ -34,7 +34,7 @@ describe('an alert whose cause only a newer version knows', () => {
     expect(place.alertsOf('ops')).toMatchObject([{docs: null, text: 'the sun is up'}]);
     await place.query(`DELETE FROM sync.workers WHERE version = '99.0.0'`);
     await place.rounds();
-    expect(place.told()).toEqual(['solar-storm opened', 'solar-storm mended']);
+    expect(place.told()).toEqual(['solar-storm opened', 'solar-storm resolved']);
   });
 
   test('is listed, and neither status nor config export fails on it', async () => {

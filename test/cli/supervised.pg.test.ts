@@ -48,7 +48,7 @@ test.skipIf(!isInstalled())(
 test('without systemd-notify, start continues and logs what is missing', async () => {
   const env = {...place.env, NOTIFY_SOCKET: join(folder, 'socket'), PATH: folder};
   const running = startCommand(['start', '--json', '--port', '0'], env);
-  await running.prints(/supervisor\.not_told/);
+  await running.prints(/supervisor\.not_notified/);
   running.process.kill('SIGTERM');
   const {code, stderr} = await running.ended;
   expect(code).toBe(0);

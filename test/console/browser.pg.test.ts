@@ -285,7 +285,7 @@ test('an open Alerts page shows a new alert and removes it when it is resolved',
   );
   const found = page.locator('main td', {hasText: 'no worker is alive'});
   await found.waitFor();
-  await place.pool.query(`UPDATE sync.alerts SET mended_at = now() WHERE cause = 'no-worker'`);
+  await place.pool.query(`UPDATE sync.alerts SET resolved_at = now() WHERE cause = 'no-worker'`);
   await found.waitFor({state: 'detached'});
   await page.context().close();
 });

@@ -270,7 +270,7 @@ describe.each(partNames)('the part %s', (part) => {
       await mendPart(part);
       // Those that look once a minute are due again.
       passedMs += 60_000;
-      await expectTold({cause: 'part-late', news: 'mended', subject: part});
+      await expectTold({cause: 'part-late', news: 'resolved', subject: part});
     },
   );
 });

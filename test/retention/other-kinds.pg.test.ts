@@ -65,7 +65,7 @@ test('resolved alerts are pruned with their messages after 90 days; open ones st
   await pool.query(
     `INSERT INTO sync.alert_rules (name, receiver, target, quiet_ms)
       VALUES ('ops', 'email', 'ops@example.com', 0);
-     INSERT INTO sync.alerts (cause, subject, since, text, opened_at, mended_at)
+     INSERT INTO sync.alerts (cause, subject, since, text, opened_at, resolved_at)
      SELECT 'growth', age::text, now(), 'large', now() - interval '300 days',
        CASE WHEN age > 0 THEN now() - age * interval '1 day' END
        FROM unnest(ARRAY[0, 89, 91]) AS age;

@@ -90,7 +90,7 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
       );
       await query(
         `UPDATE sync.alerts SET opened_at = opened_at - $1::interval,
-          mended_at = mended_at - $1::interval`,
+          resolved_at = resolved_at - $1::interval`,
         [span],
       );
     },
@@ -106,7 +106,7 @@ export const failedSweep = {
   breaks: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
     ended_at, error)
            VALUES (1, 'jobs', 'full', 'schedule', 'failed', now(), now(), 'GET /jobs.xml: 500')`,
-  mends: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
+  ends: `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at,
     ended_at)
           VALUES (1, 'jobs', 'full', 'schedule', 'certified', now(), now())`,
 };

@@ -9,7 +9,7 @@ DECLARE
   gone bigint;
 BEGIN
   DELETE FROM sync.alerts WHERE alert_id IN (SELECT alert_id FROM sync.alerts
-    WHERE mended_at < cutoff ORDER BY mended_at LIMIT most);
+    WHERE resolved_at < cutoff ORDER BY resolved_at LIMIT most);
   GET DIAGNOSTICS gone = ROW_COUNT;
   DELETE FROM sync.alert_deliveries AS digest
    WHERE kind = 'digest' AND state IN ('sent', 'failed') AND created_at < cutoff

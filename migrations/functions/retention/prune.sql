@@ -53,7 +53,7 @@ BEGIN
     WHEN 'quiet_sweeps' THEN (SELECT count(*) FROM sync.foldable_sweeps(cutoff))
     WHEN 'settled_changes' THEN (SELECT count(*) FROM sync.prunable_changes(cutoff))
     WHEN 'versions' THEN sync.count_prunable_versions(cutoff)
-    WHEN 'alerts' THEN (SELECT count(*) FROM sync.alerts WHERE mended_at < cutoff)
+    WHEN 'alerts' THEN (SELECT count(*) FROM sync.alerts WHERE resolved_at < cutoff)
     WHEN 'audit' THEN (SELECT count(*) FROM sync.audit AS entry WHERE entry.at < cutoff)
     WHEN 'sessions' THEN (SELECT count(*) FROM sync.sessions WHERE expires_at < cutoff)
     WHEN 'reports' THEN (SELECT count(*) FROM sync.prunable_mails(cutoff))
