@@ -8,14 +8,9 @@ import {afterAll, afterEach, beforeAll, expect, inject, test} from 'vitest';
 import {writeDueReports} from '../../src/cli/ask.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {seedBusiness} from '../../src/service/business.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';
-import {createDatabase, type TestDatabase} from '../support/postgres.ts';
-import {timeZone} from '../support/world.ts';
 
-/** Lives until today, so that each of the last weeks has figures. */
-let business: TestDatabase;
 let place: Place;
 /** With no more rights than the role of workers. */
 let pool: pg.Pool;
@@ -24,10 +19,7 @@ let folder = '';
 const log = createLogger({level: 'silent', secrets: [], isPretty: false});
 
 beforeAll(async () => {
-  business = await createDatabase();
-  const today = new Date().toISOString().slice(0, 10);
-  await seedBusiness(business.url, {seed: 7, customers: 60, jobs: 240, timeZone, today});
-  place = await openPlace({databaseUrl: business.url}, inject('warehouseTemplate'));
+  place = await openPlace({isOfToday: true}, inject('warehouseTemplate'));
   folder = await mkdtemp(join(tmpdir(), 'fieldmirror-reports-'));
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   owner = openPool(place.databaseUrl, {max: 1, applicationName: 'test'});
@@ -47,7 +39,6 @@ afterAll(async () => {
   await pool?.end();
   await owner?.end();
   await place?.close();
-  await business?.drop();
   await rm(folder, {recursive: true, force: true});
 });
 

@@ -14,8 +14,10 @@ export interface FilesPlace extends Pick<Place, 'env' | 'close'> {
   readonly folder: string;
 }
 
-export async function openFilesPlace(): Promise<FilesPlace> {
-  const place = await openPlace({}, inject('warehouseTemplate'));
+export async function openFilesPlace(
+  options: Parameters<typeof openPlace>[0] = {},
+): Promise<FilesPlace> {
+  const place = await openPlace(options, inject('warehouseTemplate'));
   const folder = await mkdtemp(join(tmpdir(), 'fieldmirror-files-'));
   expect(await runCommand(['sync'], place.env)).toMatchObject({code: 0});
   const pool = openPool(place.databaseUrl, {max: 2, applicationName: 'test'});

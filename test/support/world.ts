@@ -7,6 +7,7 @@ import {createTransport} from '../../src/api/transport.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
+import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
@@ -48,12 +49,18 @@ export interface TestWorld extends SweepDeps {
   close(): Promise<void>;
 }
 
-/** Starts a service on a copy of the business that all tests share, or on the database named. */
-export async function openService(options: Partial<ServiceOptions> = {}): Promise<TestService> {
-  const database =
-    options.databaseUrl === undefined
-      ? await createDatabase(inject('businessTemplate'))
-      : {url: options.databaseUrl, drop: async () => {}};
+/**
+ * Starts a service.
+ * @param options.isOfToday - whether its business ends today, for tests of the last weeks. By
+ *   default it is a copy of the business that all tests share, which ends on a fixed day
+ */
+export async function openService({
+  isOfToday = false,
+  ...options
+}: Partial<ServiceOptions> & {readonly isOfToday?: boolean} = {}): Promise<TestService> {
+  const database = isOfToday
+    ? await createBusinessOfToday()
+    : await createDatabase(inject('businessTemplate'));
   const service = await startService({
     port: 0,
     timeZone,
@@ -66,6 +73,13 @@ export async function openService(options: Partial<ServiceOptions> = {}): Promis
     await database.drop();
   };
   return {url: service.url, token: service.token, databaseUrl: database.url, close};
+}
+
+async function createBusinessOfToday(): Promise<TestDatabase> {
+  const database = await createDatabase();
+  const today = new Date().toISOString().slice(0, 10);
+  await seedBusiness(database.url, {seed: 7, customers: 60, jobs: 240, timeZone, today});
+  return database;
 }
 
 /**
