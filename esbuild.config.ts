@@ -7,10 +7,10 @@ import {basename, join} from 'node:path';
 import {type BuildOptions, build} from 'esbuild';
 import manifest from './package.json' with {type: 'json'};
 
+/** The line of a file that `takeParts` replaces. */
+const partsOfNode = '// Parts of Node.';
 const banner = `// The packages in it, and their licences: LICENCES.txt
-// Packages in CommonJS ask for parts of Node by \`require\`.
-import {createRequire as makeRequire} from 'node:module';
-const require = makeRequire(import.meta.url);`;
+${partsOfNode}`;
 
 export const options = {
   entryPoints: {
@@ -67,6 +67,28 @@ const besideCode = [
 ];
 
 /**
+ * Takes parts of Node by `getBuiltinModule`: an `import` of a part reads all of its exports, also
+ * those that Node loads when they are first read. Lines keep their numbers, for the source map.
+ * @param text - of a file of the program
+ */
+export function takeParts(text: string): string {
+  const taken: string[] = [];
+  const rest = text.replaceAll(
+    /^import (?:(\w+)|\{([^}]+)\}) from "(node:[\w/]+)";$/gm,
+    (whole, name, names: string | undefined, part) => {
+      const bound = names === undefined ? name : `{${names.replaceAll(/\s+as\s+/g, ': ')}}`;
+      taken.push(`const ${bound} = getPart("${part}");`.replaceAll(/\s+/g, ' '));
+      return whole.replaceAll(/[^\n]/g, '');
+    },
+  );
+  // Packages in CommonJS ask for parts of Node by `require`.
+  if (/\brequire\b/.test(rest))
+    taken.push('const require = getPart("node:module").createRequire(import.meta.url);');
+  if (taken.length > 0) taken.unshift('const getPart = globalThis.process.getBuiltinModule;');
+  return rest.replace(partsOfNode, taken.join(' '));
+}
+
+/**
  * A program that starts meanwhile finds its files whole: what is there already is not written
  * again.
  */
@@ -85,7 +107,9 @@ if (import.meta.main) {
   const {metafile, outputFiles} = await build(options);
   const licences = listBundled(Object.keys(metafile.inputs)).map(readLicence).join('\n');
   const files = new Map<string, Uint8Array | string>([
-    ...outputFiles.map(({path, contents}) => [basename(path), contents] as const),
+    ...outputFiles.map(({path, text, contents}) => {
+      return [basename(path), path.endsWith('.js') ? takeParts(text) : contents] as const;
+    }),
     ['LICENCES.txt', licences],
     ...besideCode.map((path) => [basename(path), readFileSync(path)] as const),
   ]);
