@@ -6,6 +6,7 @@
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
 import {inSpan} from '../core/span.ts';
+import {toPathPart} from './addresses.ts';
 import type {Asking, ReadRequest, Transport, WriteRequest} from './transport.ts';
 import {type Answer, type Gone, isGone, type WriteOutcome} from './verdict.ts';
 import type {ElementNames, FieldRecord} from './xml-document.ts';
@@ -373,5 +374,3 @@ function queryOf({
     ...Object.fromEntries(Object.entries(filters ?? {}).filter(([, value]) => value !== undefined)),
   };
 }
-
-import {toPathPart} from './addresses.ts';

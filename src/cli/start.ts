@@ -4,29 +4,15 @@
 import {randomUUID} from 'node:crypto';
 import {EventEmitter, once} from 'node:events';
 import {hostname} from 'node:os';
-import type pg from 'pg';
-import type {BackgroundPart, BackgroundSurroundings, HeartbeatPlan} from '../../jobs/background.ts';
+import type {HeartbeatPlan} from '../../jobs/background.ts';
 import {openQueueBackend, type QueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {type Account, describeIdle} from '../accounts/accounts.ts';
-import {
-  type AlertCheck,
-  type AlertCounts,
-  beginAlertCheck,
-  endAlertCheck,
-  releaseAlertCheck,
-} from '../alerts/alerts.ts';
-import {readProblems} from '../alerts/problems.ts';
-import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
-import type {Logger} from '../core/log.ts';
 import {readVersion} from '../core/package.ts';
-import {type Pulse, Rounds} from '../core/rounds.ts';
-import type {Secret} from '../core/secret.ts';
 import {printFolded, printStep} from '../core/text.ts';
-import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
 import {mendOfCopy} from '../health/installation.ts';
 import type {QueueCheck} from '../http/readiness.ts';
 import {checkSequences} from '../postgres/checks.ts';
@@ -45,7 +31,7 @@ import {
 } from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {formatPushed, hasPushed, pushAll} from './push.ts';
-import {toHealthInput} from './status.ts';
+import {makesParts} from './start-parts.ts';
 import {askForSweep, exitCodeOfSweeps, formatSummary, summarise, watchSweeps} from './sync.ts';
 import {fitTable, formatNextSteps, print} from './terminal.ts';
 
@@ -371,135 +357,4 @@ function ahead(instant: string | undefined): string {
   if (instant === undefined) return '';
   const inMs = Date.parse(instant) - Date.now();
   return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;
-}
-
-// The additional parts of the worker of `start`: alerts, the delivery of the star, and weekly
-// reports.
-
-const reportsEveryMs = 60_000;
-
-type PartsDeps = AlertDeps & {
-  readonly config: Pick<Config, 'reports' | 'storageKeys' | 'consoleUrl'>;
-};
-
-/**
- * Parts that only the worker of `start` has: alerts, the delivery of the star, and weekly reports.
- */
-export function makesParts(
-  deps: PartsDeps,
-): (context: BackgroundSurroundings) => readonly BackgroundPart[] {
-  return (context) => [
-    ...makeAlertRounds(deps, context.pulse),
-    makeDeliveryRounds({...deps, storage: deps.config}, context.pulse('delivery')),
-    makeReportRounds(deps, context),
-  ];
-}
-
-/**
- * Makes the weekly reports that are due, into the folder and by e-mail. It checks for them once a
- * minute, from when the first account is served.
- */
-function makeReportRounds(
-  {pool, log, config, onSecret}: PartsDeps,
-  {pulse: take, listServed}: BackgroundSurroundings,
-): BackgroundPart {
-  const pulse = take('reports');
-  const rounds = new Rounds({
-    ...{everyMs: reportsEveryMs, pulse},
-    work: async (signal) => {
-      const {reports: folder, smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal} = config;
-      const onDone = () => pulse.good();
-      try {
-        if (folder === null) return;
-        const {writeDueReports} = await import('./ask.ts');
-        await writeDueReports({...{pool, log, signal, onDone}, folder, accountIds: listServed()});
-      } finally {
-        const {mailReports} = await import('../delivery/report-mails.ts');
-        const means = {smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
-        await mailReports({pool, log, ...means, onDone});
-      }
-    },
-    onFailure: (error) =>
-      log.error(
-        {event: 'report.failed', reason: String(error)},
-        'not every weekly report could be made or sent; it is tried again',
-      ),
-  });
-  return {
-    begin: () => (listServed().length > 0 ? rounds.begin() : pulse.good()),
-    stop: () => rounds.stop(),
-  };
-}
-
-// The alerts of a worker, beside its other work. Once a minute one of all workers checks for
-// problems, and messages that are due are sent. A receiver that hangs delays no sweep and no check:
-// nothing waits for it.
-
-export interface AlertDeps {
-  readonly pool: pg.Pool;
-  readonly log: Logger;
-  readonly config: Pick<
-    Config,
-    | 'keys'
-    | 'bounds'
-    | 'databaseUrl'
-    | 'directUrl'
-    | 'home'
-    | 'smtpUrl'
-    | 'allowsHttp'
-    | 'allowsLinkLocal'
-  >;
-  readonly onSecret: (secret: Secret) => void;
-}
-
-const everyMs = 10_000;
-
-/** Checks for problems, if it is time for a check. */
-export async function lookForProblems({pool, log, config}: AlertDeps): Promise<void> {
-  const look = await beginAlertCheck(pool);
-  if (look === null) return;
-  const kept = await saveProblems({pool, config}, look).catch(async (error: unknown) => {
-    await releaseAlertCheck(pool, look).catch(() => {});
-    throw error;
-  });
-  if (kept !== null && kept.opened + kept.resolved > 0)
-    log.info({event: 'alert.changed', ...kept}, 'something else is wrong, or no longer');
-}
-
-async function saveProblems(
-  {pool, config}: Pick<AlertDeps, 'pool' | 'config'>,
-  look: AlertCheck,
-): Promise<AlertCounts | null> {
-  return await endAlertCheck(pool, look, await readProblems(pool, toHealthInput(config)));
-}
-
-/**
- * Sends the messages that are due.
- * @param more.onTried - is called after each try
- */
-export async function sendAlerts(
-  {pool, log, config, onSecret}: AlertDeps,
-  more: {readonly signal?: AbortSignal; readonly onTried?: () => void} = {},
-): Promise<void> {
-  const {keys, smtpUrl, allowsHttp, allowsLinkLocal} = config;
-  await sendDue({pool, log, keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret, ...more});
-}
-
-/**
- * The two parts of a worker: a message that is not sent before it stops is due for the next worker.
- */
-function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') => Pulse): Rounds[] {
-  const messages = pulse('messages');
-  const onFailure = (error: unknown) =>
-    deps.log.error(
-      {event: 'alert.check_failed', reason: String(error)},
-      'alerts wait; it is tried again',
-    );
-  return [
-    new Rounds({everyMs, pulse: pulse('alerts'), work: () => lookForProblems(deps), onFailure}),
-    new Rounds({
-      ...{everyMs, pulse: messages, onFailure},
-      work: (signal) => sendAlerts(deps, {signal, onTried: () => messages.good()}),
-    }),
-  ];
 }

@@ -72,7 +72,7 @@ export const oneChange = definePage<NamedChange>({
     )}${renderProse(describeEnd(story), context)}</p>
     ${renderNext(story, context)}
     ${renderSides(story)}
-    <h2>About it</h2>
+    <h2>Details</h2>
     ${renderAbout(story, context)}
     ${renderRequests(story, context)}`,
   hide: ({name = null, ...story}) => ({
@@ -222,7 +222,7 @@ function renderNext(story: ChangeInFull, context: PageContext): SafeHtml {
   return html`<h2>What happens next</h2>
   <p>${
     next === null
-      ? 'Nothing: it is over.'
+      ? 'Nothing: the change is settled.'
       : renderProse(toSentence(describeNextStep(next)), context)
   }</p>
   ${isFieldwise ? renderChoiceOfSides(story, context) : ''}

@@ -45,7 +45,7 @@ export const overview = definePage({
     ${renderUnderWay(story, context)}
     <h2>Streams</h2>
     ${renderStreams(story.streams, context)}
-    <h2>The last thirty nights</h2>
+    <h2>The last thirty nightly runs</h2>
     ${renderNights(story, context)}
     ${renderHours(story, context)}
     ${renderChanges(story, context)}

@@ -14,7 +14,7 @@ import {
   type RecordStory,
   readRecordStory,
 } from '../explain/record-story.ts';
-import {describeLook} from '../explain/record-versions.ts';
+import {describeRead} from '../explain/record-versions.ts';
 import {showMoney} from '../star/report-figures.ts';
 import {findStream} from '../streams/all.ts';
 import {AccessRefused} from './access.ts';
@@ -449,7 +449,7 @@ ${renderFacts([
   ['until the row was removed', renderTime(told.removedAt, context)],
   ['on its way', renderWantedValue(told, context)],
   ['last known to be true', renderLastKnown(told, context)],
-  ['next look', renderNextLook(told, context)],
+  ['next read', renderNextRead(told, context)],
 ])}
 <h2>Earlier values</h2>
 ${renderTable({
@@ -491,7 +491,7 @@ function renderLastKnown(story: FieldStory, context: PageContext): SafeHtml | st
   return html`${renderTime(at, context)} when ${sweep} (${by.mode}, certified) began`;
 }
 
-function renderNextLook({nextLooks: [next]}: FieldStory, context: PageContext): SafeHtml | string {
+function renderNextRead({nextReads: [next]}: FieldStory, context: PageContext): SafeHtml | string {
   if (next === undefined) return 'none is planned';
-  return html`${renderTime(next.nextDueAt, context)} ${describeLook(next)}`;
+  return html`${renderTime(next.nextDueAt, context)} ${describeRead(next)}`;
 }

@@ -14,7 +14,7 @@ import type {Stream} from '../streams/stream.ts';
 import {listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {
   type ChangeWriter,
-  describeLook,
+  describeRead,
   describeWriter,
   type EditWriter,
   fieldColumns,
@@ -172,7 +172,7 @@ export interface FieldStory {
    */
   readonly wanted: OpenFieldWish | null;
   /** Scheduled sweeps of the stream, the next first. */
-  readonly nextLooks: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
+  readonly nextReads: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
   /** The newest first. */
   readonly earlier: readonly Run[];
 }
@@ -207,7 +207,7 @@ function buildFieldStory(
     writer: run.writer,
     lastKnownTrue: wanted === null ? lastKnownTrue(versions, known) : null,
     wanted,
-    nextLooks: known.schedules.map(({name, mode, windowName, nextDueAt}) => ({
+    nextReads: known.schedules.map(({name, mode, windowName, nextDueAt}) => ({
       name,
       mode,
       windowName,
@@ -322,12 +322,11 @@ export function formatField(story: FieldStory): string {
       ? []
       : [`  until        ${since(story.removedAt)}, when the row was removed here`]),
     `  last true    ${formatLastKnown(story)}`,
-    ...formatNextLooks(story.nextLooks).map(
-      (look, at) => `  ${(at === 0 ? 'next look' : '').padEnd(12)} ${look}`,
+    ...formatNextReads(story.nextReads).map(
+      (read, at) => `  ${(at === 0 ? 'next read' : '').padEnd(12)} ${read}`,
     ),
   ];
-  if (earlier.length === 0)
-    return [...lines, '  before       nothing else was ever here'].join('\n');
+  if (earlier.length === 0) return [...lines, '  before       no other value'].join('\n');
   return [
     ...lines,
     'earlier values, the newest first',
@@ -354,10 +353,10 @@ function formatLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string
   return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
 }
 
-function formatNextLooks(looks: FieldStory['nextLooks']): string[] {
-  if (looks.length === 0)
+function formatNextReads(reads: FieldStory['nextReads']): string[] {
+  if (reads.length === 0)
     return ['none is planned; fieldmirror start plans them, fieldmirror sync reads at once'];
-  return looks.map((look) => `${look.nextDueAt}: ${describeLook(look)}`);
+  return reads.map((read) => `${read.nextDueAt}: ${describeRead(read)}`);
 }
 
 function formatRun({value, isDeleted, from, to, writer}: Run, field: string): string {

@@ -309,7 +309,7 @@ export function describeWriter(writer: Writer, field?: string): string {
 }
 
 /** The sweep of a schedule that will read a record: `window today, if the record falls in it`. */
-export function describeLook({mode, windowName}: Pick<Schedule, 'mode' | 'windowName'>): string {
+export function describeRead({mode, windowName}: Pick<Schedule, 'mode' | 'windowName'>): string {
   if (mode === 'full') return 'full sweep';
   return windowName === wholeList
     ? 'pass over the whole list'

@@ -244,7 +244,7 @@ function bitsOf(counts: Pick<Counts, 'total'>, count = 1): number {
 
 /** A telephone number that two of fifty parties have is not a common one in the world. */
 const fewest = 10_000;
-/** More than a household on both sides, one of whom is there twice. */
+/** From this many parties on, a value is common: a household of four is eight on both sides. */
 const commonFrom = 9;
 
 function weighRare({total}: Counts, count = 1): Weighed {

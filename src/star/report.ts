@@ -68,7 +68,7 @@ type Head = Pick<
 
 const unseen: readonly string[] = [
   'Dates of part payments before the mirror began, payment methods, and refunds as such.',
-  'What work cost: wages and purchase prices. So there is no margin.',
+  'Wages and purchase prices, unless they are expenses of a job: `ask margin` counts those jobs.',
   'Travel, absence and holidays: hours are those on jobs.',
   'Why a job was cancelled, and what happened to it between two sweeps.',
 ];

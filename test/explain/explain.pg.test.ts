@@ -129,7 +129,7 @@ describe('explain STREAM NUMBER FIELD', () => {
       since: at.back,
       writer: {kind: 'sweep', mode: 'record', state: 'certified', page: null},
       lastKnownTrue: {at: at.last, by: {mode: 'full'}},
-      nextLooks: [
+      nextReads: [
         {name: 'today', mode: 'window', windowName: 'today', nextDueAt: '2030-01-01T00:00:00Z'},
         {name: 'jobs', mode: 'full', windowName: null, nextDueAt: '2030-01-02T00:00:00Z'},
       ],
@@ -195,7 +195,7 @@ describe('explain STREAM NUMBER FIELD', () => {
     expect(stdout).toMatch(/written by +sweep \d+ \(record, requested by number, certified\)/);
     expect(stdout).toMatch(/last true +\S+Z \(.* ago\), when sweep \d+ \(full, certified\) began/);
     expect(stdout).toMatch(
-      /next look +2030-01-01T00:00:00Z: window today, if the record falls in it\n +2030-01-02/,
+      /next read +2030-01-01T00:00:00Z: window today, if the record falls in it\n +2030-01-02/,
     );
     expect(stdout).toMatch(/: "Edited roof", by an edit by \w+ \(erp\)/);
   });

@@ -11,7 +11,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/installation-problems.ts';
-import {makesParts} from '../../src/cli/start.ts';
+import {makesParts} from '../../src/cli/start-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {
@@ -342,7 +342,7 @@ describe('code that runs in the background', () => {
     'jobs/workers.ts': 'part rounds, which makes up for a notice that was lost or woke nobody, too',
     'jobs/queue-jobs.ts': 'part star',
     'src/core/rounds.ts': 'the rounds of parts',
-    'src/cli/start.ts': 'parts alerts, messages and reports',
+    'src/cli/start-parts.ts': 'parts alerts, messages and reports',
     'src/cli/process.ts': 'ends the process with its parent; tells systemd, which misses it',
     'src/cli/progress.ts': 'bars in a terminal',
     'src/delivery/deliver-star.ts': 'part delivery',

@@ -1,7 +1,7 @@
 // One round of a worker's alerts, or with STAYS one after the other, as a process of its own that a
 // test can kill.
 
-import {lookForProblems, sendAlerts} from '../../src/cli/start.ts';
+import {checkForProblems, sendAlerts} from '../../src/cli/start-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
@@ -14,7 +14,7 @@ const config = {
 };
 const deps = {pool, log: createLogger({level: 'silent', secrets: []}), config, onSecret: () => {}};
 do {
-  await lookForProblems(deps);
+  await checkForProblems(deps);
   await sendAlerts(deps);
 } while (process.env.STAYS === '1');
 await pool.end();

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import {inject} from 'vitest';
 import {insertRule} from '../../src/alerts/alerts.ts';
 import {planRule, type RuleOptions} from '../../src/cli/alerts.ts';
-import {type AlertDeps, lookForProblems, sendAlerts} from '../../src/cli/start.ts';
+import {type AlertDeps, checkForProblems, sendAlerts} from '../../src/cli/start-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys, Secret} from '../../src/core/secret.ts';
 import {openPool} from '../../src/postgres/database.ts';
@@ -64,7 +64,7 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
     await query(`UPDATE sync.alert_looks SET looked_at = now() - interval '2 minutes'`);
     const deps = {pool: as, log, config: means, onSecret: () => {}};
-    await lookForProblems(deps);
+    await checkForProblems(deps);
     await sendAlerts(deps);
   };
   return {
