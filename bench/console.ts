@@ -16,7 +16,7 @@ import {createLogger} from '../src/core/log.ts';
 import {formatTable} from '../src/core/table.ts';
 import {openPools} from '../src/http/api.ts';
 import {openPool} from '../src/postgres/database.ts';
-import {wordOf} from '../src/star/answer.ts';
+import {toQuestionWord} from '../src/star/answer.ts';
 import {boards} from '../src/star/boards.ts';
 import {refreshStar} from '../src/star/refresh-star.ts';
 import {questions} from '../src/star/star.ts';
@@ -72,8 +72,8 @@ const pages: Readonly<Record<string, (at: number) => string>> = {
     [
       ...boards.map(({name}) => ({label: `board: ${name}`, path: `/business/${name}`})),
       ...questions.map((question) => ({
-        label: `question: ${wordOf(question)}`,
-        path: `/business/ask/${wordOf(question)}`,
+        label: `question: ${toQuestionWord(question)}`,
+        path: `/business/ask/${toQuestionWord(question)}`,
       })),
     ].map(({label, path}) => [label, (at: number) => `${path}?n=${at}`]),
   ),

@@ -7,8 +7,8 @@ import PQueue from 'p-queue';
 import type pg from 'pg';
 import {listAccounts} from '../src/accounts/accounts.ts';
 import {
-  noteWorker,
   removeWorker,
+  saveWorker,
   type WorkerIdentity,
   type WorkerReach,
 } from '../src/accounts/workers.ts';
@@ -113,7 +113,7 @@ export interface HeartbeatPlan extends WorkerIdentity {
   readonly reach: () => Omit<WorkerReach, 'accountIds'>;
 }
 
-const everyMs = 15_000;
+const heartbeatEveryMs = 15_000;
 
 /**
  * Stores in a separate row that the worker is alive, after each round in which it searched for
@@ -130,22 +130,22 @@ export class Heartbeat {
   #hasStopped = false;
 
   /** @param clock - milliseconds that only grow */
-  constructor(pool: pg.Pool, heart: HeartbeatPlan, clock: () => number = () => performance.now()) {
+  constructor(pool: pg.Pool, plan: HeartbeatPlan, clock: () => number = () => performance.now()) {
     this.#pool = pool;
-    this.#heart = heart;
+    this.#heart = plan;
     this.#clock = clock;
   }
 
   /** Notes the worker's state, unless the same was noted a moment ago. */
   async beat(accountIds: readonly string[]): Promise<void> {
     const {reach, ...identity} = this.#heart;
-    const now = {...reach(), accountIds};
-    const saying = JSON.stringify(now);
-    const isFresh = saying === this.#said && this.#clock() - this.#saidAt < everyMs;
+    const state = {...reach(), accountIds};
+    const stateText = JSON.stringify(state);
+    const isFresh = stateText === this.#said && this.#clock() - this.#saidAt < heartbeatEveryMs;
     if (isFresh || this.#hasStopped) return;
-    this.#beating = noteWorker(this.#pool, {...identity, ...now});
+    this.#beating = saveWorker(this.#pool, {...identity, ...state});
     await this.#beating;
-    this.#said = saying;
+    this.#said = stateText;
     this.#saidAt = this.#clock();
   }
 
@@ -183,12 +183,12 @@ export class ServedAccounts {
    * Reads the accounts to serve now. For each account that is no longer served, one log line gives
    * the reason.
    */
-  async look(): Promise<readonly string[]> {
+  async read(): Promise<readonly string[]> {
     return await this.#oneByOne.add(async () => {
       const accountIds =
         typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
-      const left = new Set(this.#served).difference(new Set(accountIds));
-      if (left.size > 0) await this.#tell(left);
+      const noLongerServed = new Set(this.#served).difference(new Set(accountIds));
+      if (noLongerServed.size > 0) await this.#tell(noLongerServed);
       this.#served.clear();
       for (const accountId of accountIds) this.#served.add(accountId);
       return accountIds;
@@ -207,13 +207,13 @@ export class ServedAccounts {
 
   /** Whether an account is served. For an unknown account the accounts are read once more. */
   async serves(accountId: string): Promise<boolean> {
-    return this.#served.has(accountId) || (await this.look()).includes(accountId);
+    return this.#served.has(accountId) || (await this.read()).includes(accountId);
   }
 
-  async #tell(left: ReadonlySet<string>): Promise<void> {
+  async #tell(noLongerServed: ReadonlySet<string>): Promise<void> {
     const {pool, log} = this.#deps;
     for (const {accountId, name, state, stateReason} of await listAccounts(pool)) {
-      if (!left.has(accountId)) continue;
+      if (!noLongerServed.has(accountId)) continue;
       const facts = {account: name, reason: stateReason};
       if (state === 'stopped')
         log.error(
@@ -245,8 +245,8 @@ export class CopyWatch {
   /** The reason found last; undefined before the first check. */
   #found: string | null | undefined;
 
-  constructor(find: FindCopy, log: Logger) {
-    this.#find = find;
+  constructor(findCopy: FindCopy, log: Logger) {
+    this.#find = findCopy;
     this.#log = log;
   }
 
@@ -259,20 +259,21 @@ export class CopyWatch {
    * Checks once. A line is logged when work is put on hold, and when it continues.
    * @returns whether work is on hold
    */
-  async look(): Promise<boolean> {
-    const found = await this.#find();
-    if (found !== null && found !== this.#found) this.#log.error({event: 'copy.suspected'}, found);
-    if (found === null && typeof this.#found === 'string')
+  async check(): Promise<boolean> {
+    const reason = await this.#find();
+    if (reason !== null && reason !== this.#found)
+      this.#log.error({event: 'copy.suspected'}, reason);
+    if (reason === null && typeof this.#found === 'string')
       this.#log.info(
         {event: 'copy.claimed'},
         'the warehouse was claimed as the active one; work continues',
       );
-    this.#found = found;
+    this.#found = reason;
     return this.holds;
   }
 }
 
-const lookMs = 30_000;
+const overdueCheckMs = 30_000;
 
 /**
  * Logs each overdue schedule once. A schedule that has run since, and is overdue again, is logged
@@ -290,7 +291,7 @@ export class OverdueSchedules {
   /** Checks, unless the last check is less than half a minute ago. */
   async tell(accountIds: readonly string[]): Promise<void> {
     const {pool, log} = this.#deps;
-    if (performance.now() - this.#lookedAt < lookMs) return;
+    if (performance.now() - this.#lookedAt < overdueCheckMs) return;
     const overdue = await listOverdueSchedules(pool, accountIds);
     this.#lookedAt = performance.now();
     for (const {scheduleId, name, accountName, waitsSince} of overdue) {

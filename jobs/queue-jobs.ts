@@ -12,11 +12,11 @@ import {type Pulse, Rounds} from '../src/core/rounds.ts';
 import {boundsOf} from '../src/health/heartbeats.ts';
 import {describeChangeEnd, describeSweepEnd, nameSweep} from '../src/health/under-way.ts';
 import {pushAccount} from '../src/push/push.ts';
-import type {Carried, PushCounts, PushDeps} from '../src/push/run.ts';
+import type {CarriedChange, PushCounts, PushDeps} from '../src/push/run.ts';
 import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
 import {findWrites} from '../src/streams/all.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
-import {pageOfSweep} from '../src/sweeps/story.ts';
+import {findSweepDocs} from '../src/sweeps/story.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import {type ClaimedSweep, type DueSweep, isLoadedBeside} from '../src/sweeps/sweeps.ts';
 import {queueNames, type WakeQueue} from './queue.ts';
@@ -42,14 +42,14 @@ const wakeSweepAgainMs = 10_000;
  */
 export async function wakeSweeps(queue: WakeQueue, due: readonly DueSweep[]): Promise<void> {
   if (due.length === 0) return;
-  const again = Math.floor(Date.now() / wakeSweepAgainMs);
+  const period = Math.floor(Date.now() / wakeSweepAgainMs);
   await queue.addBulk(
     due.map((sweep) => ({
       name: queueNames.sweeps,
-      data: dataOf(sweep),
+      data: makeJobData(sweep),
       opts: {
         ...wakeOptions,
-        deduplication: {id: `sweep-${sweep.sweepId}-${sweep.fence}-${again}`},
+        deduplication: {id: `sweep-${sweep.sweepId}-${sweep.fence}-${period}`},
         ...(sweep.mode === 'full' ? {priority: 1} : {}),
       },
     })),
@@ -57,7 +57,7 @@ export async function wakeSweeps(queue: WakeQueue, due: readonly DueSweep[]): Pr
 }
 
 /** A worker reads the two ids; the rest is for people who view the queue. */
-function dataOf({
+function makeJobData({
   sweepId,
   accountId,
   accountName,
@@ -87,14 +87,14 @@ const wakePushAgainMs = 250;
  */
 export async function wakePushes(queue: WakeQueue, accounts: readonly DueAccount[]): Promise<void> {
   if (accounts.length === 0) return;
-  const again = Math.floor(Date.now() / wakePushAgainMs);
+  const period = Math.floor(Date.now() / wakePushAgainMs);
   await queue.addBulk(
     accounts.map(({accountId, name}) => ({
       name: queueNames.pushes,
       data: {accountId, account: name},
       opts: {
         ...wakeOptions,
-        deduplication: {id: `push-${accountId}-${again}`, keepLastIfActive: true},
+        deduplication: {id: `push-${accountId}-${period}`, keepLastIfActive: true},
       },
     })),
   );
@@ -110,17 +110,17 @@ export async function runSweepJob(
   sweepId: string,
   {signal, isWatched = false}: {readonly signal: AbortSignal; readonly isWatched?: boolean},
 ): Promise<SweepResult> {
-  let filled: Promise<void> | undefined;
+  let starRefresh: Promise<void> | undefined;
   const onSweepStep: SweepDeps['onSweepStep'] = async (step, sweep) => {
     await deps.onSweepStep?.(step, sweep);
     // All rows of a first load are there, and Postgres has little to do while the list is read
     // again.
     if (step === 'list-read' && sweep.isFirstLoad && !(await isLoadedBeside(deps.pool, sweep)))
-      filled = refreshNow(deps);
+      starRefresh = refreshNow(deps);
   };
   const result = await runSweep({...deps, onSweepStep}, sweepId, signal);
   reportOutcome(deps.log, {sweepId, isWatched}, result);
-  await filled;
+  await starRefresh;
   await refreshAfter(deps, result);
   return result;
 }
@@ -147,8 +147,8 @@ export function reportOutcome(
   else {
     // When an account is refused, all of its sweeps under way end like this; the account's own line
     // is the error.
-    const isTold = isWatched || result.error instanceof AccessError;
-    log[isTold ? 'info' : 'error'](...describeFailed(result));
+    const isReportedElsewhere = isWatched || result.error instanceof AccessError;
+    log[isReportedElsewhere ? 'info' : 'error'](...describeFailed(result));
   }
 }
 
@@ -163,11 +163,11 @@ function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postpone
   );
 }
 
-type Line = [facts: object, message: string];
+type LogLine = [facts: object, message: string];
 
-function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'ended'>): Line {
+function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'ended'>): LogLine {
   const next = state === 'stopped' ? `; fieldmirror sweeps show ${sweep.sweepId}` : '';
-  const docs = pageOfSweep(state);
+  const docs = findSweepDocs(state);
   return [
     {
       event: 'sweep.ended',
@@ -179,7 +179,7 @@ function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'end
   ];
 }
 
-function describeFailed({sweep, error, durationMs}: Outcome<'failed'>): Line {
+function describeFailed({sweep, error, durationMs}: Outcome<'failed'>): LogLine {
   const {name, message} = error;
   const facts = {state: 'failed', durationMs, kind: name, reason: message};
   return [
@@ -221,17 +221,17 @@ async function refreshAfter(deps: RefreshDeps, result: SweepResult): Promise<voi
  * The times at which refreshes after sweeps began in this process. They may take minutes, and
  * another refresh would wait for their lock.
  */
-const underWay = new Map<symbol, {readonly pool: pg.Pool; readonly begunAt: number}>();
-const longestMs = boundsOf('star').longestMs ?? 0;
+const runningRefreshes = new Map<symbol, {readonly pool: pg.Pool; readonly begunAt: number}>();
+const longestRefreshMs = boundsOf('star').longestMs ?? 0;
 
 /** The part of a worker that brings the star in line with edits that no running sweep covers. */
 export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
   return new Rounds({
     ...{everyMs: 0, pulse},
     work: async () => {
-      if (!isUnderWay(pool) && (await isStarStale(pool))) await refreshStar(pool);
+      if (!isRefreshing(pool) && (await isStarStale(pool))) await refreshStar(pool);
     },
-    onFailure: (error) => report(log, error),
+    onFailure: (error) => logRefreshFailure(log, error),
   });
 }
 
@@ -241,24 +241,24 @@ export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
  */
 async function refreshNow({pool, log}: RefreshDeps): Promise<void> {
   const key = Symbol('refresh');
-  underWay.set(key, {pool, begunAt: performance.now()});
+  runningRefreshes.set(key, {pool, begunAt: performance.now()});
   try {
     await refreshStar(pool);
   } catch (error) {
-    report(log, error);
+    logRefreshFailure(log, error);
   } finally {
-    underWay.delete(key);
+    runningRefreshes.delete(key);
   }
 }
 
-function isUnderWay(pool: pg.Pool): boolean {
+function isRefreshing(pool: pg.Pool): boolean {
   const now = performance.now();
-  return [...underWay.values()].some(
-    (each) => each.pool === pool && now - each.begunAt < longestMs,
+  return [...runningRefreshes.values()].some(
+    (refresh) => refresh.pool === pool && now - refresh.begunAt < longestRefreshMs,
   );
 }
 
-function report(log: RefreshDeps['log'], error: unknown): void {
+function logRefreshFailure(log: RefreshDeps['log'], error: unknown): void {
   log.warn(
     {event: 'star.not_refreshed', reason: String(error)},
     'the star was not refreshed; it is tried again within seconds',
@@ -275,7 +275,7 @@ export async function runPushJob(
   signal: AbortSignal,
 ): Promise<PushCounts> {
   let account = accountId;
-  const onCarried = (carried: Carried) => {
+  const onCarried = (carried: CarriedChange) => {
     account = carried.change.accountName;
     reportChange(deps.log, carried);
   };
@@ -288,7 +288,7 @@ export async function runPushJob(
  * One line at `info` for a change that ended or waits for a person; all others get a line at
  * `debug`.
  */
-export function reportChange(log: Logger, {change, end, durationMs}: Carried): void {
+export function reportChange(log: Logger, {change, end, durationMs}: CarriedChange): void {
   const level = end === 'postponed' || end === 'in_doubt' ? 'debug' : 'info';
   if (!log.isLevelEnabled(level)) return;
   const {changeId, operation, table, number, accountName} = change;
@@ -300,7 +300,7 @@ export function reportChange(log: Logger, {change, end, durationMs}: Carried): v
   );
 }
 
-function eventOf(end: Carried['end']) {
+function eventOf(end: CarriedChange['end']) {
   if (end === 'conflict') return 'change.conflict';
   if (end === 'in_doubt') return 'change.in_doubt';
   return end === 'postponed' ? 'change.postponed' : 'change.ended';

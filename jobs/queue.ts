@@ -22,7 +22,7 @@ import {FatalError} from '../src/core/errors.ts';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
-import {readProcessId, reportWaits, type WaitWords} from '../src/postgres/lock-waits.ts';
+import {readProcessId, reportWaits, type WaitOptions} from '../src/postgres/lock-waits.ts';
 import {takeTurn} from '../src/postgres/migration-turn.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
 
@@ -48,16 +48,16 @@ const connectTimeoutMs = 5_000;
  */
 export async function migrateQueue(
   connectionString: string,
-  words: WaitWords = {tell: () => {}},
+  waitOptions: WaitOptions = {tell: () => {}},
 ): Promise<void> {
   const pool = new pg.Pool({connectionString, connectionTimeoutMillis: connectTimeoutMs, max: 3});
   pool.on('error', () => {});
-  pool.on('connect', (each) => each.on('error', () => {}));
+  pool.on('connect', (connection) => connection.on('error', () => {}));
   const client = await pool.connect();
   try {
     // A worker may use the schema, but not make it. Postgres refuses `IF NOT EXISTS` even if the
     // schema exists.
-    if (!(await isReady(client))) await makeReady(pool, client, words);
+    if (!(await isReady(client))) await makeReady(pool, client, waitOptions);
   } catch (cause) {
     if (!isError(cause, '42501')) throw cause;
     throw new FatalError(
@@ -75,20 +75,28 @@ export async function migrateQueue(
 /**
  * Two processes that start at once would grant on the same objects. The turn ends with the session.
  */
-async function makeReady(pool: pg.Pool, client: pg.PoolClient, words: WaitWords): Promise<void> {
+async function makeReady(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  waitOptions: WaitOptions,
+): Promise<void> {
   const turn = await pool.connect();
   try {
     const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
-    await reportWaits(pool, {pids, what: 'the tables of the queue', words}, async () => {
-      await takeTurn(turn);
-      if (await isReady(client)) return;
-      await makeTurns(client, queueSchema);
-      await client.query(`SET search_path = ${searchPathOf(queueSchema)}`);
-      await runMigrations(client, queueSchema);
-      await useTurns(client, queueSchema);
-      await makeSequences(client);
-      await client.query('SELECT sync.grant_queue()');
-    });
+    await reportWaits(
+      pool,
+      {pids, what: 'the tables of the queue', words: waitOptions},
+      async () => {
+        await takeTurn(turn);
+        if (await isReady(client)) return;
+        await makeLockFunctions(client, queueSchema);
+        await client.query(`SET search_path = ${searchPathOf(queueSchema)}`);
+        await runMigrations(client, queueSchema);
+        await useLockFunctions(client, queueSchema);
+        await makeSequences(client);
+        await client.query('SELECT sync.grant_queue()');
+      },
+    );
   } finally {
     turn.release(true);
   }
@@ -107,7 +115,7 @@ async function isReady(client: pg.ClientBase): Promise<boolean> {
                 WHERE pronamespace = '${queueSchema}'::regnamespace
                                  AND proconfig @> ARRAY['search_path=${queueSchema}'])
                 AS "isReady"`,
-      [LATEST_SCHEMA_VERSION, Object.values(queueNames), standIns],
+      [LATEST_SCHEMA_VERSION, Object.values(queueNames), replacementSignatures],
     );
     return rows[0]?.isReady === true;
   } catch (error) {
@@ -136,26 +144,28 @@ function isError(error: unknown, code: string): boolean {
  */
 const searchPathOf = (schema: string) => `${schema}, pg_catalog, pg_temp`;
 
-const forms = [
+const signatures = [
   {parameters: 'bigint', key: '$1::text'},
   {parameters: 'integer, integer', key: `$1 || ' ' || $2`},
 ];
 
-const kinds = [
+const lockFunctions = [
   {name: 'pg_advisory_xact_lock', mode: 'UPDATE', returns: 'void'},
   {name: 'pg_advisory_xact_lock_shared', mode: 'SHARE', returns: 'void'},
   {name: 'pg_try_advisory_xact_lock', mode: 'UPDATE SKIP LOCKED', returns: 'boolean'},
 ];
 
 /** The functions that replace those of Postgres, with their parameters. */
-const standIns = kinds.flatMap(({name}) => forms.map(({parameters}) => `${name}(${parameters})`));
+const replacementSignatures = lockFunctions.flatMap(({name}) =>
+  signatures.map(({parameters}) => `${name}(${parameters})`),
+);
 
 /** Makes the table and the functions; BullMQ's own may exist or not. */
-async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
+async function makeLockFunctions(client: pg.ClientBase, schema: string): Promise<void> {
   await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema};
     CREATE TABLE IF NOT EXISTS ${schema}.turn (key text PRIMARY KEY)`);
-  for (const {name, mode, returns} of kinds)
-    for (const {parameters, key} of forms)
+  for (const {name, mode, returns} of lockFunctions)
+    for (const {parameters, key} of signatures)
       await client.query(
         `CREATE OR REPLACE FUNCTION ${schema}.${name}(${parameters}) RETURNS ${returns}
          LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -168,8 +178,8 @@ async function makeTurns(client: pg.ClientBase, schema: string): Promise<void> {
       );
 }
 
-/** Makes BullMQ's functions use those of `makeTurns`. */
-async function useTurns(client: pg.ClientBase, schema: string): Promise<void> {
+/** Makes BullMQ's functions use those of `makeLockFunctions`. */
+async function useLockFunctions(client: pg.ClientBase, schema: string): Promise<void> {
   const {rows} = await client.query<{name: string}>(
     `SELECT oid::regprocedure::text AS name FROM pg_proc
       WHERE pronamespace = $1::regnamespace AND prokind = 'f'
@@ -220,7 +230,7 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
     makeQueue: (name) => {
       const {connection, close} = connect(address, 'producer');
       const queue = new Queue(name, {connection, prefix, streams: {events: {maxLen: 1_000}}});
-      return endWith(listen(queue, outage), close);
+      return closeWith(reportErrors(queue, outage), close);
     },
     makeWorker: (name, processor, options) => {
       const {connection, close} = connect(address, 'worker');
@@ -230,7 +240,7 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
         ...workerOptions,
         ...options,
       });
-      return endWith(listen(worker, outage), close);
+      return closeWith(reportErrors(worker, outage), close);
     },
   };
 }
@@ -245,12 +255,12 @@ async function openPostgres(connectionString: string, log: Logger): Promise<Queu
     outage,
     makeQueue: (name) => {
       const queue = new Queue(name, {connection: pool.take()}, createPostgresBackend);
-      return endWith(listen(queue, outage, explain), () => pool.giveBack());
+      return closeWith(reportErrors(queue, outage, explain), () => pool.giveBack());
     },
     makeWorker: (name, processor, options) => {
-      const given = {connection: pool.take(), ...workerOptions, ...options};
-      const worker = new PostgresWorker(name, processor, given, createPostgresBackend);
-      return endWith(listen(worker, outage, explain), () => pool.giveBack());
+      const allOptions = {connection: pool.take(), ...workerOptions, ...options};
+      const worker = new PostgresWorker(name, processor, allOptions, createPostgresBackend);
+      return closeWith(reportErrors(worker, outage, explain), () => pool.giveBack());
     },
   };
 }
@@ -271,9 +281,9 @@ function sharePool(connectionString: string) {
     giveBack: async () => {
       users--;
       if (users > 0) return;
-      const left = pool;
+      const unusedPool = pool;
       pool = null;
-      await left?.end();
+      await unusedPool?.end();
     },
   };
 }
@@ -295,13 +305,14 @@ function openQueuePool(connectionString: string): PgPool {
   });
   pool.on('connect', (client) => client.on('error', () => {}));
   // BullMQ has its own types for the parts of the driver that it uses.
-  const seen: unknown = pool;
-  if (!isPgPool(seen)) throw new TypeError('the queue: expected the driver that BullMQ knows');
-  return seen;
+  const checkedPool: unknown = pool;
+  if (!isPgPool(checkedPool))
+    throw new TypeError('the queue: expected the driver that BullMQ knows');
+  return checkedPool;
 }
 
 /** BullMQ does not close a connection that it was given, so `end` closes it with the part. */
-function endWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void): T {
+function closeWith<T extends WakeWorker>(part: T, end: () => Promise<void> | void): T {
   const close = part.close.bind(part);
   return Object.assign(part, {
     close: async (force?: boolean) => {
@@ -344,7 +355,7 @@ class PostgresWorker extends Worker<
  * BullMQ reports each lost connection as an event; without a listener the event would end the
  * process.
  */
-function listen<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
+function reportErrors<T extends {on(event: 'error', listener: (error: Error) => void): unknown}>(
   part: T,
   outage: Outage,
   explain = (error: Error) => error,
@@ -412,9 +423,9 @@ export class Outage {
   /** A whole round of work failed. */
   roundFailed(reason: string): void {
     this.failed(reason);
-    const told = this.#failing?.told;
-    if (told === undefined || told.has(withoutNumbers(reason))) return;
-    told.add(withoutNumbers(reason));
+    const loggedReasons = this.#failing?.told;
+    if (loggedReasons === undefined || loggedReasons.has(withoutNumbers(reason))) return;
+    loggedReasons.add(withoutNumbers(reason));
     this.#log.warn(
       {event: 'outage.continues', reason},
       'the queue or the warehouse is still out of reach',

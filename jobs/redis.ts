@@ -26,7 +26,7 @@ export function prefixAt({kind}: RedisAddress): string {
   return kind === 'cluster' ? `{${prefix}}` : prefix;
 }
 
-interface RedisFound {
+interface RedisInspection {
   /** The servers, their part and their version: `Redis 8.0.1 at db.example.com:6379`. */
   readonly reached: string;
   /** One sentence per problem, each with its fix. */
@@ -34,7 +34,7 @@ interface RedisFound {
 }
 
 /** One server that was checked. */
-interface ServerFound {
+interface ServerInspection {
   /** Null if the server refuses the query. */
   readonly version: string | null;
   readonly problems: readonly string[];
@@ -45,7 +45,7 @@ interface ServerFound {
  * @param url - a whole `REDIS_URL`
  * @throws {FatalError} the server for our keys cannot be reached, refuses access, or refuses writes
  */
-export async function inspectRedis(url: string): Promise<RedisFound> {
+export async function inspectRedis(url: string): Promise<RedisInspection> {
   const address = parseRedisAddress(url);
   if (address.kind === 'cluster') return await inspectCluster(address);
   if (address.kind === 'sentinel') return await inspectSentinels(address);
@@ -53,36 +53,41 @@ export async function inspectRedis(url: string): Promise<RedisFound> {
   const database = Number(server.pathname.slice(1));
   server.pathname = '';
   const target = {server: server.href, place: server.host};
-  const found = await inspectServer(target, database, prefix);
-  return {reached: `${describeVersions([found])} at ${server.host}`, problems: found.problems};
+  const inspection = await inspectServer(target, database, prefix);
+  return {
+    reached: `${describeVersions([inspection])} at ${server.host}`,
+    problems: inspection.problems,
+  };
 }
 
-async function inspectSentinels(address: SentinelAddress): Promise<RedisFound> {
+async function inspectSentinels(address: SentinelAddress): Promise<RedisInspection> {
   const {primary, sentinel} = await findSentinelPrimary(address);
   const bySentinel = `the primary of ${address.name} by sentinel ${nameServer(sentinel)}`;
   const place = `${nameServer(primary)} (${bySentinel})`;
   const server = {...primary, ...accessOptions(address.login, address.isTls)};
-  const found = await inspectServer({server, place}, address.database, prefix);
-  return {reached: `${describeVersions([found])} at ${place}`, problems: found.problems};
+  const inspection = await inspectServer({server, place}, address.database, prefix);
+  return {reached: `${describeVersions([inspection])} at ${place}`, problems: inspection.problems};
 }
 
-async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
+async function inspectCluster(address: ClusterAddress): Promise<RedisInspection> {
   const {ours, others} = await findClusterPrimaries(address);
   const targetOf = (primary: RedisServer): Target => ({
     server: {...primary, ...accessOptions(address.login, address.isTls)},
     place: `${nameServer(primary)} (a primary of the cluster)`,
   });
-  const found = await Promise.all([
+  const inspections = await Promise.all([
     inspectServer(targetOf(ours), 0, prefixAt(address)),
-    ...others.map((other) =>
-      askOnce(targetOf(other), (redis) => look(redis, targetOf(other))).catch(toProblem),
+    ...others.map((primary) =>
+      queryServer(targetOf(primary), (redis) => inspectSettings(redis, targetOf(primary))).catch(
+        toProblem,
+      ),
     ),
   ]);
   const names = [ours, ...others].map(nameServer);
   const cluster = `a cluster with ${names.length} primaries: ${names.join(', ')}`;
   return {
-    reached: `${describeVersions(found)}, ${cluster}`,
-    problems: found.flatMap(({problems}) => problems),
+    reached: `${describeVersions(inspections)}, ${cluster}`,
+    problems: inspections.flatMap(({problems}) => problems),
   };
 }
 
@@ -90,7 +95,7 @@ async function inspectCluster(address: ClusterAddress): Promise<RedisFound> {
  * A failure of a primary that holds none of our keys is only a problem in the report, not a fatal
  * error.
  */
-function toProblem(error: unknown): ServerFound {
+function toProblem(error: unknown): ServerInspection {
   if (error instanceof FatalError) return {version: null, problems: [error.message]};
   throw error;
 }
@@ -99,18 +104,22 @@ function toProblem(error: unknown): ServerFound {
  * The code selects the database itself: if the client did it, a wrong number would be an unawaited
  * error.
  */
-async function inspectServer(target: Target, database: number, keys: string): Promise<ServerFound> {
-  return await askOnce(target, async (redis) => {
+async function inspectServer(
+  target: Target,
+  database: number,
+  keyPrefix: string,
+): Promise<ServerInspection> {
+  return await queryServer(target, async (redis) => {
     if (database !== 0) await redis.select(database);
     // Two keys at once, as in each script of BullMQ: a server of a cluster refuses keys of
     // different slots.
-    await redis.exists(`${keys}:probe:1`, `${keys}:probe:2`);
-    await redis.set(`${keys}:probe:${randomUUID()}`, '', 'PX', 1);
-    return await look(redis, target);
+    await redis.exists(`${keyPrefix}:probe:1`, `${keyPrefix}:probe:2`);
+    await redis.set(`${keyPrefix}:probe:${randomUUID()}`, '', 'PX', 1);
+    return await inspectSettings(redis, target);
   });
 }
 
-async function look(redis: Redis, {place}: Target): Promise<ServerFound> {
+async function inspectSettings(redis: Redis, {place}: Target): Promise<ServerInspection> {
   const [appendonly, policy, version] = await Promise.all([
     readSetting(redis, 'appendonly'),
     readSetting(redis, 'maxmemory-policy'),
@@ -153,8 +162,8 @@ async function readVersion(redis: Redis): Promise<string | null> {
   }
 }
 
-function describeVersions(found: readonly ServerFound[]): string {
-  const versions = new Set(found.flatMap(({version}) => (version === null ? [] : [version])));
+function describeVersions(inspections: readonly ServerInspection[]): string {
+  const versions = new Set(inspections.flatMap(({version}) => (version === null ? [] : [version])));
   return ['Redis', [...versions].join(' and ')].filter((part) => part !== '').join(' ');
 }
 
@@ -180,28 +189,28 @@ type SlotRange = readonly [
  * @throws {FatalError} none of the named servers answers as a part of a cluster
  */
 async function findClusterPrimaries(address: ClusterAddress): Promise<ClusterPrimaries> {
-  return await askEach(address.servers, async (server) => {
+  return await tryServers(address.servers, async (server) => {
     const options = {...server, ...accessOptions(address.login, address.isTls)};
     const target = {server: options, place: nameServer(server)};
-    return await askOnce(target, async (redis) => {
+    return await queryServer(target, async (redis) => {
       const ourSlot = Number(await redis.cluster('KEYSLOT', prefixAt(address)));
       return sortPrimaries(await redis.cluster('SLOTS'), ourSlot, server.host);
     });
   });
 }
 
-/** @param askedHost - the host for servers that do not know their own address */
+/** @param queriedHost - the host for servers that do not know their own address */
 function sortPrimaries(
   ranges: readonly SlotRange[],
   ourSlot: number,
-  askedHost: string,
+  queriedHost: string,
 ): ClusterPrimaries {
   const primaries = new Map<string, RedisServer>();
   let ours: RedisServer | undefined;
   for (const [first, last, server] of ranges) {
     if (server === undefined) continue;
     const [host, port] = server;
-    const primary = {host: host || askedHost, port};
+    const primary = {host: host || queriedHost, port};
     primaries.set(nameServer(primary), primary);
     if (first <= ourSlot && ourSlot <= last) ours = primary;
   }
@@ -218,10 +227,10 @@ async function findSentinelPrimary(
   address: SentinelAddress,
 ): Promise<{readonly primary: RedisServer; readonly sentinel: RedisServer}> {
   const {name, sentinelLogin, isTls} = address;
-  return await askEach(address.servers, async (sentinel) => {
+  return await tryServers(address.servers, async (sentinel) => {
     const options = {...sentinel, ...accessOptions(sentinelLogin, isTls), enableReadyCheck: false};
     const place = `${nameServer(sentinel)} (sentinel)`;
-    return await askOnce({server: options, place, mends: sentinelFixes}, async (redis) => {
+    return await queryServer({server: options, place, mends: sentinelFixes}, async (redis) => {
       const answer = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
       if (!Array.isArray(answer)) throw new Error(`no primary named ${name}`);
       const [host, port] = answer.map(String);
@@ -242,14 +251,14 @@ const sentinelFixes = [
 ] as const;
 
 /** @throws the error of the last server, if all have failed */
-async function askEach<T>(
+async function tryServers<T>(
   servers: readonly RedisServer[],
-  ask: (server: RedisServer) => Promise<T>,
+  query: (server: RedisServer) => Promise<T>,
 ): Promise<T> {
   let failure: unknown;
   for (const server of servers) {
     try {
-      return await ask(server);
+      return await query(server);
     } catch (error) {
       failure = error;
     }
@@ -279,9 +288,9 @@ interface Target {
  * Sends a query to one server over a separate connection, without retries.
  * @throws {FatalError} the server cannot be reached, does not answer, or refuses access
  */
-async function askOnce<T>(target: Target, question: (redis: Redis) => Promise<T>): Promise<T> {
-  const {server, place, mends} = target;
-  const once = {
+async function queryServer<T>(target: Target, query: (redis: Redis) => Promise<T>): Promise<T> {
+  const {server, place, mends: extraFixes} = target;
+  const options = {
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,
     socketTimeout: connectTimeoutMs,
@@ -289,16 +298,16 @@ async function askOnce<T>(target: Target, question: (redis: Redis) => Promise<T>
     retryStrategy: () => null,
   };
   const redis =
-    typeof server === 'string' ? new Redis(server, once) : new Redis({...server, ...once});
+    typeof server === 'string' ? new Redis(server, options) : new Redis({...server, ...options});
   let broken: Error | undefined;
   // The cause of a broken connection comes as an event; the waiting call learns only that it is
   // closed.
   redis.on('error', (error: Error) => (broken ??= error));
   try {
     await redis.connect();
-    return await question(redis);
+    return await query(redis);
   } catch (cause) {
-    throw explainRedisError(broken ?? cause, place, mends);
+    throw explainRedisError(broken ?? cause, place, extraFixes);
   } finally {
     redis.disconnect();
   }
@@ -359,15 +368,15 @@ const fixes: Fixes = [
 /**
  * Describes in one sentence what a Redis refused, and what to do.
  * @param place - the server and its part in the queue, without user and password
- * @param first - next steps that come before the usual ones
+ * @param firstFixes - next steps that come before the usual ones
  */
-function explainRedisError(cause: unknown, place: string, first: Fixes = []): FatalError {
+function explainRedisError(cause: unknown, place: string, firstFixes: Fixes = []): FatalError {
   const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
-  const mend =
-    [...first, ...fixes].find(([pattern]) => pattern.test(reason))?.[1] ??
+  const nextStep =
+    [...firstFixes, ...fixes].find(([pattern]) => pattern.test(reason))?.[1] ??
     'start it, fix REDIS_URL';
   return new FatalError(
-    `redis ${place}: expected an answer, got "${reason}"; ${mend}, ` +
+    `redis ${place}: expected an answer, got "${reason}"; ${nextStep}, ` +
       'or unset REDIS_URL to keep the queue in Postgres',
     {cause: withoutCommand(cause), kind: 'queue'},
   );
@@ -391,7 +400,7 @@ interface QueueConnection {
  * While Redis is out of reach, producers fail at once and the poller tries again; a worker waits
  * until Redis is back.
  */
-const patience = {
+const roleOptions = {
   producer: {enableOfflineQueue: false, maxRetriesPerRequest: 1},
   worker: {enableOfflineQueue: true, maxRetriesPerRequest: null},
 } as const;
@@ -406,12 +415,12 @@ const answerTimeoutMs = 15_000;
 const reconnectMs = 1_000;
 
 /** A connection for one part of the queue. */
-export function connect(address: RedisAddress, role: keyof typeof patience): QueueConnection {
+export function connect(address: RedisAddress, role: keyof typeof roleOptions): QueueConnection {
   if (address.kind === 'cluster') return connectCluster(address, role);
   const connection =
     address.kind === 'single'
-      ? {url: address.url, ...patience[role]}
-      : {...sentinelOptions(address), ...patience[role]};
+      ? {url: address.url, ...roleOptions[role]}
+      : {...sentinelOptions(address), ...roleOptions[role]};
   return {connection, close: () => {}};
 }
 
@@ -432,15 +441,15 @@ function sentinelOptions(address: SentinelAddress) {
   };
 }
 
-function connectCluster(address: ClusterAddress, role: keyof typeof patience): QueueConnection {
-  const {enableOfflineQueue, maxRetriesPerRequest} = patience[role];
+function connectCluster(address: ClusterAddress, role: keyof typeof roleOptions): QueueConnection {
+  const {enableOfflineQueue, maxRetriesPerRequest} = roleOptions[role];
   const cluster = new Cluster([...address.servers], {
     enableOfflineQueue,
     // While a part of the cluster is missing, a check for readiness fails, and the attempt to
     // connect never ends. A worker of BullMQ that waits for that attempt never takes work again.
     enableReadyCheck: false,
     // A certificate names the host, not its address.
-    dnsLookup: (host, answer) => answer(null, host),
+    dnsLookup: (host, callback) => callback(null, host),
     redisOptions: {
       ...accessOptions(address.login, address.isTls),
       maxRetriesPerRequest,

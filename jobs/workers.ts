@@ -13,7 +13,7 @@ import {listen} from '../src/postgres/listen.ts';
 import type {PushDeps} from '../src/push/run.ts';
 import {makePruner} from '../src/retention/retention.ts';
 import type {SweepResult} from '../src/sweeps/run-sweep.ts';
-import {listDueSchedules, takeDueSchedule} from '../src/sweeps/schedules.ts';
+import {listDueSchedules, requestDueSchedule} from '../src/sweeps/schedules.ts';
 import type {SweepDeps} from '../src/sweeps/sweep-run.ts';
 import {listDueSweeps} from '../src/sweeps/sweeps.ts';
 import {
@@ -72,7 +72,7 @@ export interface WorkerOptions {
    */
   readonly times?: Partial<BackgroundTimes>;
   /** Notes that the process is alive; absent in processes that end automatically. */
-  readonly heart?: HeartbeatPlan;
+  readonly heartbeat?: HeartbeatPlan;
 }
 
 /** The parts that the functions of a worker share. */
@@ -85,10 +85,10 @@ interface WorkerContext {
   readonly signal: AbortSignal;
 }
 
-const id = z.string().regex(/^\d+$/);
+const idSchema = z.string().regex(/^\d+$/);
 /** The data of a queue job. */
-const sweepPayload = z.object({sweepId: id, accountId: id});
-const pushPayload = z.object({accountId: id});
+const sweepPayload = z.object({sweepId: idSchema, accountId: idSchema});
+const pushPayload = z.object({accountId: idSchema});
 
 /** A sweep waits for the network most of its time. */
 const sweepsAtOnce = 8;
@@ -123,7 +123,7 @@ export async function startWorkers(
     copies: new CopyWatch(options.findCopy ?? (async () => null), deps.log),
     signal,
   };
-  await context.copies.look();
+  await context.copies.check();
   const workers = [
     backend.makeWorker(queueNames.sweeps, (job) => handleSweep(context, job.data), {
       concurrency: sweepsAtOnce,
@@ -136,8 +136,9 @@ export async function startWorkers(
       }),
     );
   const parts = [...workers, sweeps, pushes];
-  const heartbeat = options.heart === undefined ? null : new Heartbeat(deps.pool, options.heart);
-  const background = new Background(deps.pool, options.heart?.workerId ?? null, options.times);
+  const heartbeat =
+    options.heartbeat === undefined ? null : new Heartbeat(deps.pool, options.heartbeat);
+  const background = new Background(deps.pool, options.heartbeat?.workerId ?? null, options.times);
   const pulse = background.pulse('rounds');
   if (options.keepsSchedules) addParts(background, context, options);
   const stop = async () => {
@@ -158,23 +159,23 @@ export async function startWorkers(
   deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is running');
   if (options.keepsSchedules) listenForChanges(context, backend, options);
   background.begin();
-  const explain = (error: unknown): never => {
+  const throwExplained = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
   };
-  const look = () => lookForDue(context, options.keepsSchedules).catch(explain);
+  const wakeOnce = () => wakeDueWork(context, options.keepsSchedules).catch(throwExplained);
   const overdue = new OverdueSchedules(deps);
   const pollOnce = async () => {
-    await lookForDue(context, options.keepsSchedules);
+    await wakeDueWork(context, options.keepsSchedules);
     const {served} = context.accounts;
     if (options.keepsSchedules) await overdue.tell(served);
     await heartbeat?.beat(served);
   };
   const {outage} = backend;
   return {
-    broken: poll(() => pulse.round(pollOnce).catch(explain), {outage, signal}),
+    broken: poll(() => pulse.round(pollOnce).catch(throwExplained), {outage, signal}),
     // If the queue refuses jobs at the moment, the process does not end: the next round tries
     // again.
-    wakeDue: () => look().catch((error: Error) => outage.failed(error.message)),
+    wakeDue: () => wakeOnce().catch((error: Error) => outage.failed(error.message)),
     stop: async () => {
       await stop();
       const durationMs = Math.round(performance.now() - begunAt);
@@ -218,8 +219,8 @@ function listenForChanges(
   const url = directUrl ?? deps.databaseUrl;
   const setting = url === deps.databaseUrl ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
   const isServed = (accountId: string) => context.accounts.knows(accountId);
-  const look = (accountIds: readonly string[]) => wakeForChanges(context, accountIds);
-  const onNotice = handleNotices({isServed, look, signal});
+  const wakeForAccounts = (accountIds: readonly string[]) => wakeForChanges(context, accountIds);
+  const onNotice = handleNotices({isServed, look: wakeForAccounts, signal});
   const onFailure = (error: unknown) =>
     outage.failed(explainDatabaseError(error, url, setting).message);
   void listen(url, 'fieldmirror_due', {onNotice, onFailure, signal});
@@ -230,11 +231,11 @@ function listenForChanges(
  * Redis it waits.
  */
 async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]): Promise<void> {
-  const late = new AbortController();
-  const tooLate = wait(readyMs, 'late' as const, {signal: late.signal});
+  const timeout = new AbortController();
+  const timedOut = wait(readyMs, 'late' as const, {signal: timeout.signal});
   try {
     const ready = Promise.all(parts.map((part) => part.waitUntilReady()));
-    if ((await Promise.race([ready, tooLate])) === 'late')
+    if ((await Promise.race([ready, timedOut])) === 'late')
       throw new Error(`no answer in ${readyMs / 1000} s`);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause);
@@ -244,8 +245,8 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
       {cause, kind: 'queue'},
     );
   } finally {
-    late.abort();
-    tooLate.catch(() => {});
+    timeout.abort();
+    timedOut.catch(() => {});
   }
 }
 
@@ -283,7 +284,7 @@ async function wakeNext(
 ): Promise<void> {
   const {deps, accounts} = context;
   try {
-    if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.look();
+    if (result.outcome === 'failed' && result.error instanceof AccessError) await accounts.read();
     else
       await wakeSweeps(
         context.sweeps,
@@ -306,13 +307,13 @@ async function handlePush(
   return await runPushJob(deps, accountId, signal);
 }
 
-async function lookForDue(context: WorkerContext, keepsSchedules: boolean): Promise<void> {
+async function wakeDueWork(context: WorkerContext, keepsSchedules: boolean): Promise<void> {
   const {deps, sweeps, accounts} = context;
-  const accountIds = await accounts.look();
-  if (await context.copies.look()) return;
+  const accountIds = await accounts.read();
+  if (await context.copies.check()) return;
   if (keepsSchedules) await wakeForChanges(context, accountIds);
   const due = keepsSchedules ? await listDueSchedules(deps.pool, accountIds) : [];
-  for (const {scheduleId} of due) await takeDueSchedule(deps.pool, scheduleId);
+  for (const {scheduleId} of due) await requestDueSchedule(deps.pool, scheduleId);
   await wakeSweeps(sweeps, await listDueSweeps(deps.pool, accountIds, sweepsPerAccount));
 }
 
@@ -327,13 +328,13 @@ async function wakeForChanges(
 // With the poller the queue only makes work start sooner. Every two seconds the poller reads the
 // due work from the rows alone. It wakes a worker for that work, even if the queue has lost it.
 
-interface Times {
+interface PollTimes {
   /** From the end of a round to the next one. */
   readonly roundMs: number;
   readonly outOfReachMs: number;
 }
 
-const defaultTimes: Times = {roundMs: 2_000, outOfReachMs: 60_000};
+const defaultTimes: PollTimes = {roundMs: 2_000, outOfReachMs: 60_000};
 
 /**
  * Runs rounds until it is stopped. A failed round is tried again. An outage is logged at its start
@@ -349,19 +350,19 @@ export function poll(
     outage,
     signal,
     times = defaultTimes,
-  }: {readonly outage: Outage; readonly signal: AbortSignal; readonly times?: Times},
+  }: {readonly outage: Outage; readonly signal: AbortSignal; readonly times?: PollTimes},
 ): Promise<never> {
   const loop = async (): Promise<never> => {
-    for (let goodAt = performance.now(); ; ) {
+    for (let succeededAt = performance.now(); ; ) {
       try {
         await round();
-        goodAt = performance.now();
+        succeededAt = performance.now();
         outage.succeeded();
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
         if (!signal.aborted) outage.roundFailed(reason);
-        if (cause instanceof NoRoomError) goodAt = performance.now();
-        else if (performance.now() - goodAt > times.outOfReachMs) {
+        if (cause instanceof NoRoomError) succeededAt = performance.now();
+        else if (performance.now() - succeededAt > times.outOfReachMs) {
           throw new FatalError(
             'the queue or the warehouse has been out of reach for ' +
               `${times.outOfReachMs / 1000} s: ${reason}; ` +
@@ -388,7 +389,7 @@ export function poll(
 // memory nor the queue grows with the number of notices.
 
 /** The search that a notice may start, for the accounts served here. */
-interface Wakes {
+interface NoticeSearch {
   readonly isServed: (accountId: string) => boolean;
   /** Searches for due changes of these accounts; never two searches at once. */
   readonly look: (accountIds: readonly string[]) => Promise<void>;
@@ -399,22 +400,26 @@ interface Wakes {
  * @returns a function that takes the payload of each notice; if a search fails, the poller's next
  *   round repeats it
  */
-export function handleNotices({isServed, look, signal}: Wakes): (payload: string) => void {
-  const hinted = new Set<string>();
-  let isLooking = false;
-  const lookOn = async () => {
-    while (hinted.size > 0 && !signal.aborted) {
-      const accountIds = [...hinted];
-      hinted.clear();
-      await look(accountIds).catch(() => {});
+export function handleNotices({
+  isServed,
+  look: searchAccounts,
+  signal,
+}: NoticeSearch): (payload: string) => void {
+  const hintedAccountIds = new Set<string>();
+  let isSearching = false;
+  const searchHinted = async () => {
+    while (hintedAccountIds.size > 0 && !signal.aborted) {
+      const accountIds = [...hintedAccountIds];
+      hintedAccountIds.clear();
+      await searchAccounts(accountIds).catch(() => {});
     }
-    isLooking = false;
+    isSearching = false;
   };
   return (payload) => {
     if (!isServed(payload)) return;
-    hinted.add(payload);
-    if (isLooking) return;
-    isLooking = true;
-    void lookOn();
+    hintedAccountIds.add(payload);
+    if (isSearching) return;
+    isSearching = true;
+    void searchHinted();
   };
 }

@@ -17,12 +17,12 @@ try {
   }
 } catch (error) {
   // Without the parser of the command line, nothing else of the program can be loaded.
-  const missing = describeMissingPackage(error);
-  if (missing === null) throw error;
+  const message = describeMissingPackage(error);
+  if (message === null) throw error;
   const [{printErr}, {seeKind}] = [
     await import('./core/text.ts'),
     await import('./core/errors.ts'),
   ];
-  printErr(`${missing}\n${seeKind('package')}\n`);
+  printErr(`${message}\n${seeKind('package')}\n`);
   process.exitCode = 2;
 }

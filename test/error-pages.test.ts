@@ -5,7 +5,7 @@ import {execFileSync} from 'node:child_process';
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {describe, expect, test, vi} from 'vitest';
-import {pageOfChange} from '../src/changes/story.ts';
+import {findChangeDocs} from '../src/changes/story.ts';
 import {reportError} from '../src/cli/process.ts';
 import {explainCode} from '../src/cli/terminal.ts';
 import {
@@ -20,7 +20,7 @@ import {
 import {createLogger, eventPages} from '../src/core/log.ts';
 import {listCodeSections, readDocument} from '../src/core/package.ts';
 import {HttpProblem, pageOfStatus, problemSchema} from '../src/http/problem.ts';
-import {pageOfSweep} from '../src/sweeps/story.ts';
+import {findSweepDocs} from '../src/sweeps/story.ts';
 import {runCommand} from './support/command.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -175,18 +175,18 @@ test('a log line at warn or error has the code of its event, and one at info has
 test('a blocked change or sweep refers to the page of its alert', () => {
   const altered = {altered: {fax: {sent: '1', got: '2'}}};
   const numbers = [
-    pageOfChange({state: 'conflict', result: null}),
-    pageOfChange({state: 'rejected', result: null}),
-    pageOfChange({state: 'in_doubt', result: null}),
-    pageOfChange({state: 'done', result: altered}),
-    pageOfChange({state: 'held', result: null, heldFor: 'dates'}),
-    pageOfChange({state: 'pending', result: null, failures: 2}),
+    findChangeDocs({state: 'conflict', result: null}),
+    findChangeDocs({state: 'rejected', result: null}),
+    findChangeDocs({state: 'in_doubt', result: null}),
+    findChangeDocs({state: 'done', result: altered}),
+    findChangeDocs({state: 'held', result: null, heldFor: 'dates'}),
+    findChangeDocs({state: 'pending', result: null, failures: 2}),
   ];
   expect(numbers.join(' ')).toBe('A11 A13 A14 A12 A12 A15');
   for (const state of ['done', 'held', 'pending', 'sending', 'cancelled'] as const)
-    expect(pageOfChange({state, result: null}), state).toBeNull();
+    expect(findChangeDocs({state, result: null}), state).toBeNull();
   const sweeps = ['uncertified', 'stopped', 'failed', 'certified', 'refreshed', 'running'] as const;
-  expect(sweeps.map(pageOfSweep)).toEqual(['A06', 'A08', 'A07', null, null, null]);
+  expect(sweeps.map(findSweepDocs)).toEqual(['A06', 'A08', 'A07', null, null, null]);
 });
 
 test('the table links to each section', () => {

@@ -64,7 +64,7 @@ function isSentence(text: unknown): text is string {
 
 const sql = /\b(?:SELECT|UPDATE|INSERT|DELETE|FROM|WHERE|JOIN|CREATE|ORDER BY|AND|OR|AS)\b/;
 
-test('texts for users and titles of tests avoid the listed words, apart from known exceptions', () => {
+test('texts for users and titles avoid the listed words, apart from known exceptions', () => {
   const documents = listFiles().filter((path) =>
     /^(?:README|docs\/(?!decisions\/).*)\.md$/.test(path),
   );

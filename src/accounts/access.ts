@@ -65,7 +65,7 @@ export async function addApiKey(
   const {rowCount} = await db.query(
     `INSERT INTO sync.api_keys (name, account_id, role, masks, system, holds_deletes, key_hash)
      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING`,
-    [name, accountId, role, masks, system, holdsDeletes, hashOf(text.reveal())],
+    [name, accountId, role, masks, system, holdsDeletes, hashToken(text.reveal())],
   );
   return rowCount === 1 ? text : null;
 }
@@ -116,11 +116,11 @@ export async function useApiKey(db: Queryable, text: string): Promise<ApiKey | n
     `SELECT ${keyColumns}, last_used_at IS NOT DISTINCT FROM date_trunc('minute',
        now()) AS "isFresh"
        FROM ${keyTables} WHERE key_hash = $1 AND revoked_at IS NULL`,
-    [hashOf(text)],
+    [hashToken(text)],
   );
   if (rows[0] === undefined) return null;
   const {isFresh, ...key} = rows[0];
-  if (!isFresh) await noteUse(db, key.apiKeyId);
+  if (!isFresh) await writeLastUse(db, key.apiKeyId);
   return key;
 }
 
@@ -145,7 +145,7 @@ export async function listRevoked(db: Queryable, apiKeyIds: readonly string[]): 
 
 // Notes the use of a key at most once a minute, however many requests come. Of two requests at
 // once, one writes, and neither waits for the other.
-async function noteUse(db: Queryable, apiKeyId: string): Promise<void> {
+async function writeLastUse(db: Queryable, apiKeyId: string): Promise<void> {
   await db.query(
     `UPDATE sync.api_keys SET last_used_at = date_trunc('minute', now())
       WHERE api_key_id = (SELECT api_key_id FROM sync.api_keys
@@ -170,7 +170,7 @@ export interface ApiRequest {
 }
 
 /** How long, at least, the same key identifies the same request. */
-const keptFor = '30 days';
+const requestRetention = '30 days';
 
 /**
  * Claims a request for this transaction, or finds its earlier results. If another transaction is
@@ -187,14 +187,14 @@ export async function claimApiRequest(
        SELECT account_id, idempotency_key FROM sync.api_requests
         WHERE account_id = $1 AND requested_at < now() - $2::interval
         ORDER BY requested_at LIMIT 2 FOR UPDATE SKIP LOCKED)`,
-    [accountId, keptFor],
+    [accountId, requestRetention],
   );
-  const claimed = await client.query(
+  const insertion = await client.query(
     `INSERT INTO sync.api_requests (account_id, idempotency_key, body_hash) VALUES ($1, $2, $3)
          ON CONFLICT (account_id, idempotency_key) DO NOTHING`,
     [accountId, idempotencyKey, bodyHash],
   );
-  if (claimed.rowCount === 1) return null;
+  if (insertion.rowCount === 1) return null;
   const {rows} = await client.query<{isSameBody: boolean; results: ApiResult[]}>(
     `SELECT body_hash = $3 AS "isSameBody", results FROM sync.api_requests
       WHERE account_id = $1 AND idempotency_key = $2`,
@@ -239,20 +239,30 @@ type NewSession = Pick<
 >;
 
 const sessionPrefix = 'fms_';
-const sessionLasts = '12 hours';
+const sessionDuration = '12 hours';
 
 /**
  * Signs a person in for twelve hours.
  * @returns the text of the cookie
  */
-export async function openSession(db: Queryable, given: NewSession): Promise<Secret> {
+export async function openSession(db: Queryable, newSession: NewSession): Promise<Secret> {
   const token = makeToken(sessionPrefix);
-  const {wayIn, apiKeyId, name, role, accountId, masks, address} = given;
+  const {wayIn, apiKeyId, name, role, accountId, masks, address} = newSession;
   await db.query(
     `INSERT INTO sync.sessions (token_hash, way_in, api_key_id, name, role, account_id, masks,
        address, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9::interval)`,
-    [hashOf(token.reveal()), wayIn, apiKeyId, name, role, accountId, masks, address, sessionLasts],
+    [
+      hashToken(token.reveal()),
+      wayIn,
+      apiKeyId,
+      name,
+      role,
+      accountId,
+      masks,
+      address,
+      sessionDuration,
+    ],
   );
   return token;
 }
@@ -270,12 +280,12 @@ export async function readSessions(
   db: Queryable,
   tokens: readonly string[],
 ): Promise<ReadonlyMap<string, Session>> {
-  const tokenOf = new Map(
+  const tokensByHash = new Map(
     tokens
       .filter((token) => isToken(token, sessionPrefix))
-      .map((token) => [hashOf(token).toString('hex'), token]),
+      .map((token) => [hashToken(token).toString('hex'), token]),
   );
-  if (tokenOf.size === 0) return new Map();
+  if (tokensByHash.size === 0) return new Map();
   const {rows} = await db.query<Session & {readonly hash: string}>(
     `SELECT encode(token_hash, 'hex') AS hash, ${selectColumns(sessionColumns)} FROM sync.sessions
       WHERE token_hash = ANY (SELECT decode(hash, 'hex') FROM unnest($1::text[]) AS hash)
@@ -283,9 +293,9 @@ export async function readSessions(
         AND NOT EXISTS (SELECT FROM sync.api_keys AS key
                          WHERE key.api_key_id = sessions.api_key_id
                            AND key.revoked_at IS NOT NULL)`,
-    [[...tokenOf.keys()]],
+    [[...tokensByHash.keys()]],
   );
-  return new Map(rows.map(({hash, ...session}) => [tokenOf.get(hash) ?? '', session]));
+  return new Map(rows.map(({hash, ...session}) => [tokensByHash.get(hash) ?? '', session]));
 }
 
 /** Signs a session out. */
@@ -297,7 +307,7 @@ export async function endSession(db: Queryable, sessionId: string): Promise<void
 }
 
 const codePrefix = 'fmc_';
-const codeLasts = '10 minutes';
+const codeDuration = '10 minutes';
 
 /** Makes a code for the console, in the name of the database user. */
 export async function makeSignInCode(db: Queryable, role: Role): Promise<Secret> {
@@ -305,7 +315,7 @@ export async function makeSignInCode(db: Queryable, role: Role): Promise<Secret>
   await db.query(
     `INSERT INTO sync.sign_in_codes (code_hash, name, role, expires_at)
      VALUES ($1, session_user, $2, now() + $3::interval)`,
-    [hashOf(code.reveal()), role, codeLasts],
+    [hashToken(code.reveal()), role, codeDuration],
   );
   return code;
 }
@@ -322,7 +332,7 @@ export async function useSignInCode(
   const {rows} = await db.query<{name: string; role: Role}>(
     `UPDATE sync.sign_in_codes SET used_at = now()
       WHERE code_hash = $1 AND used_at IS NULL AND expires_at > now() RETURNING name, role`,
-    [hashOf(code)],
+    [hashToken(code)],
   );
   return rows[0] ?? null;
 }
@@ -386,7 +396,7 @@ function toJson(value: unknown): string | null {
 }
 
 const randomLength = 32;
-const ending = /^[A-Za-z0-9_-]{43}$/;
+const randomPart = /^[A-Za-z0-9_-]{43}$/;
 
 /** Makes a text that cannot be guessed: 32 random bytes after a prefix that shows what it opens. */
 function makeToken(prefix: string): Secret {
@@ -395,10 +405,10 @@ function makeToken(prefix: string): Secret {
 
 /** Whether a text has the form of `makeToken`; any other text is never looked up. */
 function isToken(text: string, prefix: string): boolean {
-  return text.startsWith(prefix) && ending.test(text.slice(prefix.length));
+  return text.startsWith(prefix) && randomPart.test(text.slice(prefix.length));
 }
 
 /** SHA-256: 32 random bytes need no slow hash. */
-function hashOf(token: string): Buffer {
+function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

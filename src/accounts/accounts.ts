@@ -6,7 +6,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {accounts} from './tables.ts';
 
-type Row = typeof accounts.$inferSelect;
+type AccountRow = typeof accounts.$inferSelect;
 
 const columns = [
   'account_id',
@@ -21,7 +21,7 @@ const columns = [
 ] as const;
 
 /** A row of sync.accounts, without its token. */
-export type Account = ReadRow<Row, (typeof columns)[number]>;
+export type Account = ReadRow<AccountRow, (typeof columns)[number]>;
 export type AccountState = Account['state'];
 
 /** A token as it is stored; `src/core/secret.ts` makes and opens it. */
@@ -33,7 +33,7 @@ export interface SealedToken {
 /**
  * The part of an address that identifies a service: its scheme and a slash at its end do not count.
  */
-export function placeOf(apiUrl: string): string {
+export function toServiceAddress(apiUrl: string): string {
   if (!URL.canParse(apiUrl)) return apiUrl;
   const {host, pathname} = new URL(apiUrl);
   return `${host}${pathname.replace(/\/+$/, '')}`;
@@ -42,13 +42,13 @@ export function placeOf(apiUrl: string): string {
 /**
  * @throws {UsageError} the account is at another service: the rows of two services would be mixed
  */
-export function refuseMove(known: Pick<Account, 'name' | 'apiUrl'>, apiUrl: string): void {
-  const [here, there] = [placeOf(known.apiUrl), placeOf(apiUrl)];
-  if (here === there) return;
+export function refuseMove(account: Pick<Account, 'name' | 'apiUrl'>, apiUrl: string): void {
+  const [from, to] = [toServiceAddress(account.apiUrl), toServiceAddress(apiUrl)];
+  if (from === to) return;
   throw new UsageError(
-    `account ${known.name}: it mirrors ${here}, got ${there}: the rows of two services would ` +
+    `account ${account.name}: it mirrors ${from}, got ${to}: the rows of two services would ` +
       'be mixed; give the other one a separate name, or, where the same business has moved: ' +
-      `fieldmirror accounts move ${known.name} --url ${apiUrl}`,
+      `fieldmirror accounts move ${account.name} --url ${apiUrl}`,
   );
 }
 
@@ -69,11 +69,12 @@ export async function upsertAccount(
   // If another process writes the account after we have read it, we read it again and judge it as
   // it is then.
   for (;;) {
-    const known = await readAccount(db, name);
-    if (known?.apiUrl === apiUrl && known.timeZone === timeZone) return known;
-    if (known !== null && options.mayMove !== true) refuseMove(known, apiUrl);
-    const written = await writeAccount(db, account, known);
-    if (written !== null) return written;
+    const storedAccount = await readAccount(db, name);
+    if (storedAccount?.apiUrl === apiUrl && storedAccount.timeZone === timeZone)
+      return storedAccount;
+    if (storedAccount !== null && options.mayMove !== true) refuseMove(storedAccount, apiUrl);
+    const savedAccount = await writeAccount(db, account, storedAccount);
+    if (savedAccount !== null) return savedAccount;
   }
 }
 
@@ -81,14 +82,14 @@ export async function upsertAccount(
 async function writeAccount(
   db: Queryable,
   {name, apiUrl, timeZone}: Pick<Account, 'name' | 'apiUrl' | 'timeZone'>,
-  known: Account | null,
+  storedAccount: Account | null,
 ): Promise<Account | null> {
   const {rows} = await db.query<Account>(
     `INSERT INTO sync.accounts AS held (name, api_url, time_zone) VALUES ($1, $2, $3)
          ON CONFLICT (name) DO UPDATE SET api_url = EXCLUDED.api_url, time_zone = EXCLUDED.time_zone
       WHERE held.api_url = $4
      RETURNING ${selectColumns(columns)}`,
-    [name, apiUrl, timeZone, known?.apiUrl ?? null],
+    [name, apiUrl, timeZone, storedAccount?.apiUrl ?? null],
   );
   return rows[0] ?? null;
 }
@@ -132,12 +133,12 @@ export async function readAccountAccess(
  */
 export async function listKnownAccounts(
   db: Queryable,
-  known: {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]},
+  ids: {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]},
 ): Promise<Account[]> {
   const {rows} = await db.query<Account>(
     `SELECT ${selectColumns(columns)} FROM sync.accounts
       WHERE account_id = ANY ($1) OR key_id = ANY ($2) ORDER BY account_id`,
-    [known.accountIds, known.keyIds],
+    [ids.accountIds, ids.keyIds],
   );
   return rows;
 }
@@ -151,13 +152,17 @@ export async function listKnownAccounts(
 export async function saveSealedToken(
   db: Queryable,
   accountId: string,
-  {keyId, bytes, instead = null}: SealedToken & {readonly instead?: SealedToken | null},
+  {
+    keyId,
+    bytes,
+    instead: replacedToken = null,
+  }: SealedToken & {readonly instead?: SealedToken | null},
 ): Promise<void> {
   await db.query(
     `UPDATE sync.accounts SET sealed_token = $2, key_id = $3,
        employee_id = CASE WHEN $4::bytea IS NULL THEN NULL ELSE employee_id END
       WHERE account_id = $1 AND ($4::bytea IS NULL OR sealed_token = $4)`,
-    [accountId, bytes, keyId, instead?.bytes ?? null],
+    [accountId, bytes, keyId, replacedToken?.bytes ?? null],
   );
 }
 
@@ -220,18 +225,18 @@ export async function stopAccount(
 async function setAccountState(
   db: Queryable,
   accountId: string,
-  next: {readonly state: AccountState; readonly reason: string | null},
+  newState: {readonly state: AccountState; readonly reason: string | null},
 ): Promise<boolean> {
   const {rowCount} = await db.query(
     `UPDATE sync.accounts SET state = $2, state_reason = $3, state_since = now()
       WHERE account_id = $1 AND (state, state_reason) IS DISTINCT FROM ($2, $3)`,
-    [accountId, next.state, next.reason],
+    [accountId, newState.state, newState.reason],
   );
   return rowCount === 1;
 }
 
 /** Stores which employee's token is in use, learned from a record that was created with it. */
-export async function learnEmployee(
+export async function saveEmployee(
   db: Queryable,
   accountId: string,
   employeeId: string,
@@ -250,9 +255,9 @@ export async function learnEmployee(
 export async function renameAccount(
   db: Queryable,
   {accountId}: Pick<Account, 'accountId'>,
-  next: string,
+  newName: string,
 ): Promise<void> {
-  await db.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [accountId, next]);
+  await db.query('UPDATE sync.accounts SET name = $2 WHERE account_id = $1', [accountId, newName]);
 }
 
 /**
@@ -280,10 +285,10 @@ export function listRecoveryCommands({
 export function describeIdle(account: Account): string {
   const {name, state, stateReason} = account;
   const reason = stateReason === null ? '' : `: ${stateReason}`;
-  const ways = listRecoveryCommands(account).map(
-    ([command, does]) => `; fieldmirror ${command} ${does}`,
+  const commands = listRecoveryCommands(account).map(
+    ([command, effect]) => `; fieldmirror ${command} ${effect}`,
   );
-  return `account ${name} is ${state}${reason}${ways.join('')}`;
+  return `account ${name} is ${state}${reason}${commands.join('')}`;
 }
 
 /** A table and how many of its rows are the account's. */
@@ -298,7 +303,7 @@ const keptTables = ['sync.audit'];
  * Rows of these tables refer to rows of others, or their removal writes into others, so they are
  * removed first.
  */
-const emptiedFirst = ['sync.changes', 'sync.sessions', 'sync.quarantine'];
+const tablesEmptiedFirst = ['sync.changes', 'sync.sessions', 'sync.quarantine'];
 
 /** Each table that holds rows of an account, with their number. */
 export async function countHoldings(db: Queryable, accountId: string): Promise<Holding[]> {
@@ -308,7 +313,7 @@ export async function countHoldings(db: Queryable, accountId: string): Promise<H
       `SELECT '${table}' AS table, count(*) AS rows FROM ${table} WHERE account_id = $1`,
       [accountId],
     );
-    holdings.push(...rows.filter((each) => each.rows !== '0'));
+    holdings.push(...rows.filter((holding) => holding.rows !== '0'));
   }
   return holdings;
 }
@@ -318,7 +323,7 @@ export async function countHoldings(db: Queryable, accountId: string): Promise<H
  * until the transaction ends.
  * @returns the reason why it cannot be removed now, or null
  */
-export async function findWorkUnderWay(db: Queryable, accountId: string): Promise<string | null> {
+export async function findRunningWork(db: Queryable, accountId: string): Promise<string | null> {
   await db.query('SELECT FROM sync.accounts WHERE account_id = $1 FOR UPDATE', [accountId]);
   const {rows} = await db.query<{state: string; sweeps: string[]; changes: string[]}>(
     `SELECT state,
@@ -330,10 +335,10 @@ export async function findWorkUnderWay(db: Queryable, accountId: string): Promis
        FROM sync.accounts AS account WHERE account_id = $1`,
     [accountId],
   );
-  const [found] = rows;
-  if (found === undefined) return 'it is already removed';
-  if (found.state === 'active') return 'it is active';
-  const {sweeps, changes} = found;
+  const [account] = rows;
+  if (account === undefined) return 'it is already removed';
+  if (account.state === 'active') return 'it is active';
+  const {sweeps, changes} = account;
   if (sweeps.length > 0) return `sweep ${sweeps.join(', ')} is in progress, for 15 seconds at most`;
   if (changes.length > 0)
     return `change ${changes.join(', ')} is in progress, for 30 seconds at most`;
@@ -350,11 +355,11 @@ export async function removeAccount(
 ): Promise<void> {
   await db.query(`SELECT set_config('fieldmirror.writer', 'sweep', true)`);
   const tables = await listTables(db);
-  for (const table of tables.filter((each) => each.startsWith('history.past_')))
+  for (const table of tables.filter((name) => name.startsWith('history.past_')))
     await db.query(
       `DELETE FROM history.edits WHERE table_name = $2
           AND row_id IN (SELECT row_id FROM ${table} WHERE account_id = $1 UNION ALL SELECT row_id
-            FROM ${currentOf(table)} WHERE account_id = $1)`,
+            FROM ${toCurrentTable(table)} WHERE account_id = $1)`,
       [accountId, table.replace('history.past_', '')],
     );
   for (const table of tables)
@@ -376,10 +381,10 @@ async function listTables(db: Queryable): Promise<string[]> {
       ORDER BY array_position(ARRAY['warehouse', 'history', 'mart', 'sync']::name[], nspname),
         relname`,
   );
-  const found = rows.map(({table}) => table).filter((table) => !keptTables.includes(table));
-  return [...emptiedFirst, ...found.filter((table) => !emptiedFirst.includes(table))];
+  const tables = rows.map(({table}) => table).filter((table) => !keptTables.includes(table));
+  return [...tablesEmptiedFirst, ...tables.filter((table) => !tablesEmptiedFirst.includes(table))];
 }
 
-function currentOf(past: string): string {
-  return past.replace('history.past_', 'warehouse.');
+function toCurrentTable(pastTable: string): string {
+  return pastTable.replace('history.past_', 'warehouse.');
 }

@@ -15,7 +15,7 @@ export interface CustomerKey {
 }
 
 /** A customer as the warehouse has it. */
-interface HeldCustomer {
+interface StoredCustomer {
   /** Null if the name was removed already. */
   readonly name: string | null;
   /** Whether the service had the customer when it was last read. */
@@ -43,8 +43,8 @@ const lockNotAvailable = '55P03';
 export async function findCustomer(
   db: Queryable,
   {accountId, number}: CustomerKey,
-): Promise<HeldCustomer | null> {
-  const {rows} = await db.query<HeldCustomer>(
+): Promise<StoredCustomer | null> {
+  const {rows} = await db.query<StoredCustomer>(
     `SELECT name, _deleted_at IS NULL AND is_here AS "isLive"
        FROM (SELECT name, _deleted_at, true AS is_here, _changed_at FROM warehouse.customers
          WHERE account_id = $1 AND customer_number = $2
@@ -72,7 +72,7 @@ export async function listNames(
     );
     return rows[0]?.names ?? [];
   } catch (error) {
-    throw explain(error, number);
+    throw explainError(error, number);
   }
 }
 
@@ -87,7 +87,7 @@ export async function countForgotten(
   const client = await pool.connect();
   try {
     await client.query('BEGIN READ ONLY');
-    return await run(client, customer, 'count_forgotten');
+    return await callFunction(client, customer, 'count_forgotten');
   } finally {
     await client.query('ROLLBACK');
     client.release();
@@ -104,7 +104,7 @@ export async function forgetCustomer(
   client: pg.ClientBase,
   customer: CustomerKey,
 ): Promise<Receipt> {
-  await run(client, customer, 'forget_customer');
+  await callFunction(client, customer, 'forget_customer');
   const [receipt] = await listReceipts(client, customer);
   if (receipt === undefined) throw new TypeError('what was forgotten has a receipt');
   return receipt;
@@ -131,7 +131,7 @@ export async function listReceipts(
  * Runs one of the two functions without a statement timeout: it searches all versions and all
  * messages, which takes longer than a statement may take elsewhere.
  */
-async function run(
+async function callFunction(
   client: pg.ClientBase,
   {accountId, number}: CustomerKey,
   name: 'forget_customer' | 'count_forgotten',
@@ -145,11 +145,11 @@ async function run(
     );
     return rows;
   } catch (error) {
-    throw explain(error, number);
+    throw explainError(error, number);
   }
 }
 
-function explain(error: unknown, number: string): unknown {
+function explainError(error: unknown, number: string): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (error.code === objectInUse)
     return new FatalError(`customer ${number}: ${error.message}. ${error.hint ?? ''}`, {
@@ -195,7 +195,7 @@ async function listReportFiles(db: Queryable, accountId: string): Promise<readon
 }
 
 /** A customer that is to be forgotten, or was. */
-export interface ForgettingStory extends Pick<HeldCustomer, 'name' | 'isLive'> {
+export interface ForgettingStory extends Pick<StoredCustomer, 'name' | 'isLive'> {
   readonly number: string;
   readonly account: string;
   /** The rows that would be removed; none if the customer was forgotten already, or cannot be. */
@@ -216,16 +216,16 @@ export async function readForgetting(
   number: string,
 ): Promise<ForgettingStory | null> {
   const customer = {accountId, number};
-  const held = await findCustomer(pool, customer);
-  if (held === null) return null;
-  const {name, isLive} = held;
+  const storedCustomer = await findCustomer(pool, customer);
+  if (storedCustomer === null) return null;
+  const {name, isLive} = storedCustomer;
   const receipts = await listReceipts(pool, customer);
-  const counted =
-    receipts.length === 0 ? await count(pool, customer) : {removed: [], refusal: null};
-  return {number, account, name, isLive, receipts, ...counted};
+  const effect =
+    receipts.length === 0 ? await readEffect(pool, customer) : {removed: [], refusal: null};
+  return {number, account, name, isLive, receipts, ...effect};
 }
 
-async function count(
+async function readEffect(
   pool: pg.Pool,
   customer: CustomerKey,
 ): Promise<Pick<ForgettingStory, 'removed' | 'refusal'>> {
@@ -244,11 +244,11 @@ async function count(
  */
 export function describeEnd(
   label: string,
-  {name, isLive}: Pick<HeldCustomer, 'name' | 'isLive'>,
+  {name, isLive}: Pick<StoredCustomer, 'name' | 'isLive'>,
 ): string[] {
-  const who = `${label}${name === null ? '' : `, ${name},`}`;
+  const customer = `${label}${name === null ? '' : `, ${name},`}`;
   return [
-    `The personal data of ${who} go for good, from every version. ` +
+    `The personal data of ${customer} go for good, from every version. ` +
       'Numbers, amounts and times stay.',
     isLive
       ? 'The service still has this customer. What it sends of them is kept out here; ' +
@@ -260,7 +260,7 @@ export function describeEnd(
 
 /** The sum of the removed rows: `12 rows in 3 tables`. */
 export function sumRemoved(removed: readonly ForgottenRows[]): string {
-  const rows = removed.reduce((sum, each) => sum + each.rows, 0);
+  const rows = removed.reduce((total, table) => total + table.rows, 0);
   return `${formatNumber(rows)} rows in ${formatNumber(removed.length)} tables`;
 }
 
@@ -289,7 +289,7 @@ interface ClearedFiles {
  * @param pool - as `vacuumAll` needs it
  * @param forgotten.names - texts by which the customer was found, read before it was forgotten
  */
-export async function clearUpForgotten(
+export async function cleanUpForgotten(
   pool: pg.Pool,
   {accountId, names}: {readonly accountId: string; readonly names: readonly string[]},
 ): Promise<ClearedFiles> {
@@ -305,11 +305,11 @@ async function removeReports(
 ): Promise<ClearedFiles> {
   const removed: string[] = [];
   const unseen: string[] = [];
-  const escaped = names.flatMap((name) => [name, escapeXml(name)]);
+  const searchTexts = names.flatMap((name) => [name, escapeXml(name)]);
   for (const file of files) {
     const page = await readFile(file, 'utf8').catch(() => null);
     if (page === null) unseen.push(file);
-    else if (escaped.some((name) => page.includes(name))) {
+    else if (searchTexts.some((name) => page.includes(name))) {
       await rm(file);
       removed.push(file);
     }

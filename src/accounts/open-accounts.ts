@@ -8,7 +8,7 @@ import {type Client, createClient} from '../api/client.ts';
 import type {AccountObserver, RequestObserver} from '../api/send-once.ts';
 import {parseTime} from '../api/times.ts';
 import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
-import {isGone} from '../api/verdict.ts';
+import {isMissingRecord} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {AccessError, FatalError, RetryableError} from '../core/errors.ts';
 import {markToken, type SealingKey, type Secret, unseal} from '../core/secret.ts';
@@ -32,7 +32,7 @@ interface AccountsOptions {
 }
 
 /** The address and token of an account, given separately from its row. */
-export interface GivenAccess {
+export interface EnvironmentAccess {
   readonly apiUrl: string;
   readonly token: Secret;
 }
@@ -40,11 +40,11 @@ export interface GivenAccess {
 type StoredAccount = Account & {readonly sealed: SealedToken | null};
 
 /** Access given separately, and the token that was sealed at that moment. */
-interface Given extends GivenAccess {
+interface SeparateAccess extends EnvironmentAccess {
   readonly sealedBefore: Secret | null;
 }
 
-interface Open {
+interface OpenAccount {
   /**
    * The address, state and sealed token that the account was opened with. If one of them changes,
    * the account is opened again.
@@ -60,10 +60,10 @@ interface Open {
  */
 export class Accounts {
   readonly #options: AccountsOptions;
-  readonly #given = new Map<string, Given>();
+  readonly #given = new Map<string, SeparateAccess>();
   /** Ids of accounts whose token was given separately, but a newer one was sealed since. */
   readonly #superseded = new Set<string>();
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, OpenAccount>();
   /** Replaced transports, which sweeps may still use; idle connections close automatically. */
   readonly #replaced: Transport[] = [];
   #observer: AccountObserver | null = null;
@@ -78,7 +78,7 @@ export class Accounts {
    * changed. Its token takes precedence over the one that is sealed there now, but not over one
    * that is sealed later.
    */
-  async give(accountId: string, access: GivenAccess): Promise<void> {
+  async give(accountId: string, access: EnvironmentAccess): Promise<void> {
     const account = await this.#read(accountId);
     this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
   }
@@ -95,13 +95,15 @@ export class Accounts {
 
   /** The reach of this process, for the row of its worker. */
   reach(workerId: string): Omit<WorkerReach, 'accountIds' | 'sendsMail'> {
-    const [given] = [...this.#given].filter(([accountId]) => !this.#superseded.has(accountId));
+    const [separateEntry] = [...this.#given].filter(
+      ([accountId]) => !this.#superseded.has(accountId),
+    );
     return {
       keyIds: this.known.keyIds,
       given:
-        given === undefined
+        separateEntry === undefined
           ? null
-          : {accountId: given[0], tokenMark: markToken(given[1].token, workerId)},
+          : {accountId: separateEntry[0], tokenMark: markToken(separateEntry[1].token, workerId)},
     };
   }
 
@@ -125,9 +127,13 @@ export class Accounts {
     const row = await this.#read(accountId);
     const {timeZone} = row;
     const baseUrl = this.#given.get(accountId)?.apiUrl ?? row.apiUrl;
-    const by = JSON.stringify([baseUrl, row.stateSince, row.sealed?.bytes.toString('base64')]);
-    const held = this.#open.get(accountId);
-    if (held?.by === by) return {...held.account, timeZone};
+    const fingerprint = JSON.stringify([
+      baseUrl,
+      row.stateSince,
+      row.sealed?.bytes.toString('base64'),
+    ]);
+    const openAccount = this.#open.get(accountId);
+    if (openAccount?.by === fingerprint) return {...openAccount.account, timeZone};
     const {allowHttp, allowLinkLocal, transport: options} = this.#options;
     const token = this.#chooseToken(row);
     const observer = this.#observerOf(row.name);
@@ -139,9 +145,9 @@ export class Accounts {
       allowLinkLocal,
       observer,
     });
-    if (held !== undefined) this.#replaced.push(held.transport);
+    if (openAccount !== undefined) this.#replaced.push(openAccount.transport);
     const account = {api: createClient(transport), timeZone, token: this.#watch(row, token)};
-    this.#open.set(accountId, {by, transport, account});
+    this.#open.set(accountId, {by: fingerprint, transport, account});
     return account;
   }
 
@@ -170,12 +176,13 @@ export class Accounts {
   /** @throws {FatalError} the token is not known here */
   #chooseToken(account: StoredAccount): Secret {
     const {accountId} = account;
-    const given = this.#given.get(accountId);
-    if (given === undefined) return this.#noted(openToken(account, this.#options.keys));
-    const sealed = this.#unsealed(account);
-    if (sealed === null || sealed.reveal() === given.sealedBefore?.reveal()) return given.token;
+    const separateAccess = this.#given.get(accountId);
+    if (separateAccess === undefined) return this.#noted(openToken(account, this.#options.keys));
+    const unsealedToken = this.#unsealed(account);
+    if (unsealedToken === null || unsealedToken.reveal() === separateAccess.sealedBefore?.reveal())
+      return separateAccess.token;
     this.#superseded.add(accountId);
-    return this.#noted(sealed);
+    return this.#noted(unsealedToken);
   }
 
   #unsealed(account: StoredAccount): Secret | null {
@@ -194,16 +201,18 @@ export class Accounts {
 
   #watch({accountId, name}: Account, token: Secret): TokenInUse {
     const isGiven = this.#given.get(accountId)?.token === token;
-    const sealed = `give it a new one with fieldmirror accounts add ${name}`;
-    const mend =
+    const addStep = `give it a new one with fieldmirror accounts add ${name}`;
+    const environmentStep =
       this.#options.keys.length === 0
         ? 'FIELDMIRROR_API_TOKEN has it: restart with the right one'
-        : `FIELDMIRROR_API_TOKEN has it: restart with the right one, or ${sealed}`;
+        : `FIELDMIRROR_API_TOKEN has it: restart with the right one, or ${addStep}`;
     const isReplaced = async () => {
-      const isGood = (await this.findProblem(accountId)) === null;
-      return isGood && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal();
+      const isAvailable = (await this.findProblem(accountId)) === null;
+      return (
+        isAvailable && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal()
+      );
     };
-    return {mend: isGiven ? mend : sealed, isReplaced};
+    return {mend: isGiven ? environmentStep : addStep, isReplaced};
   }
 }
 
@@ -317,11 +326,11 @@ export async function countOpenChanges(db: Queryable, accountId: string): Promis
 export async function moveAccount(
   db: Queryable,
   {accountId, apiUrl}: Pick<Account, 'accountId' | 'apiUrl'>,
-  next: string,
+  newUrl: string,
 ): Promise<boolean> {
   const {rowCount} = await db.query(
     'UPDATE sync.accounts SET api_url = $3 WHERE account_id = $1 AND api_url = $2',
-    [accountId, apiUrl, next],
+    [accountId, apiUrl, newUrl],
   );
   return rowCount === 1;
 }
@@ -331,9 +340,9 @@ const streams = ['customers', 'jobs', 'employees'] as const satisfies readonly N
  * Three dozen requests in total: if so many moments agree to the second, the two businesses are the
  * same.
  */
-const perStream = 12;
+const sampleSize = 12;
 /** A record may have been deleted at the service since the last sweep: up to one in this many. */
-const oneGoneIn = 10;
+const recordsPerDeletion = 10;
 
 /** Rows of a stream, compared with the records of their numbers. */
 interface ComparedStream {
@@ -359,29 +368,32 @@ export async function compareBusiness(
   api: Client,
   account: Pick<Account, 'accountId' | 'timeZone'>,
 ): Promise<ComparedBusiness> {
-  const compared: ComparedStream[] = [];
+  const comparedStreams: ComparedStream[] = [];
   for (const stream of streams) {
-    const rows = await sampleIdentities(db, account.accountId, {stream, most: perStream});
+    const rows = await sampleIdentities(db, account.accountId, {stream, most: sampleSize});
     const comparisons = await Promise.all(
-      rows.map((row) => compareOne(api, stream, row, account.timeZone)),
+      rows.map((row) => compareRecord(api, stream, row, account.timeZone)),
     );
-    compared.push({
+    comparedStreams.push({
       stream,
       equal: comparisons.filter(({verdict}) => verdict === 'equal').length,
       gone: comparisons.flatMap(({verdict, number}) => (verdict === 'gone' ? [number] : [])),
       differing: comparisons.flatMap(({verdict, words}) => (verdict === 'differs' ? [words] : [])),
     });
   }
-  const sum = (count: (each: ComparedStream) => number) =>
-    compared.reduce((total, each) => total + count(each), 0);
-  const [equal, gone, differing] = [
-    sum((each) => each.equal),
-    sum((each) => each.gone.length),
-    sum((each) => each.differing.length),
+  const sumCounts = (count: (stream: ComparedStream) => number) =>
+    comparedStreams.reduce((total, stream) => total + count(stream), 0);
+  const [equalCount, deletedCount, differingCount] = [
+    sumCounts((stream) => stream.equal),
+    sumCounts((stream) => stream.gone.length),
+    sumCounts((stream) => stream.differing.length),
   ];
   return {
-    streams: compared,
-    isSame: equal > 0 && differing === 0 && gone * oneGoneIn <= equal + gone,
+    streams: comparedStreams,
+    isSame:
+      equalCount > 0 &&
+      differingCount === 0 &&
+      deletedCount * recordsPerDeletion <= equalCount + deletedCount,
   };
 }
 
@@ -391,28 +403,28 @@ interface Comparison {
   readonly words: string;
 }
 
-async function compareOne(
+async function compareRecord(
   api: Client,
   stream: NumberedStream,
   {number, id, createdAt}: Identity,
   timeZone: string,
 ): Promise<Comparison> {
   const record = await api[stream].show(number);
-  if (isGone(record)) return {number, verdict: 'gone', words: ''};
-  const there = {id: textOf(record, 'id'), createdAt: textOf(record, 'created_at')};
-  const isSame = there.id === id && isSameMoment(createdAt, there.createdAt, timeZone);
-  const words =
+  if (isMissingRecord(record)) return {number, verdict: 'gone', words: ''};
+  const received = {id: readText(record, 'id'), createdAt: readText(record, 'created_at')};
+  const isSame = received.id === id && isSameTime(createdAt, received.createdAt, timeZone);
+  const difference =
     `${stream} ${number}: expected id ${id}, created ${createdAt}, ` +
-    `got id ${there.id}, created ${there.createdAt}`;
-  return {number, verdict: isSame ? 'equal' : 'differs', words};
+    `got id ${received.id}, created ${received.createdAt}`;
+  return {number, verdict: isSame ? 'equal' : 'differs', words: difference};
 }
 
-function isSameMoment(held: string, sent: string, timeZone: string): boolean {
-  const parsed = sent === '' ? null : parseTime(sent, timeZone);
-  return parsed !== null && Date.parse(parsed.instant) === Date.parse(held);
+function isSameTime(storedTime: string, receivedTime: string, timeZone: string): boolean {
+  const parsed = receivedTime === '' ? null : parseTime(receivedTime, timeZone);
+  return parsed !== null && Date.parse(parsed.instant) === Date.parse(storedTime);
 }
 
-function textOf({names, values}: FieldRecord, name: string): string {
+function readText({names, values}: FieldRecord, name: string): string {
   const value = values[names.indexOf(name)];
   return typeof value === 'string' ? value : '';
 }

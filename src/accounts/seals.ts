@@ -6,7 +6,7 @@ import {type SealingKey, seal, secretBounds, unseal} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A sealed value: its place, what it is bound to, and its name for a person. */
-interface HeldSeal {
+interface StoredSeal {
   readonly table: 'accounts' | 'alert_rules' | 'feed_hooks';
   readonly id: string;
   /** Its kind and name, for a person. */
@@ -16,7 +16,7 @@ interface HeldSeal {
 }
 
 /** Columns of each table: the number of the row, the seal, the key. */
-const places = {
+const sealColumns = {
   accounts: {
     id: 'account_id',
     bytes: 'sealed_token',
@@ -41,38 +41,38 @@ const places = {
 const isSealed = (bytes: string) => `octet_length(${bytes}) > 0`;
 
 /** Reads every seal and locks its row until the transaction ends. */
-async function lockSeals(db: Queryable): Promise<HeldSeal[]> {
-  const held: HeldSeal[] = [];
-  for (const [table, {id, bytes, keyId, name, what}] of Object.entries(places)) {
-    const {rows} = await db.query<HeldSeal>(
-      `SELECT '${table}' AS table, ${id}::text AS id, '${what} ' || ${name} AS what,
+async function lockSeals(db: Queryable): Promise<StoredSeal[]> {
+  const seals: StoredSeal[] = [];
+  for (const [table, {id, bytes, keyId, name, what: label}] of Object.entries(sealColumns)) {
+    const {rows} = await db.query<StoredSeal>(
+      `SELECT '${table}' AS table, ${id}::text AS id, '${label} ' || ${name} AS what,
               ${keyId} AS "keyId", ${bytes} AS bytes
          FROM sync.${table} WHERE ${isSealed(bytes)} ORDER BY ${id} FOR UPDATE`,
     );
-    held.push(...rows);
+    seals.push(...rows);
   }
-  return held;
+  return seals;
 }
 
 /** The keys with which something in the warehouse is sealed, by their fingerprints. */
 export async function listSealingKeys(db: Queryable): Promise<string[]> {
-  const each = Object.entries(places).map(
+  const queries = Object.entries(sealColumns).map(
     ([table, {bytes, keyId}]) =>
       `SELECT ${keyId} AS "keyId" FROM sync.${table} WHERE ${isSealed(bytes)}`,
   );
-  const {rows} = await db.query<{keyId: string}>(`${each.join(' UNION ')} ORDER BY 1`);
+  const {rows} = await db.query<{keyId: string}>(`${queries.join(' UNION ')} ORDER BY 1`);
   return rows.map(({keyId}) => keyId);
 }
 
 /** Replaces the seal that was read. For an account, the known owner of the token is kept. */
 async function replaceSeal(
   db: Queryable,
-  {table, id, keyId, bytes}: Pick<HeldSeal, 'table' | 'id' | 'keyId' | 'bytes'>,
+  {table, id, keyId, bytes}: Pick<StoredSeal, 'table' | 'id' | 'keyId' | 'bytes'>,
 ): Promise<void> {
-  const place = places[table];
+  const columns = sealColumns[table];
   await db.query(
-    `UPDATE sync.${table} SET ${place.bytes} = $2, ${place.keyId} = $3
-       WHERE ${place.id}::text = $1`,
+    `UPDATE sync.${table} SET ${columns.bytes} = $2, ${columns.keyId} = $3
+       WHERE ${columns.id}::text = $1`,
     [id, bytes, keyId],
   );
 }
@@ -84,25 +84,25 @@ async function replaceSeal(
  * @returns the seals that another key had made before
  * @throws {UsageError} none of the keys opens a seal, or a seal is damaged; the message names each
  */
-export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Promise<HeldSeal[]> {
+export async function resealAll(db: Queryable, keys: readonly SealingKey[]): Promise<StoredSeal[]> {
   const [key] = keys;
   if (key === undefined)
     throw new UsageError(
       'installation reseal: expected FIELDMIRROR_KEY=NEW,OLD, got no key; ' +
         'openssl rand -base64 32 makes a new one',
     );
-  const old = (await lockSeals(db)).filter(({keyId}) => keyId !== key.id);
+  const outdatedSeals = (await lockSeals(db)).filter(({keyId}) => keyId !== key.id);
   const problems: string[] = [];
-  for (const held of old) {
-    const bound = secretBounds[held.table](held.id);
+  for (const storedSeal of outdatedSeals) {
+    const bound = secretBounds[storedSeal.table](storedSeal.id);
     try {
-      await replaceSeal(db, {...held, ...seal(unseal(held, keys, bound), key, bound)});
+      await replaceSeal(db, {...storedSeal, ...seal(unseal(storedSeal, keys, bound), key, bound)});
     } catch (error) {
       if (!(error instanceof FatalError)) throw error;
-      problems.push(`${held.what}: sealed with key ${held.keyId}`);
+      problems.push(`${storedSeal.what}: sealed with key ${storedSeal.keyId}`);
     }
   }
-  if (problems.length === 0) return old;
+  if (problems.length === 0) return outdatedSeals;
   throw new UsageError(
     'installation reseal: expected keys that open all, ' +
       `got ${keys.map(({id}) => id).join(', ')}; nothing was changed. Not opened: ` +

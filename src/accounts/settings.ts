@@ -32,7 +32,7 @@ interface RowLimitSetting {
   readonly limit: RowLimit;
 }
 
-interface HeldLimit {
+interface LimitRow {
   readonly most_rows: number | null;
   readonly most_percent: string | null;
 }
@@ -42,7 +42,7 @@ export async function readDeletionLimit(
   db: Queryable,
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
 ): Promise<RowLimit | null> {
-  const {rows} = await db.query<HeldLimit>(
+  const {rows} = await db.query<LimitRow>(
     `SELECT most_rows, most_percent FROM sync.deletion_limits WHERE account_id = $1
        AND stream = $2`,
     [accountId, stream],
@@ -53,12 +53,12 @@ export async function readDeletionLimit(
 /** The limits of every account. */
 export async function listRowLimits(db: Queryable, kind: LimitKind): Promise<RowLimitSetting[]> {
   const {table, key} = limitTables[kind];
-  const {rows} = await db.query<HeldLimit & {account: string; of: string}>(
+  const {rows} = await db.query<LimitRow & {account: string; of: string}>(
     `SELECT account.name AS account, ${key} AS of, most_rows, most_percent
        FROM ${table} JOIN sync.accounts AS account USING (account_id)
       ORDER BY account.name, ${key}`,
   );
-  return rows.map(({account, of, ...held}) => ({account, of, limit: toLimit(held)}));
+  return rows.map(({account, of, ...row}) => ({account, of, limit: toLimit(row)}));
 }
 
 /** Writes a limit, in place of the one that the stream or table had. */
@@ -91,7 +91,7 @@ export async function deleteRowLimit(
   );
 }
 
-function toLimit({most_rows, most_percent}: HeldLimit): RowLimit {
+function toLimit({most_rows, most_percent}: LimitRow): RowLimit {
   return most_rows === null ? {percent: Number(most_percent)} : {rows: most_rows};
 }
 
@@ -222,7 +222,7 @@ export async function listLabels(db: Queryable): Promise<Label[]> {
 }
 
 /** The records whose column `KIND_id` has the numbers of a kind of label. */
-const labelled = {
+const labelledTables = {
   customer_type: 'customers',
   customer_source: 'customers',
   job_charge_type: 'job_charges',
@@ -230,36 +230,36 @@ const labelled = {
   task_type: 'tasks',
 } as const;
 
-export type LabelKind = keyof typeof labelled;
-export const labelKinds = Object.keys(labelled) as LabelKind[];
+export type LabelKind = keyof typeof labelledTables;
+export const labelKinds = Object.keys(labelledTables) as LabelKind[];
 
 /** A number of the service without a name. */
 export type Unlabelled = Omit<Label, 'label'>;
 
 /** How many records are searched for numbers without a label: the newest of each kind. */
-const searchedRecords = 10_000;
+const searchedRecordCount = 10_000;
 
 /** Numbers in records of an account that have no label; at most so many of a kind. */
 export async function listUnlabelled(
   db: Queryable,
   {accountId, name: account}: {readonly accountId: string; readonly name: string},
-  most: number,
+  limit: number,
 ): Promise<Unlabelled[]> {
-  const ofKinds = await Promise.all(
-    Object.entries(labelled).map(async ([kind, table]) => {
+  const unlabelledByKind = await Promise.all(
+    Object.entries(labelledTables).map(async ([kind, table]) => {
       const {rows} = await db.query<{id: string}>(
         `SELECT DISTINCT seen.id FROM (SELECT ${kind}_id AS id FROM warehouse.${table}
-            WHERE account_id = $1 ORDER BY ${table}.id DESC LIMIT ${searchedRecords}) AS seen
+            WHERE account_id = $1 ORDER BY ${table}.id DESC LIMIT ${searchedRecordCount}) AS seen
           WHERE NOT EXISTS (SELECT FROM mart.labels AS held
                   WHERE held.account_key = $1 AND held.kind = $2 AND held.id = seen.id)
             AND seen.id IS NOT NULL
           ORDER BY seen.id LIMIT $3`,
-        [accountId, kind, most],
+        [accountId, kind, limit],
       );
       return rows.map(({id}) => ({account, kind, id}));
     }),
   );
-  return ofKinds.flat();
+  return unlabelledByKind.flat();
 }
 
 /** Writes a label, in place of the one that the number had. */

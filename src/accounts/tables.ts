@@ -367,14 +367,14 @@ export const assistantScopesTable = commentTable(
   },
 );
 
-const waysIn = ['key', 'link', 'proxy'] as const;
+const signInMethods = ['key', 'link', 'proxy'] as const;
 
 export const sessions = syncSchema.table(
   'sessions',
   {
     session_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
     token_hash: bytea().notNull(),
-    way_in: text({enum: waysIn}).notNull(),
+    way_in: text({enum: signInMethods}).notNull(),
     api_key_id: bigNumber().references(() => apiKeys.api_key_id),
     name: text().notNull(),
     role: text({enum: roles}).notNull(),
@@ -387,7 +387,7 @@ export const sessions = syncSchema.table(
   },
   (table) => [
     unique('sessions_token_hash_key').on(table.token_hash),
-    check('sessions_way_in_check', sql`${table.way_in} IN (${listed(waysIn)})`),
+    check('sessions_way_in_check', sql`${table.way_in} IN (${listed(signInMethods)})`),
     check(
       'sessions_api_key_id_check',
       sql`(${table.api_key_id} IS NOT NULL) = (${table.way_in} = 'key')`,
@@ -489,7 +489,7 @@ export const auditTable = commentTable(
   },
 );
 
-const forgotten = syncSchema.table(
+const forgottenCustomers = syncSchema.table(
   'forgotten',
   {
     forgotten_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
@@ -505,7 +505,7 @@ const forgotten = syncSchema.table(
 );
 
 export const forgottenTable = commentTable(
-  forgotten,
+  forgottenCustomers,
   'The customers that were forgotten: a receipt for each time, without their data. ' +
     'What the service sends of their personal data is kept out from then on.',
   {

@@ -2,12 +2,12 @@
 // leases end at once if that is certain, which only the machine of the process can know. Everywhere
 // else the leases expire.
 
-import {findPlace, isHolderGone} from '../core/lease.ts';
+import {findPlace, hasHolderEnded} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {workers} from './tables.ts';
 
-type Row = typeof workers.$inferSelect;
+type WorkerRow = typeof workers.$inferSelect;
 
 const identityColumns = [
   'worker_id',
@@ -15,15 +15,15 @@ const identityColumns = [
   'pid',
   'version',
   'console_url',
-] as const satisfies readonly (keyof Row)[];
+] as const satisfies readonly (keyof WorkerRow)[];
 const columns = [
   ...identityColumns,
   'started_at',
   'seen_at',
-] as const satisfies readonly (keyof Row)[];
+] as const satisfies readonly (keyof WorkerRow)[];
 
 /** The identity of a worker; it stays as it is while the worker runs. */
-export type WorkerIdentity = ReadRow<Row, (typeof identityColumns)[number]>;
+export type WorkerIdentity = ReadRow<WorkerRow, (typeof identityColumns)[number]>;
 
 /** The accounts and keys within a worker's reach at the moment. */
 export interface WorkerReach {
@@ -37,21 +37,21 @@ export interface WorkerReach {
 }
 
 /** A worker: a row of sync.workers, whose definition documents each column. */
-export interface Worker extends ReadRow<Row, (typeof columns)[number]>, WorkerReach {
+export interface Worker extends ReadRow<WorkerRow, (typeof columns)[number]>, WorkerReach {
   /** Whether it has checked for work within the last minute. */
   readonly isAlive: boolean;
 }
 
 /** Rows of workers that were killed are kept for a day, so that a person can be told. */
-const pruned = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day'`;
+const pruneStatement = `DELETE FROM sync.workers WHERE seen_at < now() - interval '1 day'`;
 
 /** Notes that a worker is alive, and deletes the rows of workers that were not seen for a day. */
-export async function noteWorker(
+export async function saveWorker(
   db: Queryable,
   worker: WorkerIdentity & WorkerReach,
 ): Promise<void> {
   await db.query(
-    `WITH pruned AS (${pruned})
+    `WITH pruned AS (${pruneStatement})
      INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids,
        given_account_id, given_token_mark, console_url, sends_mail)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -103,7 +103,7 @@ export async function listWorkers(db: Queryable): Promise<Worker[]> {
  * Every table with leases, each with `lease_until` and `holder`, and the condition by which an
  * index finds the rows that may be held; `true` if there is none.
  */
-const leased: Readonly<Record<string, string>> = {
+const leaseConditions: Readonly<Record<string, string>> = {
   alert_deliveries: `state IN ('due', 'sending')`,
   alert_looks: 'true',
   changes: `(state IN ('pending', 'in_doubt') AND waits_for IS NULL OR state = 'sending')`,
@@ -115,12 +115,12 @@ const leased: Readonly<Record<string, string>> = {
 };
 
 /** The names of all tables with leases, in order. */
-export const leasedTables: readonly string[] = Object.keys(leased);
+export const leasedTables: readonly string[] = Object.keys(leaseConditions);
 
-const held = Object.entries(leased)
+const holdersQuery = Object.entries(leaseConditions)
   .map(
-    ([table, where]) => `SELECT holder FROM sync.${table}
-      WHERE ${where} AND lease_until > now() AND starts_with(holder, $1)`,
+    ([table, condition]) => `SELECT holder FROM sync.${table}
+      WHERE ${condition} AND lease_until > now() AND starts_with(holder, $1)`,
   )
   .join(' UNION ALL ');
 
@@ -130,20 +130,21 @@ const held = Object.entries(leased)
  * @returns how many leases were ended
  */
 export async function endDeadLeases(db: Queryable): Promise<number> {
-  const place = await findPlace();
-  if (place === null) return 0;
-  const {rows} = await db.query<{holder: string}>(`SELECT DISTINCT holder FROM (${held}) AS held`, [
-    `${place}.`,
-  ]);
-  const gone: string[] = [];
-  for (const {holder} of rows) if (await isHolderGone(holder)) gone.push(holder);
-  if (gone.length === 0) return 0;
+  const ownPlace = await findPlace();
+  if (ownPlace === null) return 0;
+  const {rows} = await db.query<{holder: string}>(
+    `SELECT DISTINCT holder FROM (${holdersQuery}) AS held`,
+    [`${ownPlace}.`],
+  );
+  const deadHolders: string[] = [];
+  for (const {holder} of rows) if (await hasHolderEnded(holder)) deadHolders.push(holder);
+  if (deadHolders.length === 0) return 0;
   let count = 0;
-  for (const [table, where] of Object.entries(leased)) {
+  for (const [table, condition] of Object.entries(leaseConditions)) {
     const {rowCount} = await db.query(
       `UPDATE sync.${table} SET lease_until = now()
-        WHERE ${where} AND lease_until > now() AND holder = ANY ($1)`,
-      [gone],
+        WHERE ${condition} AND lease_until > now() AND holder = ANY ($1)`,
+      [deadHolders],
     );
     count += rowCount ?? 0;
   }

@@ -11,12 +11,13 @@ import type {Problem} from './alerts.ts';
 /**
  * A problem without account and stream. Unless it names its subject, there is only one of its kind.
  */
-type Unplaced = Omit<Problem, 'account' | 'stream' | 'subject'> & Partial<Pick<Problem, 'subject'>>;
+type ProblemDetails = Omit<Problem, 'account' | 'stream' | 'subject'> &
+  Partial<Pick<Problem, 'subject'>>;
 
 const dayMs = 86_400_000;
 /** A nightly sweep that failed once is no alarm yet. */
 const staleAfterMs = 2 * dayMs;
-const namedSchedules = 3;
+const mostNamedSchedules = 3;
 
 /**
  * Finds the problems that need a person:
@@ -38,47 +39,47 @@ export function findAccountProblems(accounts: readonly AccountFacts[], now: stri
   const overdue = describeOverdue(accounts, now);
   return [
     ...accounts.flatMap((status) => [
-      ...problemsOfAccount(status),
-      ...problemsOfChanges(status, now),
-      ...status.streams.flatMap((stream) => problemsOfStream(status, stream, now)),
-      ...problemsOfPromises(status, now),
+      ...findAccountStop(status),
+      ...findChangeProblems(status, now),
+      ...status.streams.flatMap((stream) => findStreamProblems(status, stream, now)),
+      ...findFreshnessProblems(status, now),
     ]),
     ...(overdue === null ? [] : [overdue]),
   ];
 }
 
-function problemsOfAccount({account}: AccountFacts): Problem[] {
+function findAccountStop({account}: AccountFacts): Problem[] {
   if (account.state !== 'stopped') return [];
   const text = `stopped since ${formatMinute(account.stateSince)}: ${account.stateReason}`;
   const next = listRecoveryCommands(account)
     .map(([command, does]) => `fieldmirror ${command} ${does}`)
     .join('; ');
-  const place = {account: account.name, stream: null, subject: ''};
-  return [{...place, kind: 'stopped-account', since: account.stateSince, text, next}];
+  const scope = {account: account.name, stream: null, subject: ''};
+  return [{...scope, kind: 'stopped-account', since: account.stateSince, text, next}];
 }
 
 /** One problem for each reason, each batch or each change. */
-function problemsOfChanges({account, late}: AccountFacts, now: string): Problem[] {
+function findChangeProblems({account, late}: AccountFacts, now: string): Problem[] {
   return late.map((changes) => ({
     account: account.name,
     stream: null,
     kind: `change-${changes.lateness}`,
-    subject: subjectOf(changes),
+    subject: nameSubject(changes),
     since: changes.since,
     text: describeLate(
       changes,
       formatDuration(Math.max(0, Date.parse(now) - Date.parse(changes.since))),
     ),
-    next: nextOfLate(changes),
+    next: describeNextOfLate(changes),
   }));
 }
 
-function subjectOf(changes: LateChanges | LateChange): string {
+function nameSubject(changes: LateChanges | LateChange): string {
   if ('subject' in changes) return changes.subject;
   return changes.batch === null ? '' : `batch ${changes.batch}`;
 }
 
-function problemsOfStream(status: AccountFacts, stream: StreamFacts, now: string): Problem[] {
+function findStreamProblems(status: AccountFacts, stream: StreamFacts, now: string): Problem[] {
   const problems = [
     describeFailure(stream),
     describeApproval(status, stream),
@@ -86,35 +87,38 @@ function problemsOfStream(status: AccountFacts, stream: StreamFacts, now: string
     describeNoRoom(stream),
     describeUnproven(status, stream, now),
   ];
-  const place = {account: status.account.name, stream: stream.stream, subject: ''};
-  return problems.flatMap((problem) => (problem === null ? [] : [{...place, ...problem}]));
+  const scope = {account: status.account.name, stream: stream.stream, subject: ''};
+  return problems.flatMap((problem) => (problem === null ? [] : [{...scope, ...problem}]));
 }
 
-function describeFailure({lastEnded}: StreamFacts): Unplaced | null {
+function describeFailure({lastEnded}: StreamFacts): ProblemDetails | null {
   if (lastEnded?.state !== 'failed') return null;
   const text = `the last full sweep failed: ${lastEnded.error}`;
   return {kind: 'failed', since: lastEnded.endedAt, text, next: null};
 }
 
-function describeApproval({waiting}: AccountFacts, {stream, rows}: StreamFacts): Unplaced | null {
-  const sweep = waiting.find((each) => each.stream === stream);
+function describeApproval(
+  {waiting}: AccountFacts,
+  {stream, rows}: StreamFacts,
+): ProblemDetails | null {
+  const sweep = waiting.find((candidate) => candidate.stream === stream);
   if (sweep === undefined) return null;
   const {sweepId, endedAt} = sweep;
-  const all = rows === null ? '' : ` of ${formatNumber(rows)}`;
+  const totalText = rows === null ? '' : ` of ${formatNumber(rows)}`;
   return {
     kind: 'approval',
     subject: sweepId,
     since: endedAt,
     text:
       `sweep ${sweepId} waits for approval: ` +
-      `${formatNumber(sweep.rows)}${all} rows would be marked deleted`,
+      `${formatNumber(sweep.rows)}${totalText} rows would be marked deleted`,
     next:
       `fieldmirror sweeps show ${sweepId}, and to let them through: ` +
       `fieldmirror sweeps approve ${sweepId}`,
   };
 }
 
-function describeQuarantine({quarantined}: StreamFacts): Unplaced | null {
+function describeQuarantine({quarantined}: StreamFacts): ProblemDetails | null {
   if (quarantined === 0) return null;
   const records = quarantined === 1 ? '1 record' : `${formatNumber(quarantined)} records`;
   const next = 'fieldmirror quarantine list shows what is wrong with them';
@@ -125,7 +129,7 @@ function describeQuarantine({quarantined}: StreamFacts): Unplaced | null {
  * If a sweep waits with an error and no counted failure, it waits for room: only a lack of room is
  * not counted as a failure.
  */
-function describeNoRoom({sweeps}: StreamFacts): Unplaced | null {
+function describeNoRoom({sweeps}: StreamFacts): ProblemDetails | null {
   const waiting = sweeps.find(
     ({state, error, failures}) => state === 'due' && error !== null && failures === 0,
   );
@@ -142,8 +146,10 @@ function describeUnproven(
   {account, schedules}: AccountFacts,
   {stream, provenAt, lastEnded}: StreamFacts,
   now: string,
-): Unplaced | null {
-  const schedule = schedules.find((each) => each.stream === stream && each.mode === 'full');
+): ProblemDetails | null {
+  const schedule = schedules.find(
+    (candidate) => candidate.stream === stream && candidate.mode === 'full',
+  );
   if (schedule === undefined || account.state !== 'active') return null;
   const ageMs = Date.parse(now) - Date.parse(provenAt ?? account.createdAt);
   if (ageMs <= Math.max(staleAfterMs, 2 * schedule.everyMs)) return null;
@@ -151,24 +157,25 @@ function describeUnproven(
   const text =
     provenAt === null ? `never proven complete, in ${since}` : `not proven complete for ${since}`;
   const [reason] = lastEnded?.state === 'uncertified' ? lastEnded.reasons : [];
-  const why = reason === undefined ? null : `the last full sweep is uncertified, because ${reason}`;
-  return {kind: 'unproven', since: provenAt ?? account.createdAt, text, next: why};
+  const reasonText =
+    reason === undefined ? null : `the last full sweep is uncertified, because ${reason}`;
+  return {kind: 'unproven', since: provenAt ?? account.createdAt, text, next: reasonText};
 }
 
 /** A schedule that does not run at all is left out: it is reported separately. */
-function problemsOfPromises({account, promises, overdue}: AccountFacts, now: string): Problem[] {
+function findFreshnessProblems({account, promises, overdue}: AccountFacts, now: string): Problem[] {
   if (account.state !== 'active') return [];
-  const waiting = new Set(overdue.map(({scheduleId}) => scheduleId));
+  const overdueIds = new Set(overdue.map(({scheduleId}) => scheduleId));
   return promises.flatMap((promise) => {
     const {scheduleId, stream, lastError} = promise;
     const since = brokenSince(promise, now);
-    if (since === null || waiting.has(scheduleId)) return [];
-    const place = {account: account.name, stream, kind: 'overdue' as const, subject: promise.name};
+    if (since === null || overdueIds.has(scheduleId)) return [];
+    const scope = {account: account.name, stream, kind: 'overdue' as const, subject: promise.name};
     const next =
       lastError === null
         ? `fieldmirror sweeps list ${stream} shows the last ones`
         : `the last look: ${lastError}`;
-    return [{...place, since, text: describeFreshness(promise, now), next}];
+    return [{...scope, since, text: describeFreshness(promise, now), next}];
   });
 }
 
@@ -178,14 +185,14 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Proble
   const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));
   if (oldest === undefined) return null;
   const names = overdue
-    .slice(0, namedSchedules)
+    .slice(0, mostNamedSchedules)
     .map(({accountName, name}) => `${accountName}: ${name}`);
   const more =
     overdue.length > names.length
       ? `, and ${formatNumber(overdue.length - names.length)} more`
       : '';
-  const waits = formatDuration(Date.parse(now) - Date.parse(oldest.waitsSince));
-  const what =
+  const waitTime = formatDuration(Date.parse(now) - Date.parse(oldest.waitsSince));
+  const schedulesText =
     overdue.length === 1 ? '1 schedule has' : `${formatNumber(overdue.length)} schedules have`;
   return {
     account: null,
@@ -194,8 +201,8 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Proble
     subject: '',
     since: oldest.waitsSince,
     text:
-      `${what} not run for two intervals, ` +
-      `the longest for ${waits} (${names.join('; ')}${more})`,
+      `${schedulesText} not run for two intervals, ` +
+      `the longest for ${waitTime} (${names.join('; ')}${more})`,
     next: 'is a worker running? fieldmirror start',
   };
 }
@@ -205,8 +212,8 @@ function describeLate(
   age: string,
 ): string {
   const isOne = count === 1;
-  const of = batch === null ? '' : ` of the batch ${batch}`;
-  const what = `${isOne ? `change ${changeId}` : `${formatNumber(count)} changes`}${of}`;
+  const batchText = batch === null ? '' : ` of the batch ${batch}`;
+  const what = `${isOne ? `change ${changeId}` : `${formatNumber(count)} changes`}${batchText}`;
   const oldest = isOne ? '' : `, change ${changeId} the first of them`;
   const why = reason === null ? '' : `: ${reason}`;
   switch (lateness) {
@@ -233,19 +240,19 @@ function describeLate(
   }
 }
 
-function nextOfLate({lateness, count, changeId, batch}: LateChanges): string {
+function describeNextOfLate({lateness, count, changeId, batch}: LateChanges): string {
   if (lateness === 'untaken')
     return 'is a worker running? fieldmirror start, or by hand: fieldmirror push';
   if (count === 1 || (lateness === 'failing' && batch === null))
     return `fieldmirror changes show ${changeId}`;
   const state =
     lateness === 'failing' ? 'pending' : lateness === 'in-doubt' ? 'in_doubt' : lateness;
-  const of = batch === null ? '' : ` --batch ${quoteWord(batch)}`;
-  const list = `fieldmirror changes list --state ${state}${of}`;
+  const batchOption = batch === null ? '' : ` --batch ${quoteWord(batch)}`;
+  const list = `fieldmirror changes list --state ${state}${batchOption}`;
   return `${list}, then fieldmirror changes show ${changeId}`;
 }
 
-const words = {
+const eventWords = {
   new: 'a new field',
   vanished: 'no longer a field',
   retyped: 'a field with another type',
@@ -270,7 +277,7 @@ export function findDrift(accounts: readonly AccountFacts[]): Problem[] {
         kind: 'drift' as const,
         subject: field,
         since: at,
-        text: `the service sends ${words[kind]}, ${field}: ${detail}`,
+        text: `the service sends ${eventWords[kind]}, ${field}: ${detail}`,
         next: 'does the business need it? docs/warehouse.md shows how a field becomes a column',
       }));
   });

@@ -75,12 +75,12 @@ export interface Alert extends ReadRow<Row, (typeof columns)[number]> {
 /** The columns of an alert, for a query in which `alert` and `account` are its tables. */
 export const alertColumns = `${selectColumns(columns, 'alert')}, account.name AS account`;
 
-const everyLook = "interval '1 minute'";
+const checkInterval = "interval '1 minute'";
 /**
  * A check takes a second. If a worker is killed during one, the next check is delayed for this
  * long.
  */
-const lookLease = "interval '2 minutes'";
+const checkLease = "interval '2 minutes'";
 /** If more than these are due at once, they are sent as one message. */
 const mostMessages = 5;
 
@@ -92,10 +92,10 @@ const mostMessages = 5;
 export async function beginAlertCheck(db: Queryable): Promise<AlertCheck | null> {
   const {rows} = await db.query<AlertCheck>(
     `INSERT INTO sync.alert_looks AS look (lease_until, holder)
-     SELECT now() + ${lookLease}, $1 WHERE EXISTS (SELECT FROM sync.alert_rules)
+     SELECT now() + ${checkLease}, $1 WHERE EXISTS (SELECT FROM sync.alert_rules)
          ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1,
            lease_until = EXCLUDED.lease_until, holder = EXCLUDED.holder
-      WHERE coalesce(look.looked_at < now() - ${everyLook}, true)
+      WHERE coalesce(look.looked_at < now() - ${checkInterval}, true)
         AND coalesce(look.lease_until < now(), true)
      RETURNING fence`,
     [await markThisProcess()],
@@ -120,12 +120,15 @@ export async function endAlertCheck(
       [fence],
     );
     if (rowCount === 0) return null;
-    const ids = new Map(accounts.map(({name, accountId}) => [name, accountId]));
-    const found = JSON.stringify(
-      problems.map((problem) => ({...problem, accountId: ids.get(problem.account ?? '') ?? null})),
+    const accountIds = new Map(accounts.map(({name, accountId}) => [name, accountId]));
+    const problemsJson = JSON.stringify(
+      problems.map((problem) => ({
+        ...problem,
+        accountId: accountIds.get(problem.account ?? '') ?? null,
+      })),
     );
-    const opened = await openAlerts(client, found);
-    const resolved = await resolveAlerts(client, found, only);
+    const opened = await openAlerts(client, problemsJson);
+    const resolved = await resolveAlerts(client, problemsJson, only);
     await requestOpened(client);
     await requestResolved(client, resolved);
     await foldIntoDigests(client);
@@ -148,13 +151,13 @@ export async function listOpenAlerts(db: Queryable): Promise<Alert[]> {
   return rows;
 }
 
-const found = `jsonb_to_recordset($1::jsonb) AS found (kind text, "accountId" bigint, stream text,
+const rowsSql = `jsonb_to_recordset($1::jsonb) AS found (kind text, "accountId" bigint, stream text,
   subject text, since timestamptz, text text, next text)`;
 
 async function openAlerts(client: pg.ClientBase, problems: string): Promise<number> {
   const {rowCount} = await client.query(
     `INSERT INTO sync.alerts (cause, account_id, stream, subject, since, text, next_step)
-     SELECT kind, "accountId", stream, subject, coalesce(since, now()), text, next FROM ${found}
+     SELECT kind, "accountId", stream, subject, coalesce(since, now()), text, next FROM ${rowsSql}
          ON CONFLICT DO NOTHING`,
     [problems],
   );
@@ -175,7 +178,7 @@ async function resolveAlerts(
     `UPDATE sync.alerts AS alert SET resolved_at = now()
       WHERE resolved_at IS NULL
         AND (alert.cause = ANY ($2) OR ($3 AND NOT ${hasSeveralVersions}))
-        AND NOT EXISTS (SELECT FROM ${found}
+        AND NOT EXISTS (SELECT FROM ${rowsSql}
                          WHERE (found.kind, found."accountId", found.stream, found.subject)
                            IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream,
                              alert.subject))
@@ -203,7 +206,7 @@ async function requestOpened(client: pg.ClientBase): Promise<void> {
                WHERE (past.cause, past.account_id, past.stream, past.subject)
                  IS NOT DISTINCT FROM (alert.cause, alert.account_id, alert.stream, alert.subject)))
        FROM sync.alerts AS alert
-       JOIN sync.alert_rules AS rule ON rule.receiver <> 'ping' AND ${isTold}
+       JOIN sync.alert_rules AS rule ON rule.receiver <> 'ping' AND ${isCovered}
       WHERE alert.resolved_at IS NULL
         AND NOT EXISTS (SELECT FROM sync.alert_deliveries AS held
                          WHERE held.rule_id = rule.rule_id AND held.alert_id = alert.alert_id
@@ -236,24 +239,24 @@ async function requestResolved(client: pg.ClientBase, alertIds: readonly string[
  * already stays separate: the receiver may have it.
  */
 async function foldIntoDigests(client: pg.ClientBase): Promise<void> {
-  const isUntold = `told.state = 'due' AND told.attempts = 0
+  const isUnsent = `told.state = 'due' AND told.attempts = 0
     AND told.due_at <= now() AND told.alert_id IS NOT NULL`;
   await client.query(
     `WITH crowded AS (
-       SELECT rule_id FROM sync.alert_deliveries AS told WHERE ${isUntold}
+       SELECT rule_id FROM sync.alert_deliveries AS told WHERE ${isUnsent}
          GROUP BY rule_id HAVING count(*) > ${mostMessages}
      ), digest AS (
        INSERT INTO sync.alert_deliveries (rule_id, kind) SELECT rule_id, 'digest' FROM crowded
          RETURNING delivery_id, rule_id
      )
      UPDATE sync.alert_deliveries AS told SET state = 'folded', digest_id = digest.delivery_id
-       FROM digest WHERE told.rule_id = digest.rule_id AND ${isUntold}`,
+       FROM digest WHERE told.rule_id = digest.rule_id AND ${isUnsent}`,
   );
 }
 
 type RuleRow = typeof alertRules.$inferSelect;
 
-const readColumns = [
+const ruleColumnNames = [
   'rule_id',
   'name',
   'receiver',
@@ -270,7 +273,10 @@ const readColumns = [
  * column.
  */
 export interface AlertRule
-  extends Omit<ReadRow<RuleRow, (typeof readColumns)[number]>, 'causes' | 'quietMs' | 'everyMs'> {
+  extends Omit<
+    ReadRow<RuleRow, (typeof ruleColumnNames)[number]>,
+    'causes' | 'quietMs' | 'everyMs'
+  > {
   /** Another version may have written a cause that this version does not know. */
   readonly causes: readonly string[] | null;
   readonly quietMs: number;
@@ -292,12 +298,14 @@ export interface RulePlan
   readonly sealed: Sealed | null;
 }
 
-const numbers = ['quiet_ms', 'every_ms'] as const;
+const numericColumns = ['quiet_ms', 'every_ms'] as const;
 
 /** The columns of a rule, for a query in which `rule` and `account` are its tables. */
 const ruleColumns = [
   selectColumns(
-    readColumns.filter((column) => column !== numbers[0] && column !== numbers[1]),
+    ruleColumnNames.filter(
+      (column) => column !== numericColumns[0] && column !== numericColumns[1],
+    ),
     'rule',
   ),
   'rule.quiet_ms::double precision AS "quietMs"',
@@ -311,7 +319,7 @@ const ruleColumns = [
  * failure. A ping that names no cause continues while the service sends a new field: nothing is
  * wrong then.
  */
-export const isTold = `(
+export const isCovered = `(
   (rule.account_id IS NULL OR rule.account_id = alert.account_id)
   AND CASE WHEN rule.causes IS NULL THEN rule.receiver <> 'ping' OR alert.cause <> 'drift'
            ELSE alert.cause = ANY (rule.causes) END
@@ -421,7 +429,7 @@ export async function writeRuleSetting(
   db: Queryable,
   {name, receiver, target, hasServer, account, causes, quietMs, everyMs}: RuleSetting,
 ): Promise<void> {
-  const bringsAccess = receiver !== 'email' || hasServer;
+  const hasOwnAccess = receiver !== 'email' || hasServer;
   await db.query(
     `WITH made AS (
        INSERT INTO sync.alert_rules AS rule (name, receiver, target, sealed_access, key_id,
@@ -439,7 +447,7 @@ export async function writeRuleSetting(
        WHERE receiver = 'ping'
          ON CONFLICT (rule_id) WHERE kind = 'ping' DO UPDATE
         SET due_at = least(ping.due_at, now() + $8::bigint * interval '1 millisecond')`,
-    [name, receiver, target, bringsAccess, account, causes, quietMs, everyMs],
+    [name, receiver, target, hasOwnAccess, account, causes, quietMs, everyMs],
   );
 }
 

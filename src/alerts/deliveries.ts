@@ -9,7 +9,7 @@ import {
   type Alert,
   type AlertRule,
   alertColumns,
-  isTold,
+  isCovered,
   listOpenAlerts,
   listRules,
   type Receiver,
@@ -32,7 +32,7 @@ export interface News extends Alert {
 }
 
 /** The keys and the mail server that a worker has. */
-interface Means {
+interface SendResources {
   /** Ids of the keys with which the worker opens seals. */
   readonly keyIds: readonly string[];
   /** Whether the worker's environment names a mail server. */
@@ -64,7 +64,7 @@ const isAfterAnother = `
  */
 const isWithheld = `
   (due.kind = 'ping' AND EXISTS (
-    SELECT FROM sync.alerts AS alert WHERE alert.resolved_at IS NULL AND ${isTold}))`;
+    SELECT FROM sync.alerts AS alert WHERE alert.resolved_at IS NULL AND ${isCovered}))`;
 
 /**
  * Claims deliveries. If this worker lacks the key or the mail server for one, it is left to another
@@ -72,7 +72,7 @@ const isWithheld = `
  */
 export async function claimDeliveries(
   db: Queryable,
-  {keyIds, hasSmtp}: Means,
+  {keyIds, hasSmtp}: SendResources,
   limit: number,
 ): Promise<Delivery[]> {
   const select = {
@@ -264,12 +264,14 @@ export interface AlertOverview {
 
 /** Reads the rules with their health, and the open alerts. */
 export async function readAlertOverview(db: Queryable): Promise<AlertOverview> {
-  const health = new Map((await listRuleHealth(db)).map(({rule, ...each}) => [rule, each]));
+  const health = new Map(
+    (await listRuleHealth(db)).map(({rule, ...ruleHealth}) => [rule, ruleHealth]),
+  );
   const rules = await listRules(db);
   return {
     rules: rules.flatMap((rule) => {
-      const own = health.get(rule.name);
-      return own === undefined ? [] : [{...rule, ...own}];
+      const ruleHealth = health.get(rule.name);
+      return ruleHealth === undefined ? [] : [{...rule, ...ruleHealth}];
     }),
     open: await listOpenAlerts(db),
   };

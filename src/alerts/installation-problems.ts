@@ -9,7 +9,12 @@ import type {FeedHook} from '../feed/hooks.ts';
 import type {AccountFacts} from '../health/account-status.ts';
 import type {Size} from '../health/figures.ts';
 import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
-import {endHolders, type HeldUp, type LockHolder, nameHolder} from '../postgres/lock-waits.ts';
+import {
+  adviseOnHolders,
+  type BlockingSession,
+  formatHolderName,
+  type LockHolder,
+} from '../postgres/lock-waits.ts';
 import {describeAddressStep, type Problem} from './alerts.ts';
 import type {RuleHealth} from './deliveries.ts';
 
@@ -26,7 +31,7 @@ export interface Workforce {
  */
 const dueLateMs = 60_000;
 const shownWorkers = 5;
-const unserved = {stream: null, kind: 'unserved', subject: '', since: null} as const;
+const unservedProblem = {stream: null, kind: 'unserved', subject: '', since: null} as const;
 
 /**
  * Finds the problems that need a person:
@@ -47,7 +52,7 @@ export function findWorkerProblems(
     ...(absence === null ? [] : [absence]),
     ...active.flatMap(({account}) => {
       const problem = describeUnserved(account, alive, keyIds);
-      return problem === null ? [] : [{...unserved, account: account.name, ...problem}];
+      return problem === null ? [] : [{...unservedProblem, account: account.name, ...problem}];
     }),
   ];
 }
@@ -73,41 +78,43 @@ export function formatWorkers(workers: readonly Worker[], now: string): string {
  */
 function describeMissingKey(keyId: string, {workers, keyIds}: Workforce): string | null {
   const alive = workers.filter(({isAlive}) => isAlive);
-  const held = alive.length === 0 ? keyIds : alive.flatMap((worker) => worker.keyIds);
+  const knownKeys = alive.length === 0 ? keyIds : alive.flatMap((worker) => worker.keyIds);
   // Without a worker and without our own key, nothing is known.
-  if (held.includes(keyId) || (alive.length === 0 && held.length === 0)) return null;
-  const they = alive.length === 0 ? 'the key given here is' : 'the workers have';
-  return `sealed with key ${keyId}, and ${they} ${[...new Set(held)].join(', ') || 'none'}`;
+  if (knownKeys.includes(keyId) || (alive.length === 0 && knownKeys.length === 0)) return null;
+  const holders = alive.length === 0 ? 'the key given here is' : 'the workers have';
+  return `sealed with key ${keyId}, and ${holders} ${[...new Set(knownKeys)].join(', ') || 'none'}`;
 }
 
 function describeAbsence(
   active: readonly AccountFacts[],
-  lost: Worker | undefined,
+  lostWorker: Worker | undefined,
   now: string,
 ): Problem | null {
   const dueAts = active
     .flatMap(({schedules}) => schedules.map(({nextDueAt}) => nextDueAt))
     .toSorted();
-  const due = dueAts.filter((dueAt) => Date.parse(now) - Date.parse(dueAt) > dueLateMs);
-  const isTold = active.some(({overdue}) => overdue.length > 0);
-  if (lost === undefined && (due.length === 0 || isTold)) return null;
-  const waiting =
-    due[0] === undefined ? '' : `; ${describeDue(due.length)}, the first for ${since(due[0], now)}`;
+  const lateDueAts = dueAts.filter((dueAt) => Date.parse(now) - Date.parse(dueAt) > dueLateMs);
+  const isReported = active.some(({overdue}) => overdue.length > 0);
+  if (lostWorker === undefined && (lateDueAts.length === 0 || isReported)) return null;
+  const dueText =
+    lateDueAts[0] === undefined
+      ? ''
+      : `; ${describeDue(lateDueAts.length)}, the first for ${formatSince(lateDueAts[0], now)}`;
   const text =
-    lost === undefined
-      ? `no worker is alive${waiting}`
-      : `no worker is alive: ${lost.host}, pid ${lost.pid}, was last seen ` +
-        `${formatAgo(lost.seenAt, now)}, and did not stop as it should${waiting}`;
-  const place = {account: null, stream: null, subject: ''};
-  const from = lost?.seenAt ?? due[0] ?? null;
-  return {...place, kind: 'no-worker', since: from, text, next: 'fieldmirror start'};
+    lostWorker === undefined
+      ? `no worker is alive${dueText}`
+      : `no worker is alive: ${lostWorker.host}, pid ${lostWorker.pid}, was last seen ` +
+        `${formatAgo(lostWorker.seenAt, now)}, and did not stop as it should${dueText}`;
+  const scope = {account: null, stream: null, subject: ''};
+  const absentSince = lostWorker?.seenAt ?? lateDueAts[0] ?? null;
+  return {...scope, kind: 'no-worker', since: absentSince, text, next: 'fieldmirror start'};
 }
 
 function describeDue(count: number): string {
   return count === 1 ? '1 schedule is due' : `${formatNumber(count)} schedules are due`;
 }
 
-function since(instant: string, now: string): string {
+function formatSince(instant: string, now: string): string {
   return formatDuration(Date.parse(now) - Date.parse(instant));
 }
 
@@ -133,10 +140,10 @@ function describeUnserved(
             'start one with its FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN, ' +
             `or keep the token here: fieldmirror accounts add ${name}`,
         };
-  const lack = describeMissingKey(keyId, {workers: alive, keyIds});
-  if (lack === null) return null;
+  const keyProblem = describeMissingKey(keyId, {workers: alive, keyIds});
+  if (keyProblem === null) return null;
   return {
-    text: `its token is ${lack}`,
+    text: `its token is ${keyProblem}`,
     next:
       'give start that key in FIELDMIRROR_KEY, or seal the token again: ' +
       `fieldmirror accounts add ${name}`,
@@ -154,13 +161,14 @@ export interface PartFacts {
  * The parts that have had no successful round for longer than they may, whatever the cause.
  * @param now - ISO 8601, by the database's clock
  */
-export function listLateParts(facts: readonly PartHealth[], now: string): PartHealth[] {
-  return facts.filter((health) => {
+export function listLateParts(partHealths: readonly PartHealth[], now: string): PartHealth[] {
+  return partHealths.filter((health) => {
     const {part, goodAt, begunAt, lastError} = health;
     if (!isPart(part)) return false;
     const {lateMs, longestMs = 0} = boundsOf(part);
-    const isWorking = lastError === null && begunAt !== null && ageOf(begunAt, now) <= longestMs;
-    return ageOf(goodAt, now) > lateMs && !isWorking;
+    const isWorking =
+      lastError === null && begunAt !== null && measureAge(begunAt, now) <= longestMs;
+    return measureAge(goodAt, now) > lateMs && !isWorking;
   });
 }
 
@@ -168,14 +176,14 @@ export function listLateParts(facts: readonly PartHealth[], now: string): PartHe
  * Finds the parts that need a person: one problem for each part, for the worker on which it has
  * been late for longest.
  */
-export function findLateParts({parts: facts, waitsFor}: PartFacts, now: string): Problem[] {
+export function findLateParts({parts: partHealths, waitsFor}: PartFacts, now: string): Problem[] {
   const late = new Map<PartName, PartHealth>();
-  for (const health of listLateParts(facts, now).toReversed())
+  for (const health of listLateParts(partHealths, now).toReversed())
     if (isPart(health.part)) late.set(health.part, health);
   return [...late].map(([part, health]) => ({
     ...{account: null, stream: null, kind: 'part-late', subject: part, since: health.goodAt},
     text: describePart(part, health, {waitsFor, now}),
-    next: nextOfPart(waitsFor),
+    next: describeNextOfPart(waitsFor),
   }));
 }
 
@@ -184,29 +192,29 @@ function describePart(
   {host, pid, goodAt, begunAt, lastError}: PartHealth,
   {waitsFor, now}: {readonly waitsFor: readonly LockHolder[]; readonly now: string},
 ): string {
-  const place = host === null ? '' : ` on ${host}, pid ${pid},`;
+  const hostText = host === null ? '' : ` on ${host}, pid ${pid},`;
   const causes = [
     ...(waitsFor.length === 0
       ? []
-      : [`Fieldmirror waits for ${waitsFor.map(nameHolder).join(' and ')}`]),
+      : [`Fieldmirror waits for ${waitsFor.map(formatHolderName).join(' and ')}`]),
     ...(lastError === null ? [] : [`the last try failed: ${lastError}`]),
     ...(lastError === null && begunAt !== null
-      ? [`a round began ${formatDuration(ageOf(begunAt, now))} ago and does not end`]
+      ? [`a round began ${formatDuration(measureAge(begunAt, now))} ago and does not end`]
       : []),
   ];
-  const why = causes.length === 0 ? 'no round has begun since' : causes.join('; ');
-  const what = `${boundsOf(part).what} (part ${part} of the worker)${place}`;
-  return `${what} has stood still for ${formatDuration(ageOf(goodAt, now))}: ${why}`;
+  const reason = causes.length === 0 ? 'no round has begun since' : causes.join('; ');
+  const partText = `${boundsOf(part).what} (part ${part} of the worker)${hostText}`;
+  return `${partText} has stood still for ${formatDuration(measureAge(goodAt, now))}: ${reason}`;
 }
 
-function nextOfPart([holder]: readonly LockHolder[]): string {
+function describeNextOfPart([holder]: readonly LockHolder[]): string {
   return holder === undefined
     ? "the worker's log says more; a new fieldmirror start begins every part again"
     : 'it continues when that transaction ends, or after SELECT ' +
         `pg_terminate_backend(${holder.pid})`;
 }
 
-function ageOf(instant: string, now: string): number {
+function measureAge(instant: string, now: string): number {
   return Math.max(0, Date.parse(now) - Date.parse(instant));
 }
 
@@ -225,23 +233,23 @@ export function findFailingRules(
   workforce: Workforce,
   now: string,
 ): Problem[] {
-  return rules.flatMap((each) => {
-    const {rule, receiver, failingSince, lastError, givenUp, hasAddress} = each;
-    const place = {account: null, stream: null, kind: 'alerts-failing' as const, subject: rule};
-    const lack = hasAddress ? describeLack(each, workforce) : null;
-    if (lack !== null)
+  return rules.flatMap((health) => {
+    const {rule, receiver, failingSince, lastError, givenUp, hasAddress} = health;
+    const scope = {account: null, stream: null, kind: 'alerts-failing' as const, subject: rule};
+    const accessProblem = hasAddress ? describeMissingAccess(health, workforce) : null;
+    if (accessProblem !== null)
       return [
         {
-          ...{...place, since: failingSince},
-          text: `alert rule ${rule} sends nothing: ${lack.text}`,
-          next: lack.next,
+          ...{...scope, since: failingSince},
+          text: `alert rule ${rule} sends nothing: ${accessProblem.text}`,
+          next: accessProblem.next,
         },
       ];
     if (failingSince === null) return [];
     if (!hasAddress)
       return [
         {
-          ...{...place, since: failingSince},
+          ...{...scope, since: failingSince},
           text:
             `alert rule ${rule} sends nothing: it waits for its address, ` +
             'which no file of settings has',
@@ -249,13 +257,13 @@ export function findFailingRules(
         },
       ];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
-    const why =
+    const reason =
       lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
-    const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
+    const lostText = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
     return [
       {
-        ...{...place, since: failingSince},
-        text: `messages of the alert rule ${rule} do not arrive${lost}, for ${age}: ${why}`,
+        ...{...scope, since: failingSince},
+        text: `messages of the alert rule ${rule} do not arrive${lostText}, for ${age}: ${reason}`,
         next: `fieldmirror alerts test ${rule}`,
       },
     ];
@@ -266,16 +274,16 @@ export function findFailingRules(
  * Why no worker can send to the receiver of a rule; null if one can, or if none is alive and
  * nothing is known.
  */
-function describeLack(
+function describeMissingAccess(
   {keyId, rule}: RuleHealth,
   workforce: Workforce,
 ): {readonly text: string; readonly next: string} | null {
   if (keyId !== null) {
-    const lack = describeMissingKey(keyId, workforce);
+    const keyProblem = describeMissingKey(keyId, workforce);
     const next =
       'give start that key in FIELDMIRROR_KEY, or seal the address again: ' +
       `fieldmirror alerts remove ${rule}, then fieldmirror alerts add ${rule}`;
-    return lack === null ? null : {text: `its address is ${lack}`, next};
+    return keyProblem === null ? null : {text: `its address is ${keyProblem}`, next};
   }
   const alive = workforce.workers.filter(({isAlive}) => isAlive);
   if (alive.length === 0 || alive.some(({sendsMail}) => sendsMail)) return null;
@@ -301,24 +309,24 @@ export function findFailingHooks(
   return hooks.flatMap((hook): Problem[] => {
     const {name, account, attempts, failingSince, lastError, stoppedAt, hasAddress, isUntaken} =
       hook;
-    const place = {account, stream: null, kind: 'hook-failing' as const, subject: name};
+    const scope = {account, stream: null, kind: 'hook-failing' as const, subject: name};
     if (!hasAddress && isUntaken)
       return [
         {
-          ...{...place, since: null},
+          ...{...scope, since: null},
           text:
             `subscriber ${name} of the feed waits for its address, ` +
             'which no file of settings has',
           next: `fieldmirror hooks add ${name} --url URL`,
         },
       ];
-    const lack =
+    const keyProblem =
       hasAddress && stoppedAt === null ? describeMissingKey(hook.keyId, workforce) : null;
-    if (lack !== null)
+    if (keyProblem !== null)
       return [
         {
-          ...{...place, since: null},
-          text: `subscriber ${name} of the feed is sent nothing: its address is ${lack}`,
+          ...{...scope, since: null},
+          text: `subscriber ${name} of the feed is sent nothing: its address is ${keyProblem}`,
           next:
             'give start that key in FIELDMIRROR_KEY, or make the subscriber again: ' +
             'fieldmirror hooks list names its cursor',
@@ -327,7 +335,7 @@ export function findFailingHooks(
     if (stoppedAt === null && isUntaken)
       return [
         {
-          ...{...place, since: null},
+          ...{...scope, since: null},
           text: `subscriber ${name} of the feed waits, and no worker sends to it`,
           next:
             'fieldmirror start, with the key in FIELDMIRROR_KEY ' +
@@ -336,14 +344,14 @@ export function findFailingHooks(
       ];
     if (failingSince === null || (stoppedAt === null && attempts < failingAfterTries)) return [];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
-    const state = stoppedAt === null ? 'takes nothing' : 'is stopped, and took nothing';
-    const skip =
+    const stateText = stoppedAt === null ? 'takes nothing' : 'is stopped, and took nothing';
+    const skipText =
       stoppedAt === null ? '' : `, or fieldmirror hooks skip ${name} passes its batch over`;
     return [
       {
-        ...{...place, since: failingSince},
-        text: `subscriber ${name} of the feed ${state}, for ${age}: ${lastError}`,
-        next: `fieldmirror hooks retry ${name} sends again at once${skip}`,
+        ...{...scope, since: failingSince},
+        text: `subscriber ${name} of the feed ${stateText}, for ${age}: ${lastError}`,
+        next: `fieldmirror hooks retry ${name} sends again at once${skipText}`,
       },
     ];
   });
@@ -391,10 +399,10 @@ const leastFree: Bound = {name: 'disk', bytes: 1e9};
  * @returns the bounds; a default for the disk is added if none is given
  */
 export function readBounds(text: string | null): readonly Bound[] {
-  const given = [...(text ?? '').matchAll(/([\w.]+)=(\d+)([MGT]B)/g)].map(
+  const bounds = [...(text ?? '').matchAll(/([\w.]+)=(\d+)([MGT]B)/g)].map(
     ([, name = '', number = '', unit = '']) => ({name, bytes: Number(number) * (units[unit] ?? 1)}),
   );
-  return given.some(({name}) => name === leastFree.name) ? given : [leastFree, ...given];
+  return bounds.some(({name}) => name === leastFree.name) ? bounds : [leastFree, ...bounds];
 }
 
 /**
@@ -403,7 +411,7 @@ export function readBounds(text: string | null): readonly Bound[] {
  */
 export function findGrowth(bounds: readonly Bound[], sizes: readonly Size[]): Problem[] {
   return bounds.flatMap(({name, bytes}) => {
-    const size = sizes.find((each) => each.name === name);
+    const size = sizes.find((candidate) => candidate.name === name);
     const text = size === undefined ? null : describeGrowth(name, size.bytes, bytes);
     if (text === null) return [];
     const next = 'make room, or give another bound in FIELDMIRROR_BOUNDS';
@@ -429,10 +437,10 @@ function describeGrowth(name: string, size: number | null, bound: number): strin
       : `the disk of the embedded Postgres has ${formatBytes(size)} left, ` +
           `less than ${formatBytes(bound)}`;
   if (size === null) return `FIELDMIRROR_BOUNDS names ${name}, and there is no such table`;
-  const what = name === 'database' ? 'the database' : `table ${name}`;
+  const subject = name === 'database' ? 'the database' : `table ${name}`;
   return size <= bound
     ? null
-    : `${what} takes ${formatBytes(size)}, more than ${formatBytes(bound)}`;
+    : `${subject} takes ${formatBytes(size)}, more than ${formatBytes(bound)}`;
 }
 
 /** `2.4 GB` */
@@ -445,18 +453,18 @@ function formatBytes(bytes: number): string {
  * Finds the sessions of others that hold Fieldmirror up: one problem for each.
  * @param now - ISO 8601, by the database's clock
  */
-export function findHeldUp(holders: readonly HeldUp[], now: string): Problem[] {
+export function findLockProblems(holders: readonly BlockingSession[], now: string): Problem[] {
   return holders.map((holder) => ({
     ...{account: null, stream: null, kind: 'held-up', subject: String(holder.pid)},
     since: holder.waitedSince ?? holder.since,
     text: describeHolder(holder, now),
-    next: endHolders([holder]),
+    next: adviseOnHolders([holder]),
   }));
 }
 
-function describeHolder(holder: HeldUp, now: string): string {
+function describeHolder(holder: BlockingSession, now: string): string {
   const {waitedSince} = holder;
-  if (waitedSince === null) return `Fieldmirror will wait for ${nameHolder(holder)}`;
-  const waits = formatDuration(Math.max(0, Date.parse(now) - Date.parse(waitedSince)));
-  return `Fieldmirror has been waiting for ${waits} for ${nameHolder(holder)}`;
+  if (waitedSince === null) return `Fieldmirror will wait for ${formatHolderName(holder)}`;
+  const waitTime = formatDuration(Math.max(0, Date.parse(now) - Date.parse(waitedSince)));
+  return `Fieldmirror has been waiting for ${waitTime} for ${formatHolderName(holder)}`;
 }

@@ -42,14 +42,14 @@ import {
 import {listOwnWaits, listParts} from '../health/heartbeats.ts';
 import {
   describeCopy,
-  mendOfCopy,
+  fixForCopy,
   namePlace,
   readInstallationRow,
   type WarehouseAddress,
 } from '../health/installation.ts';
 import {readNow} from '../postgres/checks.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type HeldUp, isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
+import {type BlockingSession, isLockTimeout, listBlockingSessions} from '../postgres/lock-waits.ts';
 import {type RetentionStory, readRetention} from '../retention/retention.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
 import {allStreams} from '../streams/all.ts';
@@ -68,8 +68,8 @@ import {
   findFailingHooks,
   findFailingRules,
   findGrowth,
-  findHeldUp,
   findLateParts,
+  findLockProblems,
   findStarProblems,
   findWorkerProblems,
   listLateParts,
@@ -82,7 +82,7 @@ interface Installation extends Workforce, PartFacts {
   /** Why the warehouse may be a copy; null if nothing suggests it. */
   readonly copy: string | null;
   /** The sessions of others that hold Fieldmirror up. */
-  readonly heldUp: readonly HeldUp[];
+  readonly heldUp: readonly BlockingSession[];
   /** See `readWaitingSince`. */
   readonly starWaitsSince: string | null;
   readonly rules: readonly RuleHealth[];
@@ -114,7 +114,7 @@ export async function readInstallation(
   return {
     keyIds,
     bounds,
-    heldUp: await listHeldUp(db),
+    heldUp: await listBlockingSessions(db),
     copy: describeCopy(await readInstallationRow(db), await namePlace(address)),
     workers: await listWorkers(db),
     starWaitsSince: await readWaitingSince(db),
@@ -146,8 +146,8 @@ export function findProblems(
   const {copy, heldUp, starWaitsSince, rules, hooks, targets, reportLists} = installation;
   const {bounds, sizes} = installation;
   return [
-    ...(copy === null ? [] : [copyProblem(copy)]),
-    ...findHeldUp(heldUp, now),
+    ...(copy === null ? [] : [buildCopyProblem(copy)]),
+    ...findLockProblems(heldUp, now),
     ...findAccountProblems(accounts, now),
     ...findWorkerProblems(accounts, installation, now),
     ...findLateParts(installation, now),
@@ -160,7 +160,7 @@ export function findProblems(
   ];
 }
 
-function copyProblem(text: string): Problem {
+function buildCopyProblem(text: string): Problem {
   return {
     account: null,
     stream: null,
@@ -168,7 +168,7 @@ function copyProblem(text: string): Problem {
     subject: '',
     since: null,
     text,
-    next: mendOfCopy,
+    next: fixForCopy,
   };
 }
 
@@ -185,17 +185,17 @@ export async function readProblems(pool: pg.Pool, input: HealthInput): Promise<F
     });
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
-    const problems = findHeldUp(await listHeldUp(pool), await readNow(pool));
+    const problems = findLockProblems(await listBlockingSessions(pool), await readNow(pool));
     return {problems, accounts: [], only: 'held-up'};
   }
 }
 
 async function readEveryProblem(db: Queryable, input: HealthInput): Promise<FoundProblems> {
-  const known = await listAccounts(db);
-  const {now, accounts} = await readAccountFacts(db, known);
+  const allAccounts = await listAccounts(db);
+  const {now, accounts} = await readAccountFacts(db, allAccounts);
   const installation = await readInstallation(db, input);
   const problems = [...findProblems(accounts, installation, now), ...findDrift(accounts)];
-  return {problems, accounts: known, only: null};
+  return {problems, accounts: allAccounts, only: null};
 }
 
 /**
@@ -279,17 +279,17 @@ export function findDeliveryProblems(targets: readonly TargetHealth[], now: stri
   return targets.flatMap((target): Problem[] => {
     const problem =
       describeFailing(target, now) ?? describeLate(target, now) ?? describeUnremoved(target);
-    const place = {account: null, stream: null, kind: 'not-delivered' as const};
-    return problem === null ? [] : [{...place, subject: target.name, ...problem}];
+    const scope = {account: null, stream: null, kind: 'not-delivered' as const};
+    return problem === null ? [] : [{...scope, subject: target.name, ...problem}];
   });
 }
 
-type Described = Pick<Problem, 'since' | 'text' | 'next'>;
+type ProblemText = Pick<Problem, 'since' | 'text' | 'next'>;
 
 function describeFailing(
   {name, failingSince, attempts, lastError}: TargetHealth,
   now: string,
-): Described | null {
+): ProblemText | null {
   if (failingSince === null || attempts < failingAfterTries) return null;
   return {
     since: failingSince,
@@ -301,21 +301,21 @@ function describeFailing(
 function describeLate(
   {name, latest, addedAt, everyMs, isUnderWay, failingSince, ...target}: TargetHealth,
   now: string,
-): Described | null {
+): ProblemText | null {
   const since = latest?.deliveredAt ?? addedAt;
   const ageMs = Date.parse(now) - Date.parse(since);
   if (everyMs === null || isUnderWay || ageMs <= everyMs + graceMs) return null;
   const {lastError, waitsFor} = target;
-  const why =
+  const reasonText =
     failingSince !== null
       ? `: ${lastError}`
       : waitsFor.length > 0
         ? `: it waits for a certified sweep of ${waitsFor.join(', ')}`
         : '';
-  const got = latest === null ? 'no snapshot yet' : 'no snapshot';
+  const snapshotText = latest === null ? 'no snapshot yet' : 'no snapshot';
   return {
     since,
-    text: `${name} has got ${got}, for ${formatAge(since, now)}${why}`,
+    text: `${name} has got ${snapshotText}, for ${formatAge(since, now)}${reasonText}`,
     next:
       waitsFor.length > 0
         ? `fieldmirror status shows them; fieldmirror deliver ${name} delivers what is there`
@@ -323,7 +323,7 @@ function describeLate(
   };
 }
 
-function describeUnremoved({name, failingSince, lastError}: TargetHealth): Described | null {
+function describeUnremoved({name, failingSince, lastError}: TargetHealth): ProblemText | null {
   if (failingSince !== null || lastError === null) return null;
   return {
     since: null,
@@ -338,19 +338,19 @@ export function formatTargets(targets: readonly TargetHealth[], now: string): st
 }
 
 function describeTarget(
-  {name, latest, held, isUnderWay, step, failingSince, dueAt}: TargetHealth,
+  {name, latest, held: heldCount, isUnderWay, step, failingSince, dueAt}: TargetHealth,
   now: string,
 ): string {
   const last =
     latest === null
       ? 'no snapshot yet'
       : `snapshot ${latest.name}, ${formatMegabytes(latest.bytes)}, ` +
-        `${formatAge(latest.deliveredAt, now)} ago, ${held} held`;
+        `${formatAge(latest.deliveredAt, now)} ago, ${heldCount} held`;
   const ties = latest?.brokenTies ?? [];
-  const broken = ties.length === 0 ? '' : `; tie-outs that do not hold: ${ties.join(', ')}`;
+  const tieText = ties.length === 0 ? '' : `; tie-outs that do not hold: ${ties.join(', ')}`;
   const next = failingSince === null ? '' : `; the last try failed, the next is due ${dueAt}`;
-  const doing = isUnderWay ? `; in progress: ${step ?? 'it has just begun'}` : '';
-  return `${name}: ${last}${broken}${next}${doing}`;
+  const progress = isUnderWay ? `; in progress: ${step ?? 'it has just begun'}` : '';
+  return `${name}: ${last}${tieText}${next}${progress}`;
 }
 
 function formatMegabytes(bytes: number): string {
@@ -370,8 +370,8 @@ export function findReportProblems(
   return lists.flatMap((list): Problem[] => {
     const problem =
       describeNoServer(list, workforce) ?? describeUnsent(list, now) ?? describeUnmade(list, now);
-    const place = {account: list.account, stream: null, kind: 'report-unsent' as const};
-    return problem === null ? [] : [{...place, subject: list.name, ...problem}];
+    const scope = {account: list.account, stream: null, kind: 'report-unsent' as const};
+    return problem === null ? [] : [{...scope, subject: list.name, ...problem}];
   });
 }
 
@@ -379,7 +379,7 @@ export function findReportProblems(
 function describeNoServer(
   {name, failingSince}: ReportListHealth,
   {workers}: Pick<Workforce, 'workers'>,
-): Described | null {
+): ProblemText | null {
   const alive = workers.filter(({isAlive}) => isAlive);
   if (alive.length === 0 || alive.some(({sendsMail}) => sendsMail)) return null;
   return {
@@ -392,28 +392,31 @@ function describeNoServer(
 function describeUnsent(
   {name, failingSince, lastError, givenUp}: ReportListHealth,
   now: string,
-): Described | null {
+): ProblemText | null {
   if (failingSince === null) return null;
-  const lost = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
-  const why = lastError ?? 'no worker has taken them up';
+  const givenUpText = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
+  const reason = lastError ?? 'no worker has taken them up';
   const age = formatAge(failingSince, now);
   return {
     since: failingSince,
-    text: `weekly reports to ${name} do not arrive${lost}, for ${age}: ${why}`,
+    text: `weekly reports to ${name} do not arrive${givenUpText}, for ${age}: ${reason}`,
     next: 'sync.report_mails has each mail, and the answer of the mail server',
   };
 }
 
-function describeUnmade({name, late: [first]}: ReportListHealth, now: string): Described | null {
-  if (first === undefined) return null;
-  const {account, freshAsOf} = first;
-  const age = formatAge(first.since, now);
+function describeUnmade(
+  {name, late: [lateReport]}: ReportListHealth,
+  now: string,
+): ProblemText | null {
+  if (lateReport === undefined) return null;
+  const {account, freshAsOf} = lateReport;
+  const age = formatAge(lateReport.since, now);
   const proven =
     freshAsOf === null
       ? 'its jobs were never proven complete'
       : `its jobs were last proven complete ${formatAge(freshAsOf, now)} ago`;
   return {
-    since: first.since,
+    since: lateReport.since,
     text: `the weekly report of ${account} to ${name} is due for ${age}: ${proven}`,
     next: 'fieldmirror status shows why; fieldmirror sync jobs proves them complete now',
   };

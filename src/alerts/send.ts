@@ -41,15 +41,15 @@ const mostTries = 30;
 
 /** Sends everything that is due. */
 export async function sendDue(deps: SendDueDeps): Promise<void> {
-  const means = {keyIds: deps.keys.map(({id}) => id), hasSmtp: deps.smtpUrl !== null};
+  const resources = {keyIds: deps.keys.map(({id}) => id), hasSmtp: deps.smtpUrl !== null};
   const sending = {
     ...{queue: deliveryQueue, backOff, mostTries},
     send: (delivery: Delivery) => sendDelivery(deps, delivery),
-    refuse: (delivery: Delivery, failed: FailedTry) => postpone(deps, delivery, failed),
+    refuse: (delivery: Delivery, failure: FailedTry) => postpone(deps, delivery, failure),
   };
   await deliverDue(
     {signal: deps.signal, atOnce: 8},
-    (most) => claimDeliveries(deps.pool, means, most),
+    (limit) => claimDeliveries(deps.pool, resources, limit),
     async (delivery) => {
       await deliverClaim(deps, sending, delivery);
       deps.onTried?.();
@@ -70,12 +70,12 @@ async function sendDelivery(deps: SendDueDeps, delivery: Delivery): Promise<void
 async function postpone(
   {pool, log}: SendDueDeps,
   delivery: Delivery,
-  {isLast, ...failed}: FailedTry,
+  {isLast, ...failure}: FailedTry,
 ): Promise<void> {
   const {rule, kind, failures} = delivery;
   const isGivenUp = isLast && kind !== 'ping';
-  if (!(await noteFailed(pool, delivery, {...failed, isLast: isGivenUp}))) return;
-  const facts = {rule, kind, attempt: failures + 1, reason: failed.error};
+  if (!(await noteFailed(pool, delivery, {...failure, isLast: isGivenUp}))) return;
+  const facts = {rule, kind, attempt: failures + 1, reason: failure.error};
   if (isGivenUp) log.error({event: 'alert.given_up', ...facts}, 'an alert was given up');
   else log.warn({event: 'alert.postponed', ...facts}, 'an alert was not taken; it is tried again');
 }
@@ -103,22 +103,22 @@ export async function sendMessage(
   message: AlertMessage | null,
 ): Promise<string> {
   const {allowsHttp, allowsLinkLocal, signal} = deps;
-  const way = {allowsLinkLocal, signal};
+  const options = {allowsLinkLocal, signal};
   const {address, secret = ''} = findAccess(deps, route);
   if (route.receiver === 'email') {
     if (message === null) throw new TypeError('a ping by e-mail');
     const server = openSmtp(address, deps);
-    return await sendEmail({to: route.target, server}, mailOf(message), way);
+    return await sendEmail({to: route.target, server}, composeMail(message), options);
   }
   const url = parseTarget(address, allowsHttp);
-  if (message === null || route.receiver === 'ping') return await sendRequest({url, ...way});
+  if (message === null || route.receiver === 'ping') return await sendRequest({url, ...options});
   if (route.receiver === 'slack')
-    return await sendRequest({url, body: bodyForSlack(message), ...way});
+    return await sendRequest({url, body: composeSlackBody(message), ...options});
   const {messageId} = message;
   return await sendSigned(
     {url, secret: new Secret(secret)},
-    {messageId, body: bodyOf(message)},
-    way,
+    {messageId, body: composeBody(message)},
+    options,
   );
 }
 
@@ -147,11 +147,11 @@ const longestTitle = 150;
 const longestLine = 500;
 
 /** One line: `acme, jobs: the last full sweep failed: …` */
-export function titleOf({kind, rule, news}: AlertMessage): string {
+export function composeTitle({kind, rule, news}: AlertMessage): string {
   const [first] = news;
   if (kind === 'test') return `a test of the alert rule ${rule}`;
   if (kind !== 'digest' && first !== undefined) return cut(describeNews(first), longestTitle);
-  const opened = news.filter((each) => each.news === 'opened').length;
+  const opened = news.filter((item) => item.news === 'opened').length;
   const parts = [
     ...(opened === 0 ? [] : [`${opened} need a person`]),
     ...(opened === news.length ? [] : [`${news.length - opened} are over`]),
@@ -160,22 +160,24 @@ export function titleOf({kind, rule, news}: AlertMessage): string {
 }
 
 /** The lines of the whole message, without any control character. */
-export function linesOf(message: AlertMessage): string[] {
+export function listLines(message: AlertMessage): string[] {
   const {kind, news} = message;
   if (kind === 'test')
     return ['This is a test: nothing is wrong. Alerts of this rule arrive as this message did.'];
-  const told = news.slice(0, mostNews).flatMap((each) => [describeNews(each), ...detailsOf(each)]);
-  const left = news.length - mostNews;
-  return left > 0 ? [...told, `and ${left} more: fieldmirror alerts list`] : told;
+  const lines = news
+    .slice(0, mostNews)
+    .flatMap((item) => [describeNews(item), ...listDetails(item)]);
+  const remaining = news.length - mostNews;
+  return remaining > 0 ? [...lines, `and ${remaining} more: fieldmirror alerts list`] : lines;
 }
 
 function describeNews({news, account, stream, text}: News): string {
-  const place = [account, stream].filter((name) => name !== null).join(', ');
-  const over = news === 'resolved' ? 'over: ' : '';
-  return cut(toLine(`${over}${place === '' ? '' : `${place}: `}${text}`), longestLine);
+  const scope = [account, stream].filter((name) => name !== null).join(', ');
+  const prefix = news === 'resolved' ? 'over: ' : '';
+  return cut(toLine(`${prefix}${scope === '' ? '' : `${scope}: `}${text}`), longestLine);
 }
 
-function detailsOf({news, cause, since, nextStep, resolvedAt}: News): string[] {
+function listDetails({news, cause, since, nextStep, resolvedAt}: News): string[] {
   if (news === 'resolved')
     return [`  from ${formatMinute(since)} to ${formatMinute(resolvedAt ?? since)}`];
   return [
@@ -194,18 +196,18 @@ function cut(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1).toWellFormed()}…` : text;
 }
 
-function mailOf(message: AlertMessage): Mail {
+function composeMail(message: AlertMessage): Mail {
   const {messageId, rule} = message;
   return {
     messageId,
-    subject: `Fieldmirror: ${titleOf(message)}`,
-    text: `${linesOf(message).join('\n')}\n\nmessage ${messageId}, by the alert rule ${rule}\n`,
+    subject: `Fieldmirror: ${composeTitle(message)}`,
+    text: `${listLines(message).join('\n')}\n\nmessage ${messageId}, by the alert rule ${rule}\n`,
   };
 }
 
 /** The last line is the message's id, because Slack itself does not drop repeats. */
-function bodyForSlack(message: AlertMessage): string {
-  const lines = [`Fieldmirror: ${titleOf(message)}`, ...linesOf(message)];
+function composeSlackBody(message: AlertMessage): string {
+  const lines = [`Fieldmirror: ${composeTitle(message)}`, ...listLines(message)];
   const text = escapeText([...lines, `message ${message.messageId}`].join('\n'));
   return JSON.stringify({text, mrkdwn: false});
 }
@@ -219,16 +221,16 @@ function escapeText(text: string): string {
 }
 
 /** @see docs/watching.md "Alerts" */
-function bodyOf(message: AlertMessage): string {
+function composeBody(message: AlertMessage): string {
   const {kind, rule, news} = message;
   const last = news.at(-1);
-  const shown = news.slice(0, mostNews);
+  const shownNews = news.slice(0, mostNews);
   return JSON.stringify({
     type: `alert.${kind}`,
     timestamp: last?.resolvedAt ?? last?.openedAt ?? new Date().toISOString(),
     data: {
-      ...{rule, title: titleOf(message), count: news.length},
-      alerts: shown.map((each) => ({...each, docs: numberOfCause(each.cause)})),
+      ...{rule, title: composeTitle(message), count: news.length},
+      alerts: shownNews.map((item) => ({...item, docs: numberOfCause(item.cause)})),
     },
   });
 }

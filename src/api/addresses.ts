@@ -29,16 +29,17 @@ export function parseBaseUrl(
 
 /** Why `parseBaseUrl` refuses an address: `expected https, got …`; null if it is valid. */
 export function findBaseUrlProblem(text: string, allowHttp: boolean): string | null {
-  const refuse = (expected: string, got: string) => `expected ${expected}, got ${got}; ${HINT}`;
-  if (!URL.canParse(text)) return refuse('a URL', 'something else');
+  const describeProblem = (expected: string, got: string) =>
+    `expected ${expected}, got ${got}; ${HINT}`;
+  if (!URL.canParse(text)) return describeProblem('a URL', 'something else');
   const {username, password, protocol, hostname} = new URL(text);
   if (username !== '' || password !== '')
-    return refuse('no user name or password in it', 'one; the token is given apart');
-  if (text.includes('#')) return refuse('no fragment', 'one after "#"');
-  if (text.includes('?')) return refuse('no query', 'one after "?"');
+    return describeProblem('no user name or password in it', 'one; the token is given apart');
+  if (text.includes('#')) return describeProblem('no fragment', 'one after "#"');
+  if (text.includes('?')) return describeProblem('no query', 'one after "?"');
   if (protocol === 'https:' || (protocol === 'http:' && (allowHttp || isLoopback(hostname))))
     return null;
-  return refuse('https', `${protocol.slice(0, 20)}// to ${hostname}`);
+  return describeProblem('https', `${protocol.slice(0, 20)}// to ${hostname}`);
 }
 
 /** True for a host that is this machine whatever a name server answers. */
@@ -77,12 +78,12 @@ const loopbackCode = 'ELOOPBACK';
 export function onlyThisMachine(lookup: LookupFunction = ofSystem): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, address, family) => {
-      const found = Array.isArray(address) ? address.map((one) => one.address) : [address];
-      const stranger = found.find((one) => !isThisMachine(one));
-      if (error !== null || stranger === undefined) callback(error, address, family);
+      const addresses = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
+      const foreignAddress = addresses.find((candidate) => !isThisMachine(candidate));
+      if (error !== null || foreignAddress === undefined) callback(error, address, family);
       else
         callback(
-          Object.assign(new Error(`${hostname} is ${stranger}`), {code: loopbackCode}),
+          Object.assign(new Error(`${hostname} is ${foreignAddress}`), {code: loopbackCode}),
           address,
           family,
         );
@@ -91,25 +92,25 @@ export function onlyThisMachine(lookup: LookupFunction = ofSystem): LookupFuncti
 }
 
 function isThisMachine(address: string): boolean {
-  const plain = address.replace(/^::ffff:/i, '');
-  return isLoopback(plain.includes(':') ? `[${plain}]` : plain);
+  const unmapped = address.replace(/^::ffff:/i, '');
+  return isLoopback(unmapped.includes(':') ? `[${unmapped}]` : unmapped);
 }
 
 /** The error code for a refused address: `[ELINKLOCAL]`. */
 const linkLocalCode = 'ELINKLOCAL';
 
-const refused = new BlockList();
-refused.addSubnet('169.254.0.0', 16, 'ipv4');
-refused.addSubnet('fe80::', 10, 'ipv6');
+const refusedAddresses = new BlockList();
+refusedAddresses.addSubnet('169.254.0.0', 16, 'ipv4');
+refusedAddresses.addSubnet('fe80::', 10, 'ipv6');
 // Metadata addresses outside of the link-local ranges: Alibaba, Oracle, Azure; Amazon and Google by
 // IPv6.
 for (const address of ['100.100.100.200', '192.0.0.192', '168.63.129.16'])
-  refused.addAddress(address, 'ipv4');
-refused.addSubnet('fd00:ec2::', 32, 'ipv6');
-refused.addSubnet('fd20:ce::', 32, 'ipv6');
+  refusedAddresses.addAddress(address, 'ipv4');
+refusedAddresses.addSubnet('fd00:ec2::', 32, 'ipv6');
+refusedAddresses.addSubnet('fd20:ce::', 32, 'ipv6');
 
 /** Prefixes of IPv6 addresses that hold an IPv4 address, and the bit at which that begins. */
-const embeddings = [
+const embeddedRanges = [
   {prefix: '::', bits: 96, at: 96},
   {prefix: '::ffff:0:0', bits: 96, at: 96},
   {prefix: '::ffff:0:0:0', bits: 96, at: 96},
@@ -127,12 +128,12 @@ const embeddings = [
  * @param address - of IPv4 or IPv6
  */
 export function isRefusedAddress(address: string): boolean {
-  const [bare = ''] = address.split('%');
-  if (isIP(bare) === 4) return refused.check(bare, 'ipv4');
-  if (isIP(bare) !== 6) return false;
-  if (refused.check(bare, 'ipv6')) return true;
-  const inside = embeddings.filter(({range}) => range.check(bare, 'ipv6'));
-  return inside.some(({at}) => refused.check(readIpv4(bare, at), 'ipv4'));
+  const [literal = ''] = address.split('%');
+  if (isIP(literal) === 4) return refusedAddresses.check(literal, 'ipv4');
+  if (isIP(literal) !== 6) return false;
+  if (refusedAddresses.check(literal, 'ipv6')) return true;
+  const matchingRanges = embeddedRanges.filter(({range}) => range.check(literal, 'ipv6'));
+  return matchingRanges.some(({at}) => refusedAddresses.check(readIpv4(literal, at), 'ipv4'));
 }
 
 /**
@@ -142,8 +143,8 @@ export function isRefusedAddress(address: string): boolean {
 export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, address, family) => {
-      const found = Array.isArray(address) ? address.map((one) => one.address) : [address];
-      if (error !== null || !found.some(isRefusedAddress)) callback(error, address, family);
+      const addresses = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
+      if (error !== null || !addresses.some(isRefusedAddress)) callback(error, address, family);
       else callback(toRefusal(hostname), address, family);
     });
   };
@@ -153,7 +154,7 @@ export function refusingLookup(lookup: LookupFunction = ofSystem): LookupFunctio
  * Wraps a connector so that it does not connect to a refused address: a literal address is not
  * resolved.
  */
-export function refusingConnector(connect: buildConnector.connector): buildConnector.connector {
+export function makeRefusingConnector(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) => {
     const host = options.hostname.replace(/^\[|\]$/g, '');
     if (isRefusedAddress(host)) callback(toRefusal(host), null);
@@ -180,9 +181,9 @@ function readWords(address: string): number[] {
     const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
     return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
   });
-  const [before = '', after] = plain.split('::');
+  const [headText = '', tailText] = plain.split('::');
   const toWords = (part: string) =>
     part === '' ? [] : part.split(':').map((word) => Number.parseInt(word, 16));
-  const [head, tail] = [toWords(before), toWords(after ?? '')];
+  const [head, tail] = [toWords(headText), toWords(tailText ?? '')];
   return [...head, ...Array.from({length: 8 - head.length - tail.length}, () => 0), ...tail];
 }

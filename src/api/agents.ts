@@ -10,7 +10,7 @@ import type {buildConnector} from 'undici';
 // that calls the service.
 import makeConnector from 'undici/lib/core/connect.js';
 import Agent from 'undici/lib/dispatcher/agent.js';
-import {refusingConnector, refusingLookup} from './addresses.ts';
+import {makeRefusingConnector, refusingLookup} from './addresses.ts';
 
 export interface AgentOptions {
   /** Certificates to trust, PEM, in place of the system's. */
@@ -37,20 +37,20 @@ export function createAgents({ca, lookup, allowLinkLocal = false}: AgentOptions)
     ...(ca === undefined ? {} : {ca}),
     ...(allowLinkLocal ? (lookup === undefined ? {} : {lookup}) : {lookup: refusingLookup(lookup)}),
   };
-  const made = skippingInterim(makeConnector(connection));
-  const connect = allowLinkLocal ? made : refusingConnector(made);
+  const connector = skipInterimAnswers(makeConnector(connection));
+  const connect = allowLinkLocal ? connector : makeRefusingConnector(connector);
   // Our own deadline is for the whole; undici's are per stage.
-  const shared = {allowH2: false, connect, headersTimeout: 0, bodyTimeout: 0};
-  return {reads: new Agent(shared), writes: new Agent({...shared, pipelining: 0})};
+  const agentOptions = {allowH2: false, connect, headersTimeout: 0, bodyTimeout: 0};
+  return {reads: new Agent(agentOptions), writes: new Agent({...agentOptions, pipelining: 0})};
 }
 
 const endOfHead = '\r\n\r\n';
 /** Bytes that may be the beginning of an interim answer. */
-const beginnings =
+const possibleStart =
   /^(?:|H|HT|HTT|HTTP|HTTP\/|HTTP\/1|HTTP\/1\.|HTTP\/1\.[01] ?|HTTP\/1\.[01] 1\d{0,2})$/;
-const interim = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
+const interimStart = /^HTTP\/1\.[01] 1(?!01)\d\d[ \r]/;
 /** With this many bytes it is certain how an answer begins. */
-const certainBytes = 'HTTP/1.1 100 '.length;
+const decidingBytes = 'HTTP/1.1 100 '.length;
 /**
  * The largest head that undici accepts. A larger interim answer is passed on to undici, which ends
  * the connection.
@@ -58,56 +58,58 @@ const certainBytes = 'HTTP/1.1 100 '.length;
 const maxHeadBytes = 16_384;
 
 /** The same connector; on its connections no interim answer is seen. */
-function skippingInterim(connect: buildConnector.connector): buildConnector.connector {
+function skipInterimAnswers(connect: buildConnector.connector): buildConnector.connector {
   return (options, callback) =>
-    connect(options, (...made: Parameters<buildConnector.Callback>) => {
-      if (made[0] === null) skipInterim(made[1]);
-      callback(...made);
+    connect(options, (...result: Parameters<buildConnector.Callback>) => {
+      if (result[0] === null) patchSocketRead(result[1]);
+      callback(...result);
     });
 }
 
-function skipInterim(socket: Socket): void {
+function patchSocketRead(socket: Socket): void {
   const read = socket.read.bind(socket);
-  let written = -1;
+  let writtenBytes = -1;
   let isAtHead = false;
-  let held: Buffer = Buffer.alloc(0);
+  let buffered: Buffer = Buffer.alloc(0);
   socket.read = (size?: number): Buffer | null => {
     for (;;) {
       const chunk: Buffer | null = read(size);
       if (chunk === null) return null;
       // An answer begins with the first bytes after a request. One request is in progress on a
       // connection, never two.
-      if (socket.bytesWritten !== written) isAtHead = true;
-      written = socket.bytesWritten;
+      if (socket.bytesWritten !== writtenBytes) isAtHead = true;
+      writtenBytes = socket.bytesWritten;
       if (!isAtHead) return chunk;
-      held = dropInterim(held.length === 0 ? chunk : Buffer.concat([held, chunk]));
-      if (isUndecided(held)) continue;
+      buffered = dropInterimAnswers(
+        buffered.length === 0 ? chunk : Buffer.concat([buffered, chunk]),
+      );
+      if (isUndecided(buffered)) continue;
       isAtHead = false;
-      const answer = held;
-      held = Buffer.alloc(0);
-      return answer;
+      const response = buffered;
+      buffered = Buffer.alloc(0);
+      return response;
     }
   };
 }
 
-function dropInterim(bytes: Buffer): Buffer {
-  let rest = bytes;
-  while (interim.test(headOf(rest))) {
-    const end = rest.indexOf(endOfHead);
-    if (end === -1) return rest;
-    rest = rest.subarray(end + endOfHead.length);
+function dropInterimAnswers(bytes: Buffer): Buffer {
+  let remaining = bytes;
+  while (interimStart.test(readStart(remaining))) {
+    const end = remaining.indexOf(endOfHead);
+    if (end === -1) return remaining;
+    remaining = remaining.subarray(end + endOfHead.length);
   }
-  return rest;
+  return remaining;
 }
 
 /**
  * True while more bytes are needed to decide whether an interim answer is there, or where it ends.
  */
 function isUndecided(bytes: Buffer): boolean {
-  if (bytes.length < certainBytes) return beginnings.test(headOf(bytes));
-  return bytes.length <= maxHeadBytes && interim.test(headOf(bytes));
+  if (bytes.length < decidingBytes) return possibleStart.test(readStart(bytes));
+  return bytes.length <= maxHeadBytes && interimStart.test(readStart(bytes));
 }
 
-function headOf(bytes: Buffer): string {
-  return bytes.toString('latin1', 0, certainBytes);
+function readStart(bytes: Buffer): string {
+  return bytes.toString('latin1', 0, decidingBytes);
 }

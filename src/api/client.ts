@@ -7,8 +7,8 @@ import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
 import {inSpan} from '../core/span.ts';
 import {toPathPart} from './addresses.ts';
-import type {Asking, ReadRequest, Transport, WriteRequest} from './transport.ts';
-import {type Answer, type Gone, isGone, type WriteOutcome} from './verdict.ts';
+import type {ReadOptions, ReadRequest, Transport, WriteRequest} from './transport.ts';
+import {type Answer, isMissingRecord, type MissingRecord, type WriteOutcome} from './verdict.ts';
 import type {ElementNames, FieldRecord} from './xml-document.ts';
 import {readRecord} from './xml-read.ts';
 import {type BadRecord, readList} from './xml-strict.ts';
@@ -25,7 +25,7 @@ type Period =
   | 'next_month'
   | 'last_month';
 
-type Place = 'address' | 'city' | 'zip_code' | 'state' | 'country';
+type AddressPart = 'address' | 'city' | 'zip_code' | 'state' | 'country';
 
 /** Exact values of fields; they can be combined. */
 export type CustomerFilters = Partial<
@@ -35,8 +35,8 @@ export type CustomerFilters = Partial<
     | 'phone_number'
     | 'fax'
     | 'email_address'
-    | `service_${Place}`
-    | `billing_${Place}`,
+    | `service_${AddressPart}`
+    | `billing_${AddressPart}`,
     string
   >
 >;
@@ -68,7 +68,7 @@ type JobInclude =
   | 'tax_entity';
 
 /** The options of every read. */
-export type Call = Asking;
+export type Call = ReadOptions;
 
 /** The options of a page as it comes: its body may stay compressed. */
 type PageCall = Call & Pick<ReadRequest, 'recognise'>;
@@ -98,7 +98,7 @@ export type Client = ReturnType<typeof createClient>;
 
 /**
  * The reads of one account, each retried if that may help. Numbers and ids are texts. Every read
- * throws what `Transport.read` and the reader throw; an unknown record is a value, `Gone`.
+ * throws what `Transport.read` and the reader throw; an unknown record is a value, `MissingRecord`.
  */
 export function createClient(transport: Transport) {
   return {
@@ -121,7 +121,7 @@ export function createClient(transport: Transport) {
 
 function createCustomers(transport: Transport) {
   return {
-    show: showOf(transport, CUSTOMERS),
+    show: makeShow(transport, CUSTOMERS),
     list: (call: ListCall<CustomerFilters, CustomerInclude> = {}) =>
       listPage(transport, CUSTOMERS, call),
   };
@@ -129,7 +129,7 @@ function createCustomers(transport: Transport) {
 
 function createJobs(transport: Transport) {
   return {
-    show: showOf(transport, JOBS),
+    show: makeShow(transport, JOBS),
     list: (call: ListCall<JobFilters, JobInclude> = {}) => listPage(transport, JOBS, call),
     listOfCustomer: async (
       customerNumber: string,
@@ -138,26 +138,26 @@ function createJobs(transport: Transport) {
         include,
         ...call
       }: Call & Pick<ListCall<JobFilters, JobInclude>, 'page' | 'include'> = {},
-    ): Promise<ListOptions | Gone> =>
+    ): Promise<ListOptions | MissingRecord> =>
       await listRecords(transport, {
         ...call,
         path: `/customers/${toPathPart(customerNumber)}/jobs.xml`,
         names: JOBS,
-        query: queryOf({page, include}),
+        query: makeQuery({page, include}),
       }),
   };
 }
 
 function createEmployees(transport: Transport) {
   return {
-    show: showOf(transport, EMPLOYEES),
+    show: makeShow(transport, EMPLOYEES),
     list: (call: Call = {}) => listPage(transport, EMPLOYEES, call),
   };
 }
 
 function createTasks(transport: Transport) {
   return {
-    show: showOf(transport, TASKS),
+    show: makeShow(transport, TASKS),
     list: (call: Call & {readonly page?: number; readonly filters?: TaskFilters} = {}) =>
       listPage(transport, TASKS, call),
   };
@@ -169,8 +169,8 @@ const EMPLOYEES: ElementNames = {list: 'employees', item: 'employee'};
 const TASKS: ElementNames = {list: 'tasks', item: 'task'};
 
 /** Shows a record that belongs to no other. */
-function showOf(transport: Transport, names: ElementNames) {
-  return async (number: string, call: Call = {}): Promise<FieldRecord | Gone> =>
+function makeShow(transport: Transport, names: ElementNames) {
+  return async (number: string, call: Call = {}): Promise<FieldRecord | MissingRecord> =>
     await showRecord(transport, {...call, path: `/${names.list}/${toPathPart(number)}.xml`, names});
 }
 
@@ -179,14 +179,18 @@ function createNested(
   transport: Transport,
   {parent, ...names}: ElementNames & {readonly parent: 'jobs' | 'customers'},
 ) {
-  const under = (number: string) => `/${parent}/${toPathPart(number)}/${names.list}`;
+  const makePath = (number: string) => `/${parent}/${toPathPart(number)}/${names.list}`;
   return {
-    list: async (parentNumber: string, call: Call = {}): Promise<ListOptions | Gone> =>
-      await listRecords(transport, {...call, path: `${under(parentNumber)}.xml`, names}),
-    show: async (parentNumber: string, id: string, call: Call = {}): Promise<FieldRecord | Gone> =>
+    list: async (parentNumber: string, call: Call = {}): Promise<ListOptions | MissingRecord> =>
+      await listRecords(transport, {...call, path: `${makePath(parentNumber)}.xml`, names}),
+    show: async (
+      parentNumber: string,
+      id: string,
+      call: Call = {},
+    ): Promise<FieldRecord | MissingRecord> =>
       await showRecord(transport, {
         ...call,
-        path: `${under(parentNumber)}/${toPathPart(id)}.xml`,
+        path: `${makePath(parentNumber)}/${toPathPart(id)}.xml`,
         names,
       }),
   };
@@ -197,14 +201,14 @@ async function listPage(
   names: ElementNames,
   {page, only, include, filters, ...call}: ListCall<object, string>,
 ): Promise<ListOptions> {
-  const query = queryOf({page, only, include, filters});
+  const query = makeQuery({page, only, include, filters});
   return await listAll(transport, {...call, path: `/${names.list}.xml`, names, query});
 }
 
 async function fetchPage(transport: Transport, request: ReadRequest): Promise<RawPage> {
   const page = {'url.path': request.path, 'fieldmirror.page': Number(request.query?.page ?? 1)};
   const answer = await inSpan('page', page, () => transport.read(request));
-  if (isGone(answer)) throw refuseMissing(transport, request.path, answer);
+  if (isMissingRecord(answer)) throw refuseMissing(transport, request.path, answer);
   const {body, coding, bodyBytes, contentType, dateHeader, ms} = answer;
   return {body, coding, bodyBytes, contentType, dateHeader, ms};
 }
@@ -243,13 +247,16 @@ export type WriteResult =
 export async function listRecords(
   transport: Transport,
   target: Target,
-): Promise<ListOptions | Gone> {
+): Promise<ListOptions | MissingRecord> {
   const answer = await transport.read(target);
-  if (isGone(answer)) return answer;
-  const list = reading(transport, () =>
-    readList(answer.body, target.names, metaOf(transport, target, answer)),
+  if (isMissingRecord(answer)) return answer;
+  const list = readHidingToken(transport, () =>
+    readList(answer.body, target.names, makeMeta(transport, target, answer)),
   );
-  const bad = list.bad.map((each) => ({...each, reason: transport.hide(each.reason)}));
+  const bad = list.bad.map((badRecord) => ({
+    ...badRecord,
+    reason: transport.hide(badRecord.reason),
+  }));
   return {...list, bad, dateHeader: answer.dateHeader};
 }
 
@@ -259,23 +266,26 @@ export async function listRecords(
  */
 async function listAll(transport: Transport, target: Target): Promise<ListOptions> {
   const list = await listRecords(transport, target);
-  if (isGone(list)) throw refuseMissing(transport, target.path, list);
+  if (isMissingRecord(list)) throw refuseMissing(transport, target.path, list);
   return list;
 }
 
 /** Shows one record. @throws {RecordError} it came, but one of its values cannot be accepted */
-async function showRecord(transport: Transport, target: Target): Promise<FieldRecord | Gone> {
+async function showRecord(
+  transport: Transport,
+  target: Target,
+): Promise<FieldRecord | MissingRecord> {
   const answer = await transport.read(target);
-  if (isGone(answer)) return answer;
-  return reading(transport, () =>
-    readRecord(answer.body, target.names, metaOf(transport, target, answer)),
+  if (isMissingRecord(answer)) return answer;
+  return readHidingToken(transport, () =>
+    readRecord(answer.body, target.names, makeMeta(transport, target, answer)),
   );
 }
 
 /**
  * Reads an answer; an error shows pieces of it, which may repeat the token, so the token is hidden.
  */
-function reading<T>(transport: Transport, read: () => T): T {
+function readHidingToken<T>(transport: Transport, read: () => T): T {
   try {
     return read();
   } catch (error) {
@@ -284,7 +294,11 @@ function reading<T>(transport: Transport, read: () => T): T {
 }
 
 /** The error for a list that cannot be missing. */
-function refuseMissing(transport: Transport, path: string, {status, words}: Gone): FatalError {
+function refuseMissing(
+  transport: Transport,
+  path: string,
+  {status, words}: MissingRecord,
+): FatalError {
   return new FatalError(
     `GET ${path} at ${transport.place}: expected a list, got ${status} (${words}); check the ` +
       'base address of the account',
@@ -309,19 +323,21 @@ export async function sendWrite(
     : result;
 }
 
-type Written = Pick<WriteRequest, 'method' | 'path' | 'hidden'> & {readonly names: ElementNames};
+type WrittenRequest = Pick<WriteRequest, 'method' | 'path' | 'hidden'> & {
+  readonly names: ElementNames;
+};
 
-function readWritten(answer: Answer, write: Written, transport: Transport): WriteResult {
+function readWritten(answer: Answer, request: WrittenRequest, transport: Transport): WriteResult {
   const {status, location} = answer;
   const locatedNumber = /\/([1-9]\d*)(?:\.xml)?$/.exec(location ?? '')?.[1] ?? null;
   try {
-    const record = readWrittenRecord(answer, write, transport);
+    const record = readWrittenRecord(answer, request, transport);
     return {outcome: 'done', status, record, locatedNumber};
   } catch (error) {
     if (!(error instanceof RetryableError || error instanceof FatalError)) throw error;
     return {
       outcome: 'in-doubt',
-      reason: transport.hide(error.message, write.hidden),
+      reason: transport.hide(error.message, request.hidden),
       status,
       retryAfterMs: null,
     };
@@ -332,19 +348,22 @@ function readWritten(answer: Answer, write: Written, transport: Transport): Writ
 // failed.
 function readWrittenRecord(
   answer: Answer,
-  write: Written,
+  request: WrittenRequest,
   transport: Transport,
 ): FieldRecord | null {
-  const thing = `${write.method} ${write.path} at ${transport.place}`;
+  const requestName = `${request.method} ${request.path} at ${transport.place}`;
   if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
-  const words = transport.readWords(answer, write.hidden);
-  if (words.isReadable)
+  const errorWords = transport.readWords(answer, request.hidden);
+  if (errorWords.isReadable)
     throw new RetryableError(
-      `${thing}: expected a success, got ${answer.status} with errors (${words.text})`,
+      `${requestName}: expected a success, got ${answer.status} with errors (${errorWords.text})`,
     );
-  if (write.method === 'DELETE') return null;
+  if (request.method === 'DELETE') return null;
   try {
-    return readRecord(answer.body, write.names, {thing, contentType: answer.contentType});
+    return readRecord(answer.body, request.names, {
+      thing: requestName,
+      contentType: answer.contentType,
+    });
   } catch (error) {
     // The body is the record, so it was written; an odd value in it is found when the record is
     // read again.
@@ -353,12 +372,12 @@ function readWrittenRecord(
   }
 }
 
-function metaOf(transport: Transport, {path}: Target, {contentType}: Answer) {
+function makeMeta(transport: Transport, {path}: Target, {contentType}: Answer) {
   return {thing: `GET ${path} at ${transport.place}`, contentType};
 }
 
 /** The query of a list, without the parts that are not given. @see docs/service.md "Filters" */
-function queryOf({
+function makeQuery({
   page,
   only,
   include,

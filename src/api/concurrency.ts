@@ -57,14 +57,14 @@ export class LearnedConcurrency {
 
   /**
    * Ends an attempt, once.
-   * @param ended.kind - requests of one kind take about the same time; see `kindOfCall`
+   * @param ended.kind - requests of one kind take about the same time; see `classifyRequest`
    */
   end(begun: BegunCall, ended: {readonly load: Load; readonly kind: string}, nowMs: number): void {
     const running = this.#running--;
     if (begun.round !== this.#round || ended.load === 'unknown') return;
-    const isTooMuch =
+    const isOverloaded =
       ended.load === 'too-much' || this.#latency.isSlow(ended.kind, nowMs - begun.atMs, running);
-    if (isTooMuch) this.#halve();
+    if (isOverloaded) this.#halve();
     else if (running >= this.#concurrency) this.#count();
   }
 
@@ -76,8 +76,8 @@ export class LearnedConcurrency {
   }
 
   #count(): void {
-    const wasTooMuch = this.#round > 0;
-    if (++this.#inTime < (wasTooMuch ? this.#concurrency : 2)) return;
+    const hasHalved = this.#round > 0;
+    if (++this.#inTime < (hasHalved ? this.#concurrency : 2)) return;
     this.#concurrency = Math.min(this.#concurrency + 1, this.#max);
     this.#inTime = 0;
   }
@@ -98,7 +98,7 @@ const SLOW_FLOOR_MS = 500;
 const SAME_FACTOR = 1.25;
 
 /** The answers of requests of one kind, as measured. */
-interface Known {
+interface KindStatistics {
   /** The last answers, in milliseconds; at most a window of them. */
   recent: number[];
   /** The best median. */
@@ -110,7 +110,7 @@ interface Known {
 /** How long the answers of an account take, compared with the best that was seen of their kind. */
 export class Latency {
   // Kinds come from our own code, so there are a few dozen of them.
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KindStatistics>();
 
   /**
    * Records one answer.
@@ -121,14 +121,19 @@ export class Latency {
    *   slow: that is the new best.
    */
   isSlow(kind: string, ms: number, running: number): boolean {
-    const known = this.#known.get(kind) ?? {recent: [], bestMs: Infinity, bestRunning: Infinity};
-    this.#known.set(kind, known);
-    known.recent = [...known.recent, ms].slice(-WINDOW);
-    if (known.recent.length < WINDOW) return false;
-    const median = medianOf(known.recent);
-    const isSlow = median > Math.max(known.bestMs * SLOW_FACTOR, known.bestMs + SLOW_FLOOR_MS);
-    if (isSlow && running > known.bestRunning) return true;
-    keepBest(known, {median, running, isSlow});
+    const statistics = this.#known.get(kind) ?? {
+      recent: [],
+      bestMs: Infinity,
+      bestRunning: Infinity,
+    };
+    this.#known.set(kind, statistics);
+    statistics.recent = [...statistics.recent, ms].slice(-WINDOW);
+    if (statistics.recent.length < WINDOW) return false;
+    const median = computeMedian(statistics.recent);
+    const isSlow =
+      median > Math.max(statistics.bestMs * SLOW_FACTOR, statistics.bestMs + SLOW_FLOOR_MS);
+    if (isSlow && running > statistics.bestRunning) return true;
+    updateBest(statistics, {median, running, isSlow});
     return false;
   }
 
@@ -137,7 +142,7 @@ export class Latency {
    * come.
    */
   forgetRecent(): void {
-    for (const known of this.#known.values()) known.recent = [];
+    for (const statistics of this.#known.values()) statistics.recent = [];
   }
 }
 
@@ -145,7 +150,7 @@ export class Latency {
  * The kind of a request: its method, its path without numbers, and its query's names. Values do not
  * matter.
  */
-export function kindOfCall(
+export function classifyRequest(
   method: string,
   path: string,
   query: Readonly<Record<string, string>> = {},
@@ -153,23 +158,23 @@ export function kindOfCall(
   return `${method} ${path.replace(/\d+/g, 'N')}?${Object.keys(query).sort().join('&')}`;
 }
 
-function keepBest(
-  known: Known,
+function updateBest(
+  statistics: KindStatistics,
   {
     median,
     running,
     isSlow,
   }: {readonly median: number; readonly running: number; readonly isSlow: boolean},
 ): void {
-  if (isSlow || median * SAME_FACTOR < known.bestMs) {
-    known.bestMs = median;
-    known.bestRunning = running;
-  } else if (median <= known.bestMs * SAME_FACTOR) {
-    known.bestMs = Math.min(known.bestMs, median);
-    known.bestRunning = Math.min(known.bestRunning, running);
+  if (isSlow || median * SAME_FACTOR < statistics.bestMs) {
+    statistics.bestMs = median;
+    statistics.bestRunning = running;
+  } else if (median <= statistics.bestMs * SAME_FACTOR) {
+    statistics.bestMs = Math.min(statistics.bestMs, median);
+    statistics.bestRunning = Math.min(statistics.bestRunning, running);
   }
 }
 
-function medianOf(numbers: readonly number[]): number {
+function computeMedian(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0;
 }

@@ -52,7 +52,7 @@ export interface ExchangeLimits {
 }
 
 /** How the caller can stop a request, before the first byte and until the last. */
-interface Begin {
+interface StartOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called right before the first byte: false leaves the request unsent. */
   readonly mayStart?: (() => boolean) | undefined;
@@ -66,34 +66,34 @@ interface Begin {
 export async function exchange(
   agent: Agent,
   request: Dispatcher.DispatchOptions,
-  limits: ExchangeLimits & Begin,
+  limits: ExchangeLimits & StartOptions,
 ): Promise<Exchange> {
   const collector = new Collector(limits);
   if (limits.signal?.aborted === true) throw collector.fail('aborted');
   const deadline = AbortSignal.timeout(limits.timeoutMs);
-  const expire = () => collector.stop('deadline');
-  const abort = () => collector.stop('aborted');
-  deadline.addEventListener('abort', expire);
-  limits.signal?.addEventListener('abort', abort);
+  const onDeadline = () => collector.stop('deadline');
+  const onAbort = () => collector.stop('aborted');
+  deadline.addEventListener('abort', onDeadline);
+  limits.signal?.addEventListener('abort', onAbort);
   try {
     agent.dispatch(request, collector);
     return await collector.answer;
   } catch (error) {
-    throw error instanceof ExchangeError ? error : collector.fail('network', codeOf(error));
+    throw error instanceof ExchangeError ? error : collector.fail('network', readErrorCode(error));
   } finally {
-    deadline.removeEventListener('abort', expire);
-    limits.signal?.removeEventListener('abort', abort);
+    deadline.removeEventListener('abort', onDeadline);
+    limits.signal?.removeEventListener('abort', onAbort);
   }
 }
 
 /** More than any page needs: for a longer answer, memory is reserved only as its bytes come. */
-const mostExpected = 16_777_216;
+const maxReservedBytes = 16_777_216;
 
 /**
  * The bytes of an answer. Each chunk is copied as it comes, and its memory freed when the next one
  * comes: undici no longer needs it then, and the garbage collector would free it much later.
  */
-class Body {
+class BodyCollector {
   #chunk: Buffer | null = null;
   #buffer: Buffer = Buffer.alloc(0);
   #length = 0;
@@ -105,22 +105,22 @@ class Body {
   /** @param contentLength - the header, if it came */
   expect(contentLength: string | string[] | undefined): void {
     const length = Number(contentLength ?? 0);
-    if (length > 0 && length <= mostExpected) this.#buffer = takeBytes(length);
+    if (length > 0 && length <= maxReservedBytes) this.#buffer = takeBytes(length);
   }
 
   add(chunk: Buffer): void {
     // Pieces of one chunk of the connection are views of the same memory.
     if (this.#chunk !== null && this.#chunk.buffer !== chunk.buffer) freeBytes(this.#chunk);
     this.#chunk = chunk;
-    const needed = this.#length + chunk.length;
-    if (needed > this.#buffer.length) {
-      const larger = takeBytes(Math.max(needed, 2 * this.#buffer.length));
-      this.#buffer.copy(larger, 0, 0, this.#length);
+    const neededLength = this.#length + chunk.length;
+    if (neededLength > this.#buffer.length) {
+      const largerBuffer = takeBytes(Math.max(neededLength, 2 * this.#buffer.length));
+      this.#buffer.copy(largerBuffer, 0, 0, this.#length);
       freeBytes(this.#buffer);
-      this.#buffer = larger;
+      this.#buffer = largerBuffer;
     }
     chunk.copy(this.#buffer, this.#length);
-    this.#length = needed;
+    this.#length = neededLength;
   }
 
   whole(): Buffer {
@@ -132,14 +132,14 @@ class Collector implements Dispatcher.DispatchHandler {
   readonly #limits: ExchangeLimits;
   readonly #mayStart: () => boolean;
   readonly #done = Promise.withResolvers<Exchange>();
-  readonly #body = new Body();
+  readonly #body = new BodyCollector();
   #controller: Dispatcher.DispatchController | null = null;
   #stopped: ExchangeError | null = null;
   #isSent = false;
   #status = 0;
   #headers: Headers = {};
 
-  constructor(limits: ExchangeLimits & Begin) {
+  constructor(limits: ExchangeLimits & StartOptions) {
     this.#limits = limits;
     this.#mayStart = limits.mayStart ?? (() => true);
     this.#done.promise.catch(() => {});
@@ -196,11 +196,11 @@ class Collector implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#done.reject(this.#stopped ?? this.fail('network', codeOf(error)));
+    this.#done.reject(this.#stopped ?? this.fail('network', readErrorCode(error)));
   }
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? error.code : '';
   if (typeof code === 'string') return code;
   // An answer that does not even begin as HTTP has no code.
@@ -224,12 +224,12 @@ const RATIO_FREE_BYTES = 1_048_576;
  * An answer up to this size is decompressed in this thread: another thread would cost more than
  * that.
  */
-const shortBytes = 16_384;
+const maxSyncBytes = 16_384;
 /**
  * Bytes of the buffer for a decompressed body, at least and at most; a larger body comes in several
  * pieces, which are joined.
  */
-const room = {least: 1_024, most: 1_048_576};
+const bufferBytes = {least: 1_024, most: 1_048_576};
 
 /** A body as it came over the wire. */
 export interface CodedBody {
@@ -273,11 +273,11 @@ export async function decodeBody(body: CodedBody, limits: BodyLimits): Promise<B
   if (coding === '' || bytes.length === 0) return bytes;
   if (coding !== 'gzip' && coding !== 'x-gzip')
     throw new BadCoding(`a body coded as "${shorten(coding, 40)}"`, {isUnknown: true});
-  const byRatio = Math.max(RATIO_FREE_BYTES, bytes.length * limits.maxRatio);
-  const maxOutputLength = Math.min(limits.maxTextBytes, byRatio);
-  const options = {maxOutputLength, chunkSize: chooseRoom(body)};
+  const maxByRatio = Math.max(RATIO_FREE_BYTES, bytes.length * limits.maxRatio);
+  const maxOutputLength = Math.min(limits.maxTextBytes, maxByRatio);
+  const options = {maxOutputLength, chunkSize: chooseBufferSize(body)};
   try {
-    return bytes.length <= shortBytes
+    return bytes.length <= maxSyncBytes
       ? gunzipSync(bytes, options)
       : moveBytes(await gunzipAsync(bytes, options));
   } catch (error) {
@@ -299,6 +299,6 @@ export function sizeOfBody({bytes, coding}: CodedBody): number {
 }
 
 /** One byte more than the decompressed body: after a full buffer comes another. */
-function chooseRoom(body: CodedBody): number {
-  return Math.min(Math.max(sizeOfBody(body) + 1, room.least), room.most);
+function chooseBufferSize(body: CodedBody): number {
+  return Math.min(Math.max(sizeOfBody(body) + 1, bufferBytes.least), bufferBytes.most);
 }

@@ -61,7 +61,7 @@ export class Limiter {
    */
   stop(error: Error): void {
     this.#stop.abort(error);
-    for (const turn of this.#waiting) turn.abort(this.#stop.signal.reason);
+    for (const controller of this.#waiting) controller.abort(this.#stop.signal.reason);
   }
 
   /**
@@ -80,21 +80,24 @@ export class Limiter {
     signal?.throwIfAborted();
     // With the signal itself, the queue would give up a running request, too; so it gets one for
     // the wait alone.
-    const turn = new AbortController();
-    const leave = () => turn.abort(signal?.reason);
+    const controller = new AbortController();
+    const onAbort = () => controller.abort(signal?.reason);
     const endWait = () => {
-      signal?.removeEventListener('abort', leave);
-      this.#waiting.delete(turn);
+      signal?.removeEventListener('abort', onAbort);
+      this.#waiting.delete(controller);
     };
-    signal?.addEventListener('abort', leave, {once: true});
-    this.#waiting.add(turn);
+    signal?.addEventListener('abort', onAbort, {once: true});
+    this.#waiting.add(controller);
     const start = async () => {
       endWait();
       return await request();
     };
     if (this.#queue.isPaused) void this.#release();
     try {
-      return await this.#queue.add(start, {priority: PRIORITIES[urgency], signal: turn.signal});
+      return await this.#queue.add(start, {
+        priority: PRIORITIES[urgency],
+        signal: controller.signal,
+      });
     } finally {
       endWait();
     }

@@ -29,13 +29,13 @@ export interface PagesOptions extends Omit<Call, 'signal'> {
  * The fewest pages in progress, the awaited one included, and the most. The limiter decides how
  * many the account allows.
  */
-const fewest = 4;
-const most = DEFAULT_CONCURRENCY.max;
+const minPages = 4;
+const maxPages = DEFAULT_CONCURRENCY.max;
 /**
  * While the end of a list is unknown, at most this share of the pages read so far is requested
  * ahead, because those requests may be in vain.
  */
-const shareInVain = 0.5;
+const maxWastedShare = 0.5;
 
 /**
  * Yields the pages of a list in order of number, without end. A page past the end is an empty list,
@@ -61,33 +61,34 @@ export async function* fetchPages(
   signal?: AbortSignal,
 ): AsyncGenerator<PageAhead, never, undefined> {
   const stop = new AbortController();
-  const either = signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
+  const combinedSignal =
+    signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]);
   const queue: Promise<PageAhead>[] = [];
-  const ask = async (page: number): Promise<PageAhead> => {
+  const requestPage = async (page: number): Promise<PageAhead> => {
     const recognise = await recogniserOf?.(page);
     const pageQuery = {...query, page: String(page)};
     return {
       page,
-      ...(await client.fetchPage(path, pageQuery, {...call, recognise, signal: either})),
+      ...(await client.fetchPage(path, pageQuery, {...call, recognise, signal: combinedSignal})),
     };
   };
   const lastAhead = knownPages ?? Number.POSITIVE_INFINITY;
-  const need = new Need(knownPages == null);
-  let next = fromPage;
+  const demand = new PageDemand(knownPages == null);
+  let nextPage = fromPage;
   try {
     for (;;) {
-      while (queue.length === 0 || (queue.length < need.pages && next <= lastAhead)) {
-        const asked = ask(next++);
+      while (queue.length === 0 || (queue.length < demand.pages && nextPage <= lastAhead)) {
+        const pendingPage = requestPage(nextPage++);
         // A page beyond the end may fail after the consumer has returned, with no handler left for
         // its error.
-        asked.catch(() => {});
-        queue.push(asked);
+        pendingPage.catch(() => {});
+        queue.push(pendingPage);
       }
-      const first = await queue.shift();
-      if (first === undefined) continue;
-      const givenAt = clock();
-      yield first;
-      need.note(first.ms, clock() - givenAt);
+      const page = await queue.shift();
+      if (page === undefined) continue;
+      const yieldedAt = clock();
+      yield page;
+      demand.note(page.ms, clock() - yieldedAt);
     }
   } finally {
     stop.abort();
@@ -101,7 +102,7 @@ export async function* fetchPages(
  * no queue at the service. A service that is near and busy answers no faster if more is requested
  * at once.
  */
-class Need {
+class PageDemand {
   readonly #isEndUnknown: boolean;
   #fastestMs = Number.POSITIVE_INFINITY;
   #consumerMs = 0;
@@ -111,12 +112,12 @@ class Need {
     this.#isEndUnknown = isEndUnknown;
   }
 
-  /** From `fewest` to `most`: as many as possible at first, if none can be in vain. */
+  /** From `minPages` to `maxPages`: as many as possible at first, if none can be in vain. */
   get pages(): number {
-    if (this.#read === 0) return this.#isEndUnknown ? fewest : most;
+    if (this.#read === 0) return this.#isEndUnknown ? minPages : maxPages;
     const needed = Math.ceil((this.#fastestMs * this.#read) / Math.max(this.#consumerMs, 1)) + 1;
-    const allowed = this.#isEndUnknown ? Math.floor(this.#read * shareInVain) : most;
-    return Math.max(fewest, Math.min(needed, allowed, most));
+    const allowed = this.#isEndUnknown ? Math.floor(this.#read * maxWastedShare) : maxPages;
+    return Math.max(minPages, Math.min(needed, allowed, maxPages));
   }
 
   /** Records a page: the time of its answer, and the time that the consumer took for it. */

@@ -17,13 +17,13 @@ import {
   toCoded,
 } from './exchange.ts';
 import type {Limiter} from './limiter.ts';
-import {type Answer, loadOfFailure, loadOfStatus, type WriteOutcome} from './verdict.ts';
+import {type Answer, assessFailure, assessStatus, type WriteOutcome} from './verdict.ts';
 
 /** An answer before it is judged. */
 export type RawAnswer = Answer & {readonly retryAfter: string | undefined};
 
 /** The parts that all attempts of one account share. */
-export interface Shared {
+export interface AccountShared {
   /** Without its port. */
   readonly host: string;
   readonly limits: ExchangeLimits & BodyLimits;
@@ -37,7 +37,7 @@ export interface Shared {
 
 interface Attempt {
   readonly agent: Agent;
-  /** Requests of one kind take about the same time; see `kindOfCall`. */
+  /** Requests of one kind take about the same time; see `classifyRequest`. */
   readonly kind: string;
   readonly signal?: AbortSignal | undefined;
   readonly onAttempt?: (() => void) | undefined;
@@ -47,7 +47,7 @@ interface Attempt {
 }
 
 /** We withheld or aborted such a request ourselves: that shows nothing of the service. */
-const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld']);
+const ownResults: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld']);
 
 /**
  * Sends a request whose turn it is, once, and decompresses its answer if it is not recognised. The
@@ -55,19 +55,22 @@ const ours: ReadonlySet<EndedRequest['result']> = new Set(['aborted', 'withheld'
  * @throws {ExchangeError | BadCoding}
  */
 export async function sendOnce(
-  shared: Shared,
+  shared: AccountShared,
   request: Dispatcher.DispatchOptions,
   attempt: Attempt,
 ): Promise<RawAnswer> {
-  return await inSpan('request', attributesOf(shared, request), async (note) => {
+  return await inSpan('request', listAttributes(shared, request), async (addAttributes) => {
     const answer = await send(shared, request, attempt);
-    note({'http.response.status_code': answer.status, 'http.response.body.size': answer.bodyBytes});
+    addAttributes({
+      'http.response.status_code': answer.status,
+      'http.response.body.size': answer.bodyBytes,
+    });
     return answer;
   });
 }
 
 /** The query is left out: a filter may hold a value of a record. */
-function attributesOf({host}: Shared, {path, method}: Dispatcher.DispatchOptions) {
+function listAttributes({host}: AccountShared, {path, method}: Dispatcher.DispatchOptions) {
   return {
     'http.request.method': method,
     'server.address': host,
@@ -76,36 +79,38 @@ function attributesOf({host}: Shared, {path, method}: Dispatcher.DispatchOptions
 }
 
 async function send(
-  {limits, learned, limiter, now, observer}: Shared,
+  {limits, learned, limiter, now, observer}: AccountShared,
   request: Dispatcher.DispatchOptions,
   {agent, kind, signal, onAttempt, mayStart, recognise}: Attempt,
 ): Promise<RawAnswer> {
-  const begun = learned.begin(now());
+  const call = learned.begin(now());
   let load: Load = 'unknown';
   let isSent = true;
-  let ended: Pick<EndedRequest, 'result' | 'bodyBytes'> | null = null;
+  let outcome: Pick<EndedRequest, 'result' | 'bodyBytes'> | null = null;
   try {
-    const got = await exchange(agent, request, {...limits, signal, mayStart});
-    ended = {result: got.status, bodyBytes: got.body.length};
-    load = loadOfStatus(got.status);
-    const came = toCoded(got.body, headerOf(got, 'content-encoding'));
-    const isKnown = got.status === 200 && recognise?.(came) === true;
-    const body = isKnown ? came : toCoded(await unpack(came, got.status, limits), undefined);
-    return toAnswer(got, body, now() - begun.atMs);
+    const response = await exchange(agent, request, {...limits, signal, mayStart});
+    outcome = {result: response.status, bodyBytes: response.body.length};
+    load = assessStatus(response.status);
+    const codedBody = toCoded(response.body, readHeader(response, 'content-encoding'));
+    const isRecognised = response.status === 200 && recognise?.(codedBody) === true;
+    const body = isRecognised
+      ? codedBody
+      : toCoded(await unpack(codedBody, response.status, limits), undefined);
+    return toAnswer(response, body, now() - call.atMs);
   } catch (error) {
     if (error instanceof ExchangeError) {
-      ended = {result: error.kind, bodyBytes: 0};
-      load = loadOfFailure(error);
+      outcome = {result: error.kind, bodyBytes: 0};
+      load = assessFailure(error);
       isSent = error.isSent;
     }
     throw error;
   } finally {
-    learned.end(begun, {load, kind}, now());
+    learned.end(call, {load, kind}, now());
     const {concurrency} = learned;
     limiter.concurrency = concurrency;
     if (isSent) onAttempt?.();
-    if (ended !== null && !ours.has(ended.result))
-      observer?.ended({...ended, method: request.method, ms: now() - begun.atMs, concurrency});
+    if (outcome !== null && !ownResults.has(outcome.result))
+      observer?.ended({...outcome, method: request.method, ms: now() - call.atMs, concurrency});
   }
 }
 
@@ -117,32 +122,32 @@ async function unpack(body: CodedBody, status: number, limits: BodyLimits): Prom
   try {
     return await decodeBody(body, limits);
   } catch (error) {
-    const saysAll =
+    const isStatusEnough =
       status === 401 ||
       status === 403 ||
       status === 429 ||
       status >= 500 ||
       (status >= 300 && status < 400);
-    if (error instanceof BadCoding && saysAll) return Buffer.alloc(0);
+    if (error instanceof BadCoding && isStatusEnough) return Buffer.alloc(0);
     throw error;
   }
 }
 
-function toAnswer(got: Exchange, {bytes, coding}: CodedBody, ms: number): RawAnswer {
+function toAnswer(response: Exchange, {bytes, coding}: CodedBody, ms: number): RawAnswer {
   return {
-    status: got.status,
+    status: response.status,
     body: bytes,
     coding,
-    contentType: headerOf(got, 'content-type') ?? null,
-    dateHeader: headerOf(got, 'date') ?? null,
-    location: headerOf(got, 'location') ?? null,
-    retryAfter: headerOf(got, 'retry-after'),
-    bodyBytes: got.body.length,
+    contentType: readHeader(response, 'content-type') ?? null,
+    dateHeader: readHeader(response, 'date') ?? null,
+    location: readHeader(response, 'location') ?? null,
+    retryAfter: readHeader(response, 'retry-after'),
+    bodyBytes: response.body.length,
     ms,
   };
 }
 
-function headerOf({headers}: Exchange, name: string): string | undefined {
+function readHeader({headers}: Exchange, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : value?.[0];
 }

@@ -52,7 +52,7 @@ export function formatTime(
   instant: string,
   {timeZone, shape}: {readonly timeZone: string; readonly shape: TimeShape},
 ): FormattedTime {
-  if (!isIsoInstant(instant)) throw refuse('an instant like 2031-07-04T09:00:00-04:00');
+  if (!isIsoInstant(instant)) throw makeRecordError('an instant like 2031-07-04T09:00:00-04:00');
   const local = Temporal.Instant.from(instant).toZonedDateTimeISO(timeZone);
   if (shape === 'iso') return {text: toIso(local), isAmbiguous: false};
   if (
@@ -70,9 +70,10 @@ export function formatTime(
 }
 
 function readLocal(text: string): Temporal.PlainDateTime {
-  const found = LOCAL.exec(text);
-  if (found === null) throw refuse('a time like 7/4/2031 09:00am or 2031-07-04T09:00:00-04:00');
-  const [, month, day, yearText = '', hour12, minute, half = ''] = found;
+  const match = LOCAL.exec(text);
+  if (match === null)
+    throw makeRecordError('a time like 7/4/2031 09:00am or 2031-07-04T09:00:00-04:00');
+  const [, month, day, yearText = '', hour12, minute, meridiem = ''] = match;
   const year = yearText.length === 2 ? 2000 + Number(yearText) : Number(yearText);
   const parts = {
     year,
@@ -81,10 +82,10 @@ function readLocal(text: string): Temporal.PlainDateTime {
     hour12: Number(hour12),
     minute: Number(minute),
   };
-  if (!isDay(parts)) throw refuse('a day of the calendar');
+  if (!isDay(parts)) throw makeRecordError('a day of the calendar');
   if (parts.hour12 < 1 || parts.hour12 > 12 || parts.minute > 59)
-    throw refuse('an hour from 1 to 12 and a minute to 59');
-  const hour = (parts.hour12 % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
+    throw makeRecordError('an hour from 1 to 12 and a minute to 59');
+  const hour = (parts.hour12 % 12) + (meridiem.toLowerCase() === 'pm' ? 12 : 0);
   return new Temporal.PlainDateTime(parts.year, parts.month, parts.day, hour, parts.minute);
 }
 
@@ -114,7 +115,7 @@ function findMoments(local: Temporal.PlainDateTime, timeZone: string) {
 
 // Offsets with seconds are from before standard time; the service cannot send or accept them.
 function toIso(local: Temporal.ZonedDateTime): string {
-  if (!/^[+-]\d\d:\d\d$/.test(local.offset)) throw refuse('a time since standard time');
+  if (!/^[+-]\d\d:\d\d$/.test(local.offset)) throw makeRecordError('a time since standard time');
   return `${local.toPlainDateTime().toString()}${local.offset}`;
 }
 
@@ -138,6 +139,6 @@ function pad(value: number, width: number): string {
 }
 
 // The text itself is a payload, and stays out of the message.
-function refuse(expected: string): RecordError {
+function makeRecordError(expected: string): RecordError {
   return new RecordError(`time: expected ${expected}, got something else`);
 }

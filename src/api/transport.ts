@@ -10,27 +10,27 @@ import {
   type Sleep,
 } from '../core/back-off.ts';
 import {AccessError, RetryableError, UsageError} from '../core/errors.ts';
-import {type Hide, hideInError, hiderOf, hideSecrets} from '../core/hide-secrets.ts';
+import {type Hide, hideInError, hideSecrets, makeHider} from '../core/hide-secrets.ts';
 import {Secret} from '../core/secret.ts';
 import {joinPath, onlyThisMachine, parseBaseUrl} from './addresses.ts';
 import {type AgentOptions, createAgents} from './agents.ts';
 import {
   type ConcurrencyBounds,
+  classifyRequest,
   DEFAULT_CONCURRENCY,
-  kindOfCall,
   LearnedConcurrency,
 } from './concurrency.ts';
 import {BadCoding, ExchangeError, type Recognise} from './exchange.ts';
 import {Limiter, type Urgency} from './limiter.ts';
-import {type RawAnswer, type RequestObserver, type Shared, sendOnce} from './send-once.ts';
+import {type AccountShared, type RawAnswer, type RequestObserver, sendOnce} from './send-once.ts';
 import {
   type Answer,
   type ErrorWords,
-  type Gone,
   isHtml,
   isUnknownRecord,
   judgeFailure,
   judgeRefusal,
+  type MissingRecord,
   type Refusal,
   type Refused,
   readErrorWords,
@@ -83,7 +83,7 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
 };
 
 /** The options of a read, whatever it requests. */
-export interface Asking {
+export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Its place among the requests that wait; `fresh` when absent. */
   readonly urgency?: Urgency | undefined;
@@ -91,7 +91,7 @@ export interface Asking {
   readonly onAttempt?: (() => void) | undefined;
 }
 
-export interface ReadRequest extends Asking {
+export interface ReadRequest extends ReadOptions {
   /** Relative to the base address: `/jobs.xml`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -131,7 +131,7 @@ export interface Transport {
    * @throws {FatalError} 403, a redirect, a certificate not trusted, a body beyond the caps
    * @throws {RecordError} any other 4xx; and the signal's own reason when it is aborted
    */
-  read(request: ReadRequest): Promise<Answer | Gone>;
+  read(request: ReadRequest): Promise<Answer | MissingRecord>;
   /**
    * Writes, once, before any read that waits. Its outcome at the network and the service is
    * returned, not thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
@@ -164,7 +164,7 @@ class HttpTransport implements Transport {
   readonly #retry: RetryPolicy;
   readonly #now: () => number;
   readonly #agents: {readonly reads: Agent; readonly writes: Agent};
-  readonly #shared: Shared;
+  readonly #shared: AccountShared;
   /** Whether the address has given a good answer, now or before. */
   #isProven: boolean;
   /** The outcome of the first request that was answered with 401. */
@@ -172,7 +172,7 @@ class HttpTransport implements Transport {
 
   constructor(options: TransportOptions) {
     this.#base = parseBaseUrl(options.baseUrl, {allowHttp: options.allowHttp ?? false});
-    this.#hideToken = hiderOf([options.token]);
+    this.#hideToken = makeHider([options.token]);
     this.#authorization = toAuthorization(options.token);
     this.#isProven = options.isProven ?? true;
     this.#retry = {...DEFAULT_RETRY, ...options.retry};
@@ -198,32 +198,32 @@ class HttpTransport implements Transport {
     };
   }
 
-  async read(request: ReadRequest): Promise<Answer | Gone> {
+  async read(request: ReadRequest): Promise<Answer | MissingRecord> {
     const page = request.query?.page;
     const name = `GET ${request.path}${page === undefined ? '' : `?page=${page}`} at ${this.place}`;
-    const run = (attempt: number) => {
-      const thing = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
-      return this.limiter.run(() => this.#readOnce(request, thing), request);
+    const runAttempt = (attempt: number) => {
+      const requestName = `${name}, attempt ${attempt} of ${this.#retry.attempts}`;
+      return this.limiter.run(() => this.#readOnce(request, requestName), request);
     };
     try {
-      return await retry(run, {...this.#retry, sleep: this.#pause}, request.signal);
+      return await retry(runAttempt, {...this.#retry, sleep: this.#pause}, request.signal);
     } catch (error) {
       throw hideInError(error, this.#hideToken);
     }
   }
 
-  async write({leave, ...request}: WriteRequest): Promise<WriteOutcome> {
-    const thing = `${request.method} ${request.path} at ${this.place}`;
+  async write({leave: waitSignal, ...request}: WriteRequest): Promise<WriteOutcome> {
+    const requestName = `${request.method} ${request.path} at ${this.place}`;
     let isStarted = false;
-    const run = async () => {
+    const runWrite = async () => {
       isStarted = true;
       await request.onTurn?.();
-      return await this.#writeOnce(request, thing);
+      return await this.#writeOnce(request, requestName);
     };
     try {
-      const outcome = await this.limiter.run(run, {
+      const outcome = await this.limiter.run(runWrite, {
         urgency: 'write-back',
-        signal: leave ?? request.signal,
+        signal: waitSignal ?? request.signal,
       });
       this.#shared.observer?.written(outcome.outcome);
       return outcome;
@@ -231,7 +231,7 @@ class HttpTransport implements Transport {
       if (isStarted) throw error;
       const refused = this.#refused;
       if (refused !== null && error === refused.error) return refused;
-      return {outcome: 'not-sent', reason: `${thing}: aborted by us while it waited`};
+      return {outcome: 'not-sent', reason: `${requestName}: aborted by us while it waited`};
     }
   }
 
@@ -262,9 +262,9 @@ class HttpTransport implements Transport {
     );
   };
 
-  async #readOnce(request: ReadRequest, thing: string): Promise<Answer | Gone> {
+  async #readOnce(request: ReadRequest, requestName: string): Promise<Answer | MissingRecord> {
     const options = this.#compose('GET', request.path, {query: request.query ?? {}});
-    const kind = kindOfCall('GET', request.path, request.query);
+    const kind = classifyRequest('GET', request.path, request.query);
     try {
       const answer = await sendOnce(this.#shared, options, {
         ...request,
@@ -275,41 +275,44 @@ class HttpTransport implements Transport {
         this.#isProven = true;
         return answer;
       }
-      return this.#judge(this.#toRefusal(answer, thing));
+      return this.#judge(this.#toRefusal(answer, requestName));
     } catch (error) {
-      if (error instanceof BadCoding) throw toCodingError(thing, error);
+      if (error instanceof BadCoding) throw toCodingError(requestName, error);
       if (!(error instanceof ExchangeError)) throw error;
       if (error.kind === 'aborted') request.signal?.throwIfAborted();
-      throw toFailureError(thing, error, this.#isProven);
+      throw toFailureError(requestName, error, this.#isProven);
     }
   }
 
-  #judge(refusal: Refusal): Gone {
+  #judge(refusal: Refusal): MissingRecord {
     this.#heed(refusal);
     if (isUnknownRecord(refusal))
       return {gone: true, status: refusal.status, words: refusal.words.text};
     throw this.#latch(toReadError(refusal, this.#isProven), refusal);
   }
 
-  async #writeOnce(request: WriteRequest, thing: string): Promise<WriteOutcome> {
+  async #writeOnce(request: WriteRequest, requestName: string): Promise<WriteOutcome> {
     const options = this.#compose(request.method, request.path, {body: request.body});
     try {
-      const kind = kindOfCall(request.method, request.path);
+      const kind = classifyRequest(request.method, request.path);
       const attempt = {...request, agent: this.#agents.writes, kind};
       const answer = await sendOnce(this.#shared, options, attempt);
       if (answer.status >= 200 && answer.status < 300 && !isPage(answer, false))
         return {outcome: 'done', answer};
-      const refusal = this.#toRefusal(answer, thing, request.hidden);
+      const refusal = this.#toRefusal(answer, requestName, request.hidden);
       this.#heed(refusal);
       const outcome = judgeRefusal(refusal);
       if (outcome.outcome !== 'refused') return outcome;
       return {...outcome, error: this.#latch(outcome.error, refusal)};
     } catch (error) {
-      if (error instanceof ExchangeError) return judgeFailure(thing, error);
+      if (error instanceof ExchangeError) return judgeFailure(requestName, error);
       if (!(error instanceof BadCoding)) throw error;
       return {
         outcome: 'in-doubt',
-        reason: this.hide(`${thing}: expected an answer, got ${error.message}`, request.hidden),
+        reason: this.hide(
+          `${requestName}: expected an answer, got ${error.message}`,
+          request.hidden,
+        ),
         status: null,
         retryAfterMs: null,
       };
@@ -351,10 +354,10 @@ class HttpTransport implements Transport {
     };
   }
 
-  #toRefusal(answer: RawAnswer, thing: string, hidden?: readonly Secret[]): Refusal {
+  #toRefusal(answer: RawAnswer, requestName: string, hidden?: readonly Secret[]): Refusal {
     const words = this.readWords(answer, hidden);
     return {
-      thing,
+      thing: requestName,
       status: answer.status,
       words,
       retryAfterMs: parseRetryAfter(answer.retryAfter, readDate(answer.dateHeader) ?? this.#now()),

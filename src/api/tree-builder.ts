@@ -11,8 +11,8 @@ import {
   type Element,
   extendShape,
   type Limits,
+  listChildNames,
   MAX_NAME_LENGTH,
-  namesOf,
   type Shape,
   startShape,
   TooMuch,
@@ -212,7 +212,7 @@ export class TreeBuilder {
     if (type !== TEXT && type !== ARRAY)
       this.spoil(`elements inside an element of type ${type.name}`);
     const shape = this.#shapes[depth] ?? null;
-    const names = shape === null ? (this.#names[depth] ?? []) : namesOf(shape);
+    const names = shape === null ? (this.#names[depth] ?? []) : listChildNames(shape);
     if (this.#seen !== null)
       this.#noteSeen(this.#seen, {
         depth,
@@ -226,9 +226,9 @@ export class TreeBuilder {
     seen: SeenElements,
     {depth, name, names}: {depth: number; name: string; names: readonly string[] | null},
   ): void {
-    const below = depth - this.#recordDepth;
-    if (below <= maxSeenDepth)
-      seen.note(names, this.#childTypes[depth] ?? [], {depth: below, name});
+    const depthInRecord = depth - this.#recordDepth;
+    if (depthInRecord <= maxSeenDepth)
+      seen.note(names, this.#childTypes[depth] ?? [], {depth: depthInRecord, name});
   }
 
   #finishNil(nil: string): null {
@@ -261,9 +261,9 @@ export class TreeBuilder {
     const values = this.#values[depth];
     if (values === null || values === undefined) {
       this.#values[depth] = [value];
-      const first = extendShape(startShape(), name);
-      if (first === null) this.#addName(depth, null, name);
-      this.#shapes[depth] = first;
+      const firstShape = extendShape(startShape(), name);
+      if (firstShape === null) this.#addName(depth, null, name);
+      this.#shapes[depth] = firstShape;
       this.#childTypes[depth] ??= [];
       this.#addType(depth, 0, value);
       return;
@@ -271,18 +271,18 @@ export class TreeBuilder {
     this.#addType(depth, values.length, value);
     values.push(value);
     const shape = this.#shapes[depth] ?? null;
-    const next = shape === null ? null : extendShape(shape, name);
-    if (next === null) this.#addName(depth, shape, name);
-    this.#shapes[depth] = next;
+    const nextShape = shape === null ? null : extendShape(shape, name);
+    if (nextShape === null) this.#addName(depth, shape, name);
+    this.#shapes[depth] = nextShape;
   }
 
   // A nil without a type may have any type.
-  #addType(depth: number, at: number, value: Value): void {
+  #addType(depth: number, index: number, value: Value): void {
     const types = this.#childTypes[depth];
     const type = this.#types[depth + 1];
     if (types === undefined || type === undefined) return;
-    if (value === null) types[at] = type === TEXT ? 0 : type.bit;
-    else types[at] = typeof value === 'string' ? type.bit : ARRAY.bit;
+    if (value === null) types[index] = type === TEXT ? 0 : type.bit;
+    else types[index] = typeof value === 'string' ? type.bit : ARRAY.bit;
   }
 
   // There are too many children for a shape, or a name is too long: from here on this element has
@@ -290,15 +290,15 @@ export class TreeBuilder {
   #addName(depth: number, shape: Shape | null, name: string): void {
     if (name.length > MAX_NAME_LENGTH)
       throw new RefusedDocument(`an element with a name longer than ${MAX_NAME_LENGTH} characters`);
-    if (shape !== null) this.#names[depth] = [...namesOf(shape)];
+    if (shape !== null) this.#names[depth] = [...listChildNames(shape)];
     this.#names[depth]?.push(toUnderscored(name));
   }
 }
 
 /** A boolean of XML Schema, as `nil` has it. */
 function readXsiNil(value: string): string {
-  const word = value.trim();
-  return word === '1' ? 'true' : word === '0' ? 'false' : word;
+  const trimmed = value.trim();
+  return trimmed === '1' ? 'true' : trimmed === '0' ? 'false' : trimmed;
 }
 
 function isBlank(text: string): boolean {

@@ -69,8 +69,8 @@ export const valueTypes: readonly ValueType[] = [
   ARRAY,
 ];
 
-const byAttribute = new Map(valueTypes.map((type) => [type.name as string, type]));
-for (const type of valueTypes) if (type.name === 'dateTime') byAttribute.set('datetime', type);
+const typesByAttribute = new Map(valueTypes.map((type) => [type.name as string, type]));
+for (const type of valueTypes) if (type.name === 'dateTime') typesByAttribute.set('datetime', type);
 
 /**
  * Reads a `type` attribute. A type that starts with a capital is a class name (`type="Customer"`),
@@ -78,7 +78,7 @@ for (const type of valueTypes) if (type.name === 'dateTime') byAttribute.set('da
  * @see docs/service.md "Types and nil"; docs/service.md "Nested records"
  */
 export function readValueType(attribute: string): ValueType {
-  return byAttribute.get(attribute) ?? TEXT;
+  return typesByAttribute.get(attribute) ?? TEXT;
 }
 
 const INTEGER = /^[+-]?\d+$/;
@@ -194,8 +194,8 @@ export class SeenElements {
 
   /** Notes all that was seen in another document, or in another reading of this one. */
   addAll(other: SeenElements): void {
-    for (const [names, first] of other.#entries) {
-      for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next)
+    for (const [names, firstEntry] of other.#entries) {
+      for (let entry: Entry | undefined = firstEntry; entry !== undefined; entry = entry.next)
         this.#add(names, entry.types, entry);
     }
   }
@@ -203,23 +203,24 @@ export class SeenElements {
   #add(
     names: readonly string[],
     types: ArrayLike<number>,
-    place: Pick<Entry, 'depth' | 'parent' | 'name'>,
+    position: Pick<Entry, 'depth' | 'parent' | 'name'>,
   ): void {
-    const {depth, parent, name} = place;
-    const known = this.#entries.get(names);
-    let entry = known;
-    while (entry !== undefined && !isAt(entry, place)) entry = entry.next;
+    const {depth, parent, name} = position;
+    const firstEntry = this.#entries.get(names);
+    let entry = firstEntry;
+    while (entry !== undefined && !isAt(entry, position)) entry = entry.next;
     if (entry === undefined) {
-      entry = {depth, parent, name, types: new Uint8Array(names.length), next: known};
+      entry = {depth, parent, name, types: new Uint8Array(names.length), next: firstEntry};
       this.#entries.set(names, entry);
     }
-    const seen = entry.types;
-    for (let at = 0; at < seen.length; at++) seen[at] = (seen[at] ?? 0) | (types[at] ?? 0);
+    const seenTypes = entry.types;
+    for (let index = 0; index < seenTypes.length; index++)
+      seenTypes[index] = (seenTypes[index] ?? 0) | (types[index] ?? 0);
   }
 
   *[Symbol.iterator](): Generator<SeenElement> {
-    for (const [names, first] of this.#entries) {
-      for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next) {
+    for (const [names, firstEntry] of this.#entries) {
+      for (let entry: Entry | undefined = firstEntry; entry !== undefined; entry = entry.next) {
         const path = [entry.parent, entry.name]
           .slice(maxSeenDepth - entry.depth)
           .map(toUnderscored);

@@ -28,14 +28,14 @@ export interface Answer {
  * The service answered that it knows no such record. That is an expected outcome, and evidence: its
  * words are kept.
  */
-export interface Gone {
+export interface MissingRecord {
   readonly gone: true;
   readonly status: number;
   readonly words: string;
 }
 
 /** Distinguishes "no such record" from the other results of a read. */
-export function isGone(result: object): result is Gone {
+export function isMissingRecord(result: object): result is MissingRecord {
   return 'gone' in result && result.gone === true;
 }
 
@@ -72,19 +72,22 @@ export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words
  */
 export function toReadError(refusal: Refusal, isProven = true): Error {
   const {thing, status, words, retryAfterMs} = refusal;
-  const got = `expected 200 and XML, got ${status} and ${words.text}`;
+  const text = `expected 200 and XML, got ${status} and ${words.text}`;
   if (status === 401 || status === 403) return toAccessError(refusal);
   if (status >= 300 && status < 400) {
     return new FatalError(
-      `${thing}: ${got}; redirects are not followed: set the base address to where the service is`,
+      `${thing}: ${text}; redirects are not followed: set the base address to where the service is`,
       {kind: 'address'},
     );
   }
-  if (words.isHtml && (status < 300 || !isPassing(status))) return toPageError(refusal, isProven);
-  if (isPassing(status))
-    return new RetryableError(`${thing}: ${got}; try again later`, {retryAfterMs, kind: 'service'});
+  if (words.isHtml && (status < 300 || !isTemporary(status))) return toPageError(refusal, isProven);
+  if (isTemporary(status))
+    return new RetryableError(`${thing}: ${text}; try again later`, {
+      retryAfterMs,
+      kind: 'service',
+    });
   return new RecordError(
-    `${thing}: ${got}; the request itself is refused: check the base address and any proxy ` +
+    `${thing}: ${text}; the request itself is refused: check the base address and any proxy ` +
       'between, then ask who runs the service',
     {kind: 'service'},
   );
@@ -96,19 +99,19 @@ export function toReadError(refusal: Refusal, isProven = true): Error {
  */
 function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean): Error {
   const isMissing = status === 404 || status === 410;
-  const what = isMissing
+  const description = isMissing
     ? 'there is no such path at this host'
     : 'a web page is in the place of the API';
-  const message = `${thing}: expected 200 and XML, got ${status} and an HTML page: ${what}`;
-  const check =
+  const message = `${thing}: expected 200 and XML, got ${status} and an HTML page: ${description}`;
+  const nextStep =
     `check the base address (the API's host, and the path of the account) and whether a proxy ` +
     'or a sign-in page is in between';
   if (isProven)
-    return new RetryableError(`${message}; try again later, or ${check}`, {
+    return new RetryableError(`${message}; try again later, or ${nextStep}`, {
       retryAfterMs,
       kind: 'service',
     });
-  return new FatalError(`${message}; ${check}`, {kind: 'address'});
+  return new FatalError(`${message}; ${nextStep}`, {kind: 'address'});
 }
 
 /**
@@ -122,36 +125,38 @@ function toWriteError(refusal: Refusal): Error | null {
   if (status === 401 || (status === 403 && words.isReadable)) return toAccessError(refusal);
   const isReadable = words.isReadable && ((status >= 400 && status < 500) || status === 503);
   if (!isUnknownRecord(refusal) && !isReadable) return null;
-  const got = `expected success, got ${status} (${words.text})`;
+  const problem = `expected success, got ${status} (${words.text})`;
   if (status === 429 || status === 503)
-    return new RetryableError(`${thing}: ${got}; nothing was written: send it later`, {
+    return new RetryableError(`${thing}: ${problem}; nothing was written: send it later`, {
       retryAfterMs,
     });
-  return new RecordError(`${thing}: ${got}; the service refused it and nothing was written`);
+  return new RecordError(`${thing}: ${problem}; the service refused it and nothing was written`);
 }
 
 /** The load that an answer's status shows; 504 is a time-out that a gateway reports. */
-export function loadOfStatus(status: number): Load {
+export function assessStatus(status: number): Load {
   if (status === 429 || status === 503 || status === 504) return 'too-much';
   return status >= 200 && status < 300 ? 'in-time' : 'unknown';
 }
 
 /** The load that the lack of a whole answer shows: a time-out of any kind is `too-much`. */
-export function loadOfFailure({kind, code}: ExchangeFailure): Load {
+export function assessFailure({kind, code}: ExchangeFailure): Load {
   return kind === 'deadline' || TIME_OUT.test(code) ? 'too-much' : 'unknown';
 }
 
 // 408 and 425 mean "not now"; a success other than 200 on a read is no list that this client knows.
-function isPassing(status: number): boolean {
+function isTemporary(status: number): boolean {
   return status < 300 || status >= 500 || status === 429 || status === 408 || status === 425;
 }
 
 function toAccessError({thing, status, words}: Refusal): FatalError {
-  const got = `${thing}: expected access, got ${status} (${words.text})`;
+  const problem = `${thing}: expected access, got ${status} (${words.text})`;
   if (status !== 401)
-    return new FatalError(`${got}; check what the employee of this token may do`, {kind: 'rights'});
+    return new FatalError(`${problem}; check what the employee of this token may do`, {
+      kind: 'rights',
+    });
   return new AccessError(
-    `${got}; check the token and the base address (a changed password changes the token): ` +
+    `${problem}; check the token and the base address (a changed password changes the token): ` +
       'until then nothing more is asked of this account',
   );
 }
@@ -202,17 +207,17 @@ export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
 }
 
 /**
- * The outcome of a write that got no whole answer. @param thing - the request, for the reason's
- * text
+ * The outcome of a write that got no whole answer.
+ * @param requestName - the request, for the reason's text
  */
-export function judgeFailure(thing: string, failure: ExchangeFailure): WriteOutcome {
-  const reason = `${thing}: expected an answer, got ${describeFailure(failure)}`;
+export function judgeFailure(requestName: string, failure: ExchangeFailure): WriteOutcome {
+  const reason = `${requestName}: expected an answer, got ${describeFailure(failure)}`;
   return failure.isSent
     ? {outcome: 'in-doubt', reason, status: null, retryAfterMs: null}
     : {outcome: 'not-sent', reason};
 }
 
-const WORDS: Readonly<Record<string, string>> = {
+const FAILURE_TEXTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused (is the service up, is the port right?)',
   ENOTFOUND: 'host name unknown (is the address spelled right?)',
   ELOOPBACK: 'a name that is not this machine, to which alone plain http is spoken',
@@ -241,17 +246,17 @@ export function describeFailure({kind, code}: ExchangeFailure): string {
   if (kind === 'too-many-headers') return 'more headers than the limit';
   if (kind === 'aborted') return 'aborted by us';
   if (kind === 'withheld') return 'withheld by us before its first byte';
-  const words =
-    WORDS[code] ??
+  const text =
+    FAILURE_TEXTS[code] ??
     (isCertificate(code) ? 'certificate not trusted' : TLS.test(code) ? 'TLS failed' : null);
-  if (words !== null) return `${words} [${code}]`;
+  if (text !== null) return `${text} [${code}]`;
   return code.startsWith('HPE_')
     ? `an answer that is not HTTP [${code}]`
     : `no answer [${code || 'unknown'}]`;
 }
 
 /** How a connection fails if the server speaks no TLS. */
-const noTls = [
+const noTlsCodes = [
   'ERR_SSL_WRONG_VERSION_NUMBER',
   'ERR_SSL_PACKET_LENGTH_TOO_LONG',
   'ERR_SSL_RECORD_LAYER_FAILURE',
@@ -263,13 +268,13 @@ const noTls = [
  * Failures that indicate a wrong address, if it has never given a good answer; each with what to
  * check.
  */
-const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
+const ADDRESS_FAILURES: readonly (readonly [RegExp, string])[] = [
   [
     /^ENOTFOUND$/,
     "check that the address is spelled right, and that this machine's name server knows the host",
   ],
   [
-    new RegExp(`^(?:${noTls.join('|')})$`),
+    new RegExp(`^(?:${noTlsCodes.join('|')})$`),
     'what answers there does not speak TLS, as a server of plain http does not: check the ' +
       'port, and whether https is right',
   ],
@@ -282,11 +287,15 @@ const OF_ADDRESS: readonly (readonly [RegExp, string])[] = [
 
 /**
  * The error for a read that got no whole answer.
- * @param thing - the request and its attempt
+ * @param requestName - the request and its attempt
  * @param isProven - whether this address has given a good answer: then its failures are temporary
  */
-export function toFailureError(thing: string, failure: ExchangeFailure, isProven = true): Error {
-  const message = `${thing}: expected an answer, got ${describeFailure(failure)}`;
+export function toFailureError(
+  requestName: string,
+  failure: ExchangeFailure,
+  isProven = true,
+): Error {
+  const message = `${requestName}: expected an answer, got ${describeFailure(failure)}`;
   if (failure.kind === 'too-large')
     return new FatalError(`${message}; raise the limit if such an answer is right`, {
       kind: 'service',
@@ -305,11 +314,11 @@ export function toFailureError(thing: string, failure: ExchangeFailure, isProven
     return new FatalError(`${message}; nothing was sent: check the address and its certificate`, {
       kind: 'address',
     });
-  const check = OF_ADDRESS.find(([code]) => code.test(failure.code))?.[1];
-  if (check !== undefined && !isProven)
-    return new FatalError(`${message}; ${check}`, {kind: 'address'});
-  const or = check === undefined ? '' : `, or ${check}`;
-  return new RetryableError(`${message}; try again later${or}`, {kind: 'service'});
+  const nextStep = ADDRESS_FAILURES.find(([code]) => code.test(failure.code))?.[1];
+  if (nextStep !== undefined && !isProven)
+    return new FatalError(`${message}; ${nextStep}`, {kind: 'address'});
+  const alternative = nextStep === undefined ? '' : `, or ${nextStep}`;
+  return new RetryableError(`${message}; try again later${alternative}`, {kind: 'service'});
 }
 
 function isCertificate(code: string): boolean {
@@ -317,8 +326,8 @@ function isCertificate(code: string): boolean {
 }
 
 /** The error for an answer whose body cannot be decompressed. */
-export function toCodingError(thing: string, error: BadCoding): Error {
-  const message = `${thing}: expected a body that unpacks within the limits, got ${error.message}`;
+export function toCodingError(name: string, error: BadCoding): Error {
+  const message = `${name}: expected a body that unpacks within the limits, got ${error.message}`;
   if (error.isTooLarge)
     return new FatalError(`${message}; raise the limits if such an answer is right`);
   if (error.isUnknown)
@@ -343,7 +352,7 @@ export interface ErrorWords {
   readonly isHtml: boolean;
 }
 
-const MAX_LENGTH = 200;
+const MAX_TEXT_LENGTH = 200;
 const MAX_BODY_BYTES = 65_536;
 // Applied to trimmed text only: two adjacent runs of blanks in a pattern take quadratic time.
 const ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?>([\s\S]*)<\/errors>$/;
@@ -358,11 +367,15 @@ const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
 export function readErrorWords(body: Buffer, contentType: string | null, hide: Hide): ErrorWords {
   const text = toText(body, contentType);
   const isPage = isHtml(text, contentType);
-  const inner = isPage
+  const errorsText = isPage
     ? undefined
     : (ERRORS.exec(text)?.[1] ?? (EMPTY_ERRORS.test(text) ? '' : undefined));
-  if (inner !== undefined)
-    return {text: clean(readErrors(inner), hide) || 'no words', isReadable: true, isHtml: isPage};
+  if (errorsText !== undefined)
+    return {
+      text: clean(readErrors(errorsText), hide) || 'no words',
+      isReadable: true,
+      isHtml: isPage,
+    };
   if (isPage) return {text: 'an HTML page', isReadable: false, isHtml: isPage};
   if (text.includes('<')) return {text: 'an unknown document', isReadable: false, isHtml: isPage};
   return {text: clean(text, hide) || 'an empty body', isReadable: false, isHtml: isPage};
@@ -385,8 +398,8 @@ function toText(body: Buffer, contentType: string | null): string {
 }
 
 function readErrors(inner: string): string {
-  const found = [...inner.matchAll(/<error(?:\s[^>]*)?>([^<]*)<\/error>/g)].slice(0, 20);
-  return found.map((match) => unescapeXml(match[1] ?? '')).join(' · ');
+  const matches = [...inner.matchAll(/<error(?:\s[^>]*)?>([^<]*)<\/error>/g)].slice(0, 20);
+  return matches.map((match) => unescapeXml(match[1] ?? '')).join(' · ');
 }
 
 const ENTITIES: ReadonlyMap<string, string> = new Map([
@@ -410,5 +423,5 @@ function clean(text: string, hide: Hide): string {
   const line = hide(text)
     .replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]+/gu, ' ')
     .trim();
-  return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
+  return line.length > MAX_TEXT_LENGTH ? `${line.slice(0, MAX_TEXT_LENGTH - 1)}…` : line;
 }

@@ -31,16 +31,16 @@ export class UnknownEncoding extends NotText {
  */
 export function decodeText(body: Buffer, contentType: string | null): string {
   if (startsWith(body, 0xef, 0xbb, 0xbf)) return decodeUtf8(body.subarray(3));
-  if (startsWith(body, 0xff, 0xfe)) return decodeBy('utf-16le', body);
-  if (startsWith(body, 0xfe, 0xff)) return decodeBy('utf-16be', body);
-  if (startsWith(body, 0x3c, 0x00)) return decodeBy('utf-16le', body);
-  if (startsWith(body, 0x00, 0x3c)) return decodeBy('utf-16be', body);
-  const label = (findCharset(contentType) ?? findDeclared(body) ?? 'utf-8').toLowerCase();
+  if (startsWith(body, 0xff, 0xfe)) return decodeStrictly('utf-16le', body);
+  if (startsWith(body, 0xfe, 0xff)) return decodeStrictly('utf-16be', body);
+  if (startsWith(body, 0x3c, 0x00)) return decodeStrictly('utf-16le', body);
+  if (startsWith(body, 0x00, 0x3c)) return decodeStrictly('utf-16be', body);
+  const label = (findCharset(contentType) ?? findDeclaredEncoding(body) ?? 'utf-8').toLowerCase();
   return label === 'utf-8' || label === 'utf8' ? decodeUtf8(body) : decodeSingleByte(label, body);
 }
 
 function startsWith(body: Buffer, ...bytes: readonly number[]): boolean {
-  return bytes.every((byte, at) => body[at] === byte);
+  return bytes.every((byte, index) => body[index] === byte);
 }
 
 function decodeUtf8(body: Buffer): string {
@@ -48,7 +48,7 @@ function decodeUtf8(body: Buffer): string {
   return body.toString('utf8');
 }
 
-function decodeBy(label: string, body: Buffer): string {
+function decodeStrictly(label: string, body: Buffer): string {
   try {
     return new TextDecoder(label, {fatal: true}).decode(body);
   } catch {
@@ -60,7 +60,8 @@ function decodeBy(label: string, body: Buffer): string {
 function decodeSingleByte(label: string, body: Buffer): string {
   if (label === 'iso-8859-1' || label === 'latin1') return body.toString('latin1');
   if (label === 'us-ascii' || label === 'ascii') return decodeAscii(body);
-  if (/^(?:iso-8859-(?:[2-9]|1[0-6])|windows-125[0-8])$/.test(label)) return decodeBy(label, body);
+  if (/^(?:iso-8859-(?:[2-9]|1[0-6])|windows-125[0-8])$/.test(label))
+    return decodeStrictly(label, body);
   throw new UnknownEncoding(
     `the encoding "${shorten(label, 40)}", which this client does not read`,
   );
@@ -71,14 +72,14 @@ function decodeAscii(body: Buffer): string {
   return body.toString('latin1');
 }
 
-function findDeclared(body: Buffer): string | null {
+function findDeclaredEncoding(body: Buffer): string | null {
   const head = body.toString('latin1', 0, 200);
   const declaration = /^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']/.exec(head);
   return declaration?.[1] ?? null;
 }
 
 /** Whether the header lets a document be read as UTF-8 by readers that check its bytes alone. */
-export function saysUtf8(contentType: string | null): boolean {
+export function declaresUtf8(contentType: string | null): boolean {
   return /^utf-?8$/i.test(findCharset(contentType) ?? 'utf-8');
 }
 
@@ -96,10 +97,10 @@ const ALL_FORBIDDEN = new RegExp(FORBIDDEN.source, 'gu');
  * fine.
  */
 export function findForbidden(text: string): {readonly name: string; readonly at: number} | null {
-  const found = FORBIDDEN.exec(text);
-  if (found === null) return null;
-  const code = found[0].codePointAt(0) ?? 0;
-  return {name: `U+${code.toString(16).toUpperCase().padStart(4, '0')}`, at: found.index};
+  const match = FORBIDDEN.exec(text);
+  if (match === null) return null;
+  const code = match[0].codePointAt(0) ?? 0;
+  return {name: `U+${code.toString(16).toUpperCase().padStart(4, '0')}`, at: match.index};
 }
 
 /**
@@ -158,9 +159,9 @@ export const DEFAULT_LIMITS: Limits = {
 export class TooMuch extends Error {
   override readonly name = 'TooMuch';
 
-  /** @param what - `records` */
-  constructor(most: number, what: string) {
-    super(`more than ${most} ${what}`);
+  /** @param unit - `records` */
+  constructor(limit: number, unit: string) {
+    super(`more than ${limit} ${unit}`);
   }
 }
 
@@ -222,16 +223,16 @@ export interface Shape {
   names: readonly string[] | null;
 }
 
-let count = 0;
-let root = makeShape(null, '');
+let shapeCount = 0;
+let rootShape = makeShape(null, '');
 
 /** The shape of an element in which nothing has been seen yet. */
 export function startShape(): Shape {
-  if (count > MAX_SHAPES) {
-    count = 0;
-    root = makeShape(null, '');
+  if (shapeCount > MAX_SHAPES) {
+    shapeCount = 0;
+    rootShape = makeShape(null, '');
   }
-  return root;
+  return rootShape;
 }
 
 /**
@@ -245,7 +246,7 @@ export function extendShape(shape: Shape, raw: string): Shape | null {
 }
 
 /** The names of a shape, underscored: always the same list for the same shape. */
-export function namesOf(shape: Shape): readonly string[] {
+export function listChildNames(shape: Shape): readonly string[] {
   shape.names ??= collectNames(shape);
   return shape.names;
 }
@@ -277,7 +278,7 @@ function detach(text: string): string {
 }
 
 function makeShape(parent: Shape | null, name: string): Shape {
-  count++;
+  shapeCount++;
   return {
     parent,
     name,

@@ -49,21 +49,21 @@ export function encodeDocument(
     const kind = writable.get(name);
     if (kind === undefined)
       throw new RecordError(
-        `${root}.${printName(name)}: expected a field that can be written, got another`,
+        `${root}.${quoteName(name)}: expected a field that can be written, got another`,
       );
     children[name] = encodeValue(value, {kind, name, field: `${root}.${name}`});
   }
   return `<?xml version="1.0" encoding="UTF-8"?>\n${buildXml({[root]: children})}\n`;
 }
 
-interface Target {
+interface TargetField {
   readonly kind: FieldKind;
   readonly name: string;
   /** `job.name`, for errors. */
   readonly field: string;
 }
 
-function encodeValue(value: FieldValue, target: Target): unknown {
+function encodeValue(value: FieldValue, target: TargetField): unknown {
   if (value === null) return {'@nil': 'true'};
   if (typeof value !== 'string') return encodeIds(value, target);
   if (!isOfKind(value, target.kind))
@@ -72,7 +72,7 @@ function encodeValue(value: FieldValue, target: Target): unknown {
   return value.replaceAll(/\r\n?/g, '\n');
 }
 
-function encodeIds(ids: readonly string[], {kind, name, field}: Target): unknown {
+function encodeIds(ids: readonly string[], {kind, name, field}: TargetField): unknown {
   if (kind !== 'ids') throw new RecordError(`${field}: expected ${kind}, got a list`);
   if (!ids.every((id) => isOfKind(id, 'integer')))
     throw new RecordError(`${field}: expected ids, got something else`);
@@ -95,10 +95,10 @@ function isOfKind(text: string, kind: FieldKind): boolean {
 }
 
 function checkCharacters(text: string, field: string): void {
-  const found = findForbidden(text);
-  if (found === null) return;
+  const forbidden = findForbidden(text);
+  if (forbidden === null) return;
   throw new RecordError(
-    `${field}: expected characters of XML 1.0, got ${found.name} at ${found.at}; remove it`,
+    `${field}: expected characters of XML 1.0, got ${forbidden.name} at ${forbidden.at}; remove it`,
   );
 }
 
@@ -113,6 +113,6 @@ function buildXml(document: unknown): string {
   return builder.build(document);
 }
 
-function printName(name: string): string {
+function quoteName(name: string): string {
   return JSON.stringify(name.slice(0, 60));
 }

@@ -19,7 +19,7 @@ import {
   extendShape,
   findForbidden,
   type Limits,
-  namesOf,
+  listChildNames,
   type Shape,
   startShape,
   toUnderscored,
@@ -33,7 +33,7 @@ export interface Terms {
   readonly seen: SeenElements | undefined;
 }
 
-const knownKinds = new Map<string, KnownTags>();
+const tagsByKind = new Map<string, KnownTags>();
 
 /**
  * Reads a document as far as it is known.
@@ -41,34 +41,34 @@ const knownKinds = new Map<string, KnownTags>();
  * @returns the result of the reading; null if it stepped aside: that means nothing about the
  *   document
  */
-export function readUnlessAside<T>(
+export function readIfKnown<T>(
   body: Buffer,
   kind: string,
   {limits, seen, read}: Terms & {readonly read: (document: QuickDocument) => T},
 ): T | null {
   if (body.length > limits.bytes || !isUtf8(body)) return null;
-  const known = knownKinds.get(kind) ?? new KnownTags();
-  knownKinds.set(kind, known);
-  const found = seen === undefined ? undefined : new SeenElements();
+  const knownTags = tagsByKind.get(kind) ?? new KnownTags();
+  tagsByKind.set(kind, knownTags);
+  const seenElements = seen === undefined ? undefined : new SeenElements();
   try {
-    const result = read(new QuickDocument(body, {known, limits, seen: found}));
-    if (found !== undefined) seen?.addAll(found);
+    const result = read(new QuickDocument(body, {known: knownTags, limits, seen: seenElements}));
+    if (seenElements !== undefined) seen?.addAll(seenElements);
     return result;
   } catch (error) {
-    if (error === aside) return null;
+    if (error === asideError) return null;
     throw error;
   }
 }
 
 /** Thrown if the strict reader must read the document. */
-const aside = new Error('the strict reader must read this');
+const asideError = new Error('the strict reader must read this');
 
 /** Ends a reading: the strict reader must read the document. */
 export function stepAside(): never {
-  throw aside;
+  throw asideError;
 }
 
-const LESS = 0x3c;
+const LESS_THAN = 0x3c;
 const SLASH = 0x2f;
 
 // The meanings that a byte can have for the value that contains it, a bit for each.
@@ -79,7 +79,7 @@ const SPECIAL = 4;
 const HIGH = 8;
 const FORBIDDEN = 16;
 
-const meanings = Uint8Array.from({length: 256}, (_, byte) => {
+const byteMeanings = Uint8Array.from({length: 256}, (_, byte) => {
   if (byte === 0x20 || byte === 0x09 || byte === 0x0a) return NO_DIGIT;
   if (byte === 0x0d) return NO_DIGIT | SPECIAL;
   if (byte < 0x20) return FORBIDDEN;
@@ -102,9 +102,9 @@ class QuickDocument {
   #elements = 1;
   #references = 0;
 
-  constructor(body: Buffer, {known, limits, seen}: Terms & {readonly known: KnownTags}) {
+  constructor(body: Buffer, {known: knownTags, limits, seen}: Terms & {readonly known: KnownTags}) {
     this.#body = body;
-    this.#known = known;
+    this.#known = knownTags;
     this.#limits = limits;
     this.#seen = seen;
   }
@@ -142,7 +142,7 @@ class QuickDocument {
     }
     return this.#isClosing()
       ? null
-      : this.#open(this.#known.learn(place, this.#peek(mostTagBytes)) ?? stepAside());
+      : this.#open(this.#known.learn(place, this.#peek(maxTagBytes)) ?? stepAside());
   }
 
   #open(tag: Tag): Tag {
@@ -159,9 +159,9 @@ class QuickDocument {
     const start = this.#at;
     let at = start;
     let meaning = 0;
-    for (let byte = body[at]; byte !== LESS; byte = body[++at]) {
+    for (let byte = body[at]; byte !== LESS_THAN; byte = body[++at]) {
       if (byte === undefined) stepAside();
-      meaning |= meanings[byte] ?? 0;
+      meaning |= byteMeanings[byte] ?? 0;
     }
     this.#at = at;
     if (this.#isNext(tag.end)) {
@@ -181,17 +181,17 @@ class QuickDocument {
     for (let tag = this.#findTag(place); tag !== null; tag = this.#findTag(place)) {
       const value = this.#readElement(tag);
       values.push(value);
-      types.push(bitOf(tag, value));
+      types.push(toTypeBit(tag, value));
       place = tag.after;
     }
     this.#skipBlanks();
     if (values.length === 0 || !this.#isNext(end)) stepAside();
     this.#at += end.length;
-    const names = namesOf(place.shape);
+    const names = listChildNames(place.shape);
     const isArray = type === ARRAY;
-    const below = depth - recordDepth;
-    if (below <= maxSeenDepth)
-      this.#seen?.note(isArray ? null : names, types, {depth: below, name});
+    const depthInRecord = depth - recordDepth;
+    if (depthInRecord <= maxSeenDepth)
+      this.#seen?.note(isArray ? null : names, types, {depth: depthInRecord, name});
     return {names, values, isArray};
   }
 
@@ -236,10 +236,10 @@ class QuickDocument {
   #resolve(text: string): string {
     if (text.includes(']]>')) stepAside();
     const lines = text.replace(/\r\n?/g, '\n');
-    return lines.replace(REFERENCE, (whole, hex?: string, decimal?: string) => {
+    return lines.replace(REFERENCE, (reference, hex?: string, decimal?: string) => {
       if (++this.#references > this.#limits.references) stepAside();
       const digits = hex ?? decimal;
-      if (digits === undefined) return entities[whole] ?? stepAside();
+      if (digits === undefined) return entities[reference] ?? stepAside();
       const code = Number.parseInt(digits, hex === undefined ? 10 : 16);
       if (code > 0x10ffff) stepAside();
       const character = String.fromCodePoint(code);
@@ -252,7 +252,7 @@ class QuickDocument {
     const body = this.#body;
     let at = this.#at;
     while (isBlank(body[at])) at++;
-    return body[at] === LESS && body[at + 1] === SLASH;
+    return body[at] === LESS_THAN && body[at + 1] === SLASH;
   }
 
   #skipBlanks(): void {
@@ -269,7 +269,7 @@ class QuickDocument {
 
 const recordDepth = 2;
 /** Longer tags, the white space before them included, are not learned. */
-const mostTagBytes = 2_048;
+const maxTagBytes = 2_048;
 const windowBytes = 16_384;
 const REFERENCE = /&(?:#x([0-9a-fA-F]{1,6});|#([0-9]{1,7});|(?:amp|lt|gt|quot|apos);)?/g;
 const entities: Readonly<Record<string, string>> = {
@@ -281,7 +281,7 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 // A nil without a type may have any type.
-function bitOf({type}: Tag, value: Value): number {
+function toTypeBit({type}: Tag, value: Value): number {
   if (value === null) return type === TEXT ? 0 : type.bit;
   return typeof value === 'string' ? type.bit : ARRAY.bit;
 }
@@ -342,8 +342,8 @@ const TAG =
  * With more tags at one place, the fields have no fixed order: the tag unseen for longest is
  * forgotten.
  */
-const mostAtPlace = 16;
-const mostTags = 20_000;
+const maxTagsAtPlace = 16;
+const maxTags = 20_000;
 
 /**
  * The known tags of the lists of one kind. A hostile server can send new tags without end: then it
@@ -355,11 +355,11 @@ class KnownTags {
 
   /** The place of every record: behind the opening tag of the list, or behind another record. */
   get start(): Place {
-    if (this.#count > mostTags) {
+    if (this.#count > maxTags) {
       this.#root = makeElement(1);
       this.#count = 0;
     }
-    return startOf(this.#root);
+    return findStart(this.#root);
   }
 
   /**
@@ -368,23 +368,23 @@ class KnownTags {
    * @returns null if it is no opening tag that can be known
    */
   learn(place: Place, text: string): Tag | null {
-    const [whole, name, attributes = '', slash] = TAG.exec(text) ?? [];
-    if (whole === undefined || name === undefined) return null;
-    const terms = readTerms(attributes);
+    const [tagText, name, attributes = '', slash] = TAG.exec(text) ?? [];
+    if (tagText === undefined || name === undefined) return null;
+    const typeAndNil = readTypeAndNil(attributes);
     const after = this.#findAfter(place, name);
-    if (terms === null || after === null) return null;
-    const inside = startOf(findChild(place.element, name));
+    if (typeAndNil === null || after === null) return null;
+    const inside = findStart(findChild(place.element, name));
     const tag = {
-      ...terms,
+      ...typeAndNil,
       ...{
-        bytes: Buffer.from(whole, 'latin1'),
+        bytes: Buffer.from(tagText, 'latin1'),
         end: Buffer.from(`</${name}>`),
         name: Buffer.from(name).toString(),
       },
       ...{isEmpty: slash !== '', inside, depth: inside.element.depth, after},
     };
     place.tags.unshift(tag);
-    if (place.tags.length > mostAtPlace) place.tags.pop();
+    if (place.tags.length > maxTagsAtPlace) place.tags.pop();
     this.#count++;
     return tag;
   }
@@ -393,19 +393,19 @@ class KnownTags {
     // Records follow each other: how many came before makes no difference.
     if (place.element === this.#root) return place;
     const shape = extendShape(place.shape, name);
-    return shape === null ? null : placeOf(place.element, shape);
+    return shape === null ? null : findPlace(place.element, shape);
   }
 }
 
-function readTerms(attributes: string): {type: ValueType; isNil: boolean} | null {
-  const found = new Map<string, string>();
+function readTypeAndNil(attributes: string): {type: ValueType; isNil: boolean} | null {
+  const values = new Map<string, string>();
   for (const [, name = '', value = ''] of attributes.matchAll(/(type|nil)="([^"]*)"/g)) {
-    if (found.has(name)) return null;
-    found.set(name, value);
+    if (values.has(name)) return null;
+    values.set(name, value);
   }
-  const nil = found.get('nil') ?? 'false';
+  const nil = values.get('nil') ?? 'false';
   if (nil !== 'true' && nil !== 'false') return null;
-  return {type: readValueType(found.get('type') ?? ''), isNil: nil === 'true'};
+  return {type: readValueType(values.get('type') ?? ''), isNil: nil === 'true'};
 }
 
 function makeElement(depth: number): KnownElement {
@@ -418,11 +418,11 @@ function findChild(element: KnownElement, name: string): KnownElement {
   return child;
 }
 
-function startOf(element: KnownElement): Place {
-  return placeOf(element, startShape());
+function findStart(element: KnownElement): Place {
+  return findPlace(element, startShape());
 }
 
-function placeOf(element: KnownElement, shape: Shape): Place {
+function findPlace(element: KnownElement, shape: Shape): Place {
   const place = element.places.get(shape) ?? {element, shape, tags: []};
   element.places.set(shape, place);
   return place;

@@ -12,17 +12,17 @@ import {hash} from 'node:crypto';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {
   DEFAULT_LIMITS,
+  declaresUtf8,
   type ElementNames,
   type FieldRecord,
   replaceForbidden,
-  saysUtf8,
 } from './xml-document.ts';
-import {readUnlessAside, stepAside, type Terms} from './xml-quick.ts';
+import {readIfKnown, stepAside, type Terms} from './xml-quick.ts';
 import {type BadRecord, type ReadMeta, readList, readOne} from './xml-strict.ts';
 
-const LESS = 0x3c;
+const LESS_THAN = 0x3c;
 const SLASH = 0x2f;
-const BANG = 0x21;
+const EXCLAMATION_MARK = 0x21;
 
 /**
  * Cuts a page at its record tags, `<job>`…`</job>`, without copying: the slices are views of the
@@ -38,8 +38,8 @@ export function cutList(body: Buffer, {list, item}: ElementNames): Buffer[] | nu
   if (hasMarkup(body)) return null;
   const opening = readOpening(body, list);
   if (opening === null) return null;
-  const dashed = cutRecords(body, {name: item.replaceAll('_', '-'), ...opening});
-  return dashed ?? (item.includes('_') ? cutRecords(body, {name: item, ...opening}) : null);
+  const dashedSlices = cutRecords(body, {name: item.replaceAll('_', '-'), ...opening});
+  return dashedSlices ?? (item.includes('_') ? cutRecords(body, {name: item, ...opening}) : null);
 }
 
 /**
@@ -52,8 +52,12 @@ export function hashSlice(slice: Buffer): Buffer {
 
 // "<!" is found by its rare byte: every tag begins with the other one.
 function hasMarkup(body: Buffer): boolean {
-  for (let at = body.indexOf(BANG); at !== -1; at = body.indexOf(BANG, at + 1)) {
-    if (body[at - 1] === LESS) return true;
+  for (
+    let at = body.indexOf(EXCLAMATION_MARK);
+    at !== -1;
+    at = body.indexOf(EXCLAMATION_MARK, at + 1)
+  ) {
+    if (body[at - 1] === LESS_THAN) return true;
   }
   return false;
 }
@@ -76,11 +80,11 @@ function skipDeclaration(body: Buffer): number | null {
 
 /** @returns null if the body does not begin with a UTF-8 declaration and the list's opening tag */
 function readOpening(body: Buffer, list: string): Opening | null {
-  const found = OPENING.exec(body.toString('latin1', 0, 200));
-  const listName = found?.[1];
-  if (found === null || listName === undefined) return null;
+  const match = OPENING.exec(body.toString('latin1', 0, 200));
+  const listName = match?.[1];
+  if (match === null || listName === undefined) return null;
   return listName === list || listName === list.replaceAll('_', '-')
-    ? {listName, start: found[0].length}
+    ? {listName, start: match[0].length}
     : null;
 }
 
@@ -88,18 +92,18 @@ function cutRecords(
   body: Buffer,
   {name, listName, start}: Opening & {readonly name: string},
 ): Buffer[] | null {
-  const open = Buffer.from(`<${name}>`);
-  const inner = Buffer.from(name);
+  const openTag = Buffer.from(`<${name}>`);
+  const nameBytes = Buffer.from(name);
   const slices: Buffer[] = [];
   let at = skipBlank(body, start);
-  while (isAt(body, open, at)) {
-    const end = findEnd(body, inner, at + open.length);
+  while (isAt(body, openTag, at)) {
+    const end = findEnd(body, nameBytes, at + openTag.length);
     if (end === -1) return null;
     slices.push(body.subarray(at, end));
     at = skipBlank(body, end);
   }
-  const close = Buffer.from(`</${listName}>`);
-  return isAt(body, close, at) && skipBlank(body, at + close.length) === body.length
+  const closeTag = Buffer.from(`</${listName}>`);
+  return isAt(body, closeTag, at) && skipBlank(body, at + closeTag.length) === body.length
     ? slices
     : null;
 }
@@ -108,11 +112,11 @@ function cutRecords(
 // words in texts are skipped.
 function findEnd(body: Buffer, name: Buffer, from: number): number {
   for (let at = body.indexOf(name, from); at !== -1; at = body.indexOf(name, at + name.length)) {
-    const before = body[at - 1];
-    const after = body[at + name.length];
-    if (before === LESS && !isNameByte(after)) return -1;
-    if (before === SLASH && body[at - 2] === LESS && !isNameByte(after))
-      return after === 0x3e ? at + name.length + 1 : -1;
+    const byteBefore = body[at - 1];
+    const byteAfter = body[at + name.length];
+    if (byteBefore === LESS_THAN && !isNameByte(byteAfter)) return -1;
+    if (byteBefore === SLASH && body[at - 2] === LESS_THAN && !isNameByte(byteAfter))
+      return byteAfter === 0x3e ? at + name.length + 1 : -1;
   }
   return -1;
 }
@@ -146,7 +150,7 @@ function skipBlank(body: Buffer, from: number): number {
   return at;
 }
 
-const reason = 'bytes that are not UTF-8';
+const notUtf8Reason = 'bytes that are not UTF-8';
 
 /** Receives records as soon as they are read. */
 interface RecordSink {
@@ -166,11 +170,11 @@ export function readListApart(
   meta: ReadMeta = {},
 ): {records: FieldRecord[]; bad: BadRecord[]} {
   const records: FieldRecord[] = [];
-  const take = (record: FieldRecord) => records.push(record);
+  const addRecord = (record: FieldRecord) => records.push(record);
   const restart = () => {
     records.length = 0;
   };
-  const bad = readListInto(body, names, {take, restart}, meta);
+  const bad = readListInto(body, names, {take: addRecord, restart}, meta);
   return {records, bad};
 }
 
@@ -188,8 +192,8 @@ export function readListInto(
   const {limits, seen} = meta;
   const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
   if (
-    saysUtf8(meta.contentType ?? null) &&
-    takeQuickly(body, names, (record) => sink.take(record), terms)
+    declaresUtf8(meta.contentType ?? null) &&
+    readListQuickly(body, names, (record) => sink.take(record), terms)
   )
     return [];
   sink.restart();
@@ -206,21 +210,21 @@ function readStrictly(
   try {
     return readList(body, names, meta);
   } catch (error) {
-    const apart =
-      error instanceof RetryableError && saysUtf8(meta.contentType ?? null)
-        ? setApart(body, names)
+    const separated =
+      error instanceof RetryableError && declaresUtf8(meta.contentType ?? null)
+        ? separateBroken(body, names)
         : null;
-    if (apart === null) throw error;
-    const {records, bad} = readList(apart.rest, names, meta);
+    if (separated === null) throw error;
+    const {records, bad} = readList(separated.rest, names, meta);
     // The parser must have found the same records as the cut.
-    if (records.length + bad.length !== apart.places.length) throw error;
-    const others = bad.map((record) => ({
+    if (records.length + bad.length !== separated.places.length) throw error;
+    const badRecords = bad.map((record) => ({
       ...record,
-      index: apart.places[record.index] ?? record.index,
+      index: separated.places[record.index] ?? record.index,
     }));
     return {
       records,
-      bad: [...others, ...apart.broken].sort((one, other) => one.index - other.index),
+      bad: [...badRecords, ...separated.broken].sort((first, second) => first.index - second.index),
     };
   }
 }
@@ -233,14 +237,18 @@ export function readOneApart(body: Buffer, names: ElementNames, meta: ReadMeta =
   try {
     return readRecord(body, names, meta);
   } catch (error) {
-    if (!(error instanceof RetryableError) || isUtf8(body) || !saysUtf8(meta.contentType ?? null))
+    if (
+      !(error instanceof RetryableError) ||
+      isUtf8(body) ||
+      !declaresUtf8(meta.contentType ?? null)
+    )
       throw error;
     readOne(Buffer.from(body.toString('utf8')), names, meta);
-    throw new RecordError(`${meta.thing ?? 'the answer'}: <${names.item}>: ${reason}`);
+    throw new RecordError(`${meta.thing ?? 'the answer'}: <${names.item}>: ${notUtf8Reason}`);
   }
 }
 
-interface Apart {
+interface SeparatedPage {
   /** The page without the broken records. */
   readonly rest: Buffer;
   /** The places of its records on the page. */
@@ -248,10 +256,10 @@ interface Apart {
   readonly broken: readonly BadRecord[];
 }
 
-function setApart(body: Buffer, names: ElementNames): Apart | null {
+function separateBroken(body: Buffer, names: ElementNames): SeparatedPage | null {
   const slices = isUtf8(body) ? null : cutList(body, names);
   if (slices === null) return null;
-  const kept: Buffer[] = [];
+  const goodParts: Buffer[] = [];
   const places: number[] = [];
   const broken: BadRecord[] = [];
   let from = 0;
@@ -260,12 +268,12 @@ function setApart(body: Buffer, names: ElementNames): Apart | null {
       places.push(index);
       continue;
     }
-    broken.push({index, reason, xml: replaceForbidden(slice.toString('utf8'))});
-    const at = slice.byteOffset - body.byteOffset;
-    kept.push(body.subarray(from, at));
-    from = at + slice.length;
+    broken.push({index, reason: notUtf8Reason, xml: replaceForbidden(slice.toString('utf8'))});
+    const offset = slice.byteOffset - body.byteOffset;
+    goodParts.push(body.subarray(from, offset));
+    from = offset + slice.length;
   }
-  return {rest: Buffer.concat([...kept, body.subarray(from)]), places, broken};
+  return {rest: Buffer.concat([...goodParts, body.subarray(from)]), places, broken};
 }
 
 /**
@@ -274,27 +282,27 @@ function setApart(body: Buffer, names: ElementNames): Apart | null {
  */
 export function readQuickly(body: Buffer, names: ElementNames, terms: Terms): FieldRecord[] | null {
   const records: FieldRecord[] = [];
-  return takeQuickly(body, names, (record) => records.push(record), terms) ? records : null;
+  return readListQuickly(body, names, (record) => records.push(record), terms) ? records : null;
 }
 
 /**
  * Reads the same record by record.
  * @returns false if the strict reader must read it: then the records so far must be discarded
  */
-function takeQuickly(
+function readListQuickly(
   body: Buffer,
   {list, item}: ElementNames,
-  take: (record: FieldRecord) => void,
+  onRecord: (record: FieldRecord) => void,
   terms: Terms,
 ): boolean {
-  const isRead = readUnlessAside(body, `${list} of ${item}`, {
+  const isRead = readIfKnown(body, `${list} of ${item}`, {
     ...terms,
     read: (document) => {
       const {listName, start} = readOpening(body, list) ?? stepAside();
       let count = 0;
       for (const {name, record} of document.readRecords(start)) {
         if (name !== item || count++ === terms.limits.records) stepAside();
-        take(record);
+        onRecord(record);
       }
       document.end(`</${listName}>`);
       return true;
@@ -310,8 +318,10 @@ function takeQuickly(
 export function readRecord(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
   const {limits, seen} = meta;
   const terms = {limits: {...DEFAULT_LIMITS, ...limits}, seen};
-  const quick = saysUtf8(meta.contentType ?? null) ? readRecordQuickly(body, names, terms) : null;
-  return quick ?? readOne(body, names, meta);
+  const record = declaresUtf8(meta.contentType ?? null)
+    ? readRecordQuickly(body, names, terms)
+    : null;
+  return record ?? readOne(body, names, meta);
 }
 
 /**
@@ -323,7 +333,7 @@ export function readRecordQuickly(
   {list, item}: ElementNames,
   terms: Terms,
 ): FieldRecord | null {
-  return readUnlessAside(body, item, {
+  return readIfKnown(body, item, {
     ...terms,
     read: (document) => {
       const start = skipDeclaration(body) ?? stepAside();

@@ -63,7 +63,9 @@ export function readList(
   names: ElementNames,
   meta: ReadMeta = {},
 ): {records: FieldRecord[]; bad: BadRecord[]} {
-  return guard(`a whole <${names.list}> list`, body, meta, (text) => parseList(text, names, meta));
+  return readDocument(`a whole <${names.list}> list`, body, meta, (text) =>
+    parseList(text, names, meta),
+  );
 }
 
 /**
@@ -74,7 +76,9 @@ export function readList(
  * @see docs/service.md "Envelopes": a list has `type="array"`, a record does not
  */
 export function readOne(body: Buffer, names: ElementNames, meta: ReadMeta = {}): FieldRecord {
-  return guard(`one whole <${names.item}>`, body, meta, (text) => parseOne(text, names, meta));
+  return readDocument(`one whole <${names.item}>`, body, meta, (text) =>
+    parseRecord(text, names, meta),
+  );
 }
 
 function parseList(text: string, {list, item}: ElementNames, meta: ReadMeta) {
@@ -82,10 +86,10 @@ function parseList(text: string, {list, item}: ElementNames, meta: ReadMeta) {
   const bad: BadRecord[] = [];
   parse(text, {
     recordDepth: 2,
-    limits: limitsOf(meta),
+    limits: mergeLimits(meta),
     seen: meta.seen,
-    checkRoot: (name) => expectName(name, [list]),
-    checkRecord: (name) => expectName(name, [item]),
+    checkRoot: (name) => checkName(name, [list]),
+    checkRecord: (name) => checkName(name, [item]),
     take: (value, reason, slice) => {
       if (reason === null && isElement(value)) records.push(value);
       else
@@ -99,24 +103,24 @@ function parseList(text: string, {list, item}: ElementNames, meta: ReadMeta) {
   return {records, bad};
 }
 
-function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): FieldRecord {
-  const found: FieldRecord[] = [];
+function parseRecord(text: string, {list, item}: ElementNames, meta: ReadMeta): FieldRecord {
+  const records: FieldRecord[] = [];
   parse(text, {
     recordDepth: 1,
-    limits: limitsOf(meta),
+    limits: mergeLimits(meta),
     seen: meta.seen,
     checkRoot: (name, isArray) => {
       if (isArray) throw new BadDocument(`a list <${shorten(name, 60)} type="array">`);
-      expectName(name, [item, list]);
+      checkName(name, [item, list]);
     },
     checkRecord: () => {},
     take: (value, reason) => {
       if (reason !== null)
         throw new RecordError(`${meta.thing ?? 'the answer'}: <${item}>: ${reason}`);
-      if (isElement(value)) found.push(value);
+      if (isElement(value)) records.push(value);
     },
   });
-  return checkSingle(found[0], {list, item});
+  return checkSingle(records[0], {list, item});
 }
 
 // The documented dialect has no type="array": there a list is recognised by the records under the
@@ -124,13 +128,13 @@ function parseOne(text: string, {list, item}: ElementNames, meta: ReadMeta): Fie
 function checkSingle(record: FieldRecord | undefined, {list, item}: ElementNames): FieldRecord {
   if (record === undefined) throw new BadDocument('an element without fields');
   const isList = record.names.every(
-    (name, at) => name === item && isElement(record.values[at] ?? null),
+    (name, index) => name === item && isElement(record.values[index] ?? null),
   );
   if (isList) throw new BadDocument(`a list <${list}>`);
   return record;
 }
 
-interface Plan {
+interface ParseOptions {
   readonly recordDepth: 1 | 2;
   readonly limits: Limits;
   readonly seen: SeenElements | undefined;
@@ -141,9 +145,9 @@ interface Plan {
 
 // Written as closures over one parser: this is the hot path, and saxes calls its handlers with the
 // parser as `this`.
-function parse(text: string, plan: Plan): void {
+function parse(text: string, options: ParseOptions): void {
   refuseDoctype(text);
-  checkReferences(text, plan.limits.references);
+  checkReferences(text, options.limits.references);
   // Errors have no line and column; version 1.0 is forced so that no declaration lets control
   // characters in.
   const parser = new SaxesParser({
@@ -152,23 +156,23 @@ function parse(text: string, plan: Plan): void {
     defaultXMLVersion: '1.0',
   });
   let openedAt = 0;
-  const builder = new TreeBuilder(plan.recordDepth, plan.limits, {
-    seen: plan.seen,
-    root: plan.checkRoot,
+  const builder = new TreeBuilder(options.recordDepth, options.limits, {
+    seen: options.seen,
+    root: options.checkRoot,
     startRecord: (name) => {
-      plan.checkRecord(name);
+      options.checkRecord(name);
       openedAt = parser.position;
     },
     record: (value, reason) =>
-      plan.take(value, reason, () => sliceRecord(text, openedAt, parser.position)),
+      options.take(value, reason, () => sliceRecord(text, openedAt, parser.position)),
   });
-  const judge = judgeFlaws(text);
+  const judgeFlaw = makeFlawJudge(text);
   let flaws = 0;
   parser.on('error', ({message}) => {
-    const reason = builder.isInRecord ? judge(message) : null;
+    const reason = builder.isInRecord ? judgeFlaw(message) : null;
     if (reason === null) throw new BadDocument(`broken XML: ${shorten(message, 120)}`);
-    if (++flaws > plan.limits.flaws)
-      throw new RefusedDocument(`more than ${plan.limits.flaws} flaws`);
+    if (++flaws > options.limits.flaws)
+      throw new RefusedDocument(`more than ${options.limits.flaws} flaws`);
     builder.spoil(reason);
   });
   parser.on('attribute', (attribute) => builder.attribute(attribute.name, attribute.value));
@@ -179,15 +183,15 @@ function parse(text: string, plan: Plan): void {
   parser.write(text).close();
 }
 
-function limitsOf({limits}: ReadMeta): Limits {
+function mergeLimits({limits}: ReadMeta): Limits {
   return {...DEFAULT_LIMITS, ...limits};
 }
 
 // Saxes collects a text reference by reference, and reports it when it is whole.
-function checkReferences(text: string, most: number): void {
+function checkReferences(text: string, limit: number): void {
   let count = 0;
   for (let at = text.indexOf('&'); at !== -1; at = text.indexOf('&', at + 1)) {
-    if (++count > most) throw new TooMuch(most, 'references');
+    if (++count > limit) throw new TooMuch(limit, 'references');
   }
 }
 
@@ -221,11 +225,11 @@ function skipBlank(text: string, from: number): number {
 }
 
 function skipPast(text: string, end: string, from: number): number {
-  const found = text.indexOf(end, from);
-  return found === -1 ? text.length : found + end.length;
+  const index = text.indexOf(end, from);
+  return index === -1 ? text.length : index + end.length;
 }
 
-function expectName(name: string, expected: readonly string[]): void {
+function checkName(name: string, expected: readonly string[]): void {
   if (expected.includes(toUnderscored(name))) return;
   throw new BadDocument(
     name.toLowerCase() === 'html' ? 'an HTML page' : `an element <${shorten(name, 60)}>`,
@@ -241,33 +245,38 @@ function isElement(value: Value): value is Element {
   return typeof value === 'object' && value !== null;
 }
 
-function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: string) => T): T {
-  const thing = meta.thing ?? 'the answer';
+function readDocument<T>(
+  expected: string,
+  body: Buffer,
+  meta: ReadMeta,
+  read: (text: string) => T,
+): T {
+  const request = meta.thing ?? 'the answer';
   try {
     if (body.length === 0) throw new BadDocument('an empty body');
-    const {bytes} = limitsOf(meta);
+    const {bytes} = mergeLimits(meta);
     if (body.length > bytes) throw new TooMuch(bytes, 'bytes');
     return read(decodeText(body, meta.contentType ?? null));
   } catch (error) {
     if (error instanceof TooMuch)
       throw new FatalError(
-        `${thing}: expected ${expected}, got ${error.message}; nothing of it was taken`,
+        `${request}: expected ${expected}, got ${error.message}; nothing of it was taken`,
         {
           kind: 'service',
         },
       );
     if (!(error instanceof BadDocument || error instanceof NotText)) throw error;
-    const got = `${error.message} (${body.length} bytes)`;
+    const problem = `${error.message} (${body.length} bytes)`;
     // The same answer would come again: more tries would only hide the reason from the person who
     // can fix it.
     if (error instanceof RefusedDocument || error instanceof UnknownEncoding)
       throw new FatalError(
-        `${thing}: expected ${expected}, got ${got}; nothing of it was taken: the operator ` +
+        `${request}: expected ${expected}, got ${problem}; nothing of it was taken: the operator ` +
           'of the service, or of a proxy before it, must fix that',
         {kind: 'service'},
       );
     throw new RetryableError(
-      `${thing}: expected ${expected}, got ${got}; nothing of it was taken`,
+      `${request}: expected ${expected}, got ${problem}; nothing of it was taken`,
       {
         kind: 'service',
       },
@@ -282,16 +291,16 @@ function guard<T>(expected: string, body: Buffer, meta: ReadMeta, read: (text: s
  * @returns for a message of saxes: why the record cannot be accepted, or null if the document
  *   cannot
  */
-function judgeFlaws(text: string): (message: string) => string | null {
-  let isWhole: boolean | null = null;
+function makeFlawJudge(text: string): (message: string) => string | null {
+  let hasWholeReferences: boolean | null = null;
   return (message) => {
     if (message === 'disallowed character.') return 'a character that XML forbids';
     if (message === 'undefined entity.') return 'an unknown entity';
     if (message !== 'malformed character entity.') return null;
     // Saxes has the same message for `&#0;` and for `&#12</name><name>;`, which it reads up to the
     // next semicolon.
-    isWhole ??= !BROKEN_REFERENCE.test(text);
-    return isWhole ? 'a reference to a character that XML forbids' : null;
+    hasWholeReferences ??= !BROKEN_REFERENCE.test(text);
+    return hasWholeReferences ? 'a reference to a character that XML forbids' : null;
   };
 }
 

@@ -53,8 +53,8 @@ export async function settleAssignments(
 ): Promise<void> {
   const [job] = jobs;
   if (job === undefined) return;
-  const created = jobs.filter(({isNew}) => isNew);
-  if (created.length > 0) await numberAssignments(client, created);
+  const newJobs = jobs.filter(({isNew}) => isNew);
+  if (newJobs.length > 0) await numberAssignments(client, newJobs);
   await client.query(
     `UPDATE warehouse.job_employees SET _hash = NULL
       WHERE account_id = $1 AND job_number = ANY ($2::bigint[])
@@ -77,10 +77,10 @@ async function numberAssignments(
     jobs.map(({rowId}) => rowId),
     jobs.map(({number}) => number),
   ];
-  const created =
+  const newJobs =
     'unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS job (account_id, row_id, number)';
   await client.query(
-    `DELETE FROM warehouse.job_employees AS other USING ${created}, warehouse.job_employees AS own
+    `DELETE FROM warehouse.job_employees AS other USING ${newJobs}, warehouse.job_employees AS own
       WHERE own.account_id = job.account_id AND own.job_number IS NULL
         AND own.parent_row_id = job.row_id
         AND other.account_id = job.account_id AND other.employee_id = own.employee_id
@@ -90,7 +90,7 @@ async function numberAssignments(
     values,
   );
   await client.query(
-    `UPDATE warehouse.job_employees AS own SET job_number = job.number FROM ${created}
+    `UPDATE warehouse.job_employees AS own SET job_number = job.number FROM ${newJobs}
       WHERE own.account_id = job.account_id AND own.job_number IS NULL
         AND own.parent_row_id = job.row_id`,
     values,
@@ -139,15 +139,15 @@ export async function markDeleted(
     readonly owned: readonly {readonly table: MirrorTable; readonly parentColumn: string}[];
   },
 ): Promise<void> {
-  const gone = `_deleted_at = coalesce(_deleted_at, now()), _change_id = $1, _sweep_id = NULL,
+  const deletion = `_deleted_at = coalesce(_deleted_at, now()), _change_id = $1, _sweep_id = NULL,
       _page = NULL`;
-  await client.query(`UPDATE ${nameTable(table)} SET ${gone} WHERE row_id = $2`, [
+  await client.query(`UPDATE ${nameTable(table)} SET ${deletion} WHERE row_id = $2`, [
     row.changeId,
     row.rowId,
   ]);
   for (const owned of row.owned)
     await client.query(
-      `UPDATE ${nameTable(owned.table)} SET ${gone}
+      `UPDATE ${nameTable(owned.table)} SET ${deletion}
         WHERE account_id = $2 AND ${pg.escapeIdentifier(owned.parentColumn)} = $3
           AND _deleted_at IS NULL`,
       [row.changeId, row.accountId, row.number],
@@ -177,7 +177,7 @@ const clocksOfOneService = "interval '2 minutes'";
 export async function placeInTime(
   db: Queryable,
   table: MirrorTable,
-  asked: {
+  create: {
     readonly accountId: string;
     readonly rowId: string;
     readonly changeId: string;
@@ -186,7 +186,7 @@ export async function placeInTime(
     readonly records: readonly Appearance[];
   },
 ): Promise<{readonly known: ReadonlySet<string>; readonly older: ReadonlySet<string>}> {
-  const key = pg.escapeIdentifier(asked.key);
+  const key = pg.escapeIdentifier(create.key);
   const {rows} = await db.query<{number: string; isKnown: boolean; isOlder: boolean}>(
     `SELECT number,
             EXISTS (SELECT FROM ${nameTable(table)} AS held
@@ -201,19 +201,19 @@ export async function placeInTime(
        FROM unnest($6::bigint[], $7::timestamptz[], $8::timestamptz[])
               AS shown (number, created_at, shown_at)`,
     [
-      asked.accountId,
-      asked.rowId,
-      asked.sentAt,
+      create.accountId,
+      create.rowId,
+      create.sentAt,
       table.name,
-      asked.changeId,
-      asked.records.map(({number}) => number),
-      asked.records.map(({createdAt}) => createdAt),
-      asked.records.map(({shownAt}) => shownAt),
+      create.changeId,
+      create.records.map(({number}) => number),
+      create.records.map(({createdAt}) => createdAt),
+      create.records.map(({shownAt}) => shownAt),
     ],
   );
-  const pick = (is: 'isKnown' | 'isOlder') =>
-    new Set(rows.flatMap((row) => (row[is] ? [row.number] : [])));
-  return {known: pick('isKnown'), older: pick('isOlder')};
+  const listNumbers = (flag: 'isKnown' | 'isOlder') =>
+    new Set(rows.flatMap((row) => (row[flag] ? [row.number] : [])));
+  return {known: listNumbers('isKnown'), older: listNumbers('isOlder')};
 }
 
 /** The fields of other creates under the same parent that may or may not have arrived. */

@@ -51,7 +51,7 @@ const rejectedFor = "interval '7 days'";
 const alteredFor = "interval '7 days'";
 
 /** More changes are one entry: a person who gets a hundred opens the list. */
-const mostSingly = 100;
+const entryLimit = 100;
 
 /** From this many on, late changes of one batch are one entry: an import went wrong. */
 const manyOfBatch = 5;
@@ -73,7 +73,7 @@ const isActive = `
   EXISTS (SELECT FROM sync.accounts AS account
            WHERE account.account_id = change.account_id AND account.state = 'active')`;
 
-const waitsRightly = `
+const isBlocked = `
   EXISTS (SELECT FROM sync.changes AS blocker
            WHERE blocker.change_id = change.waits_for
              AND blocker.state NOT IN ('done', 'cancelled'))`;
@@ -87,7 +87,7 @@ const isOvertaken = `
              AND later.change_id > change.change_id)`;
 
 /** Late changes: change_id, account_id, reason, lateness, since. $1: the accounts. */
-export const selectLate = `
+export const lateChangesSql = `
        SELECT change_id, account_id, reason,
               CASE WHEN state IN ('pending', 'sending')
                      THEN CASE WHEN failures > 0 THEN 'failing' ELSE 'untaken' END
@@ -102,7 +102,7 @@ export const selectLate = `
               WHEN 'sending' THEN lease_until < now() - ${untakenAfter} AND ${isActive}
               WHEN 'pending'
               THEN CASE WHEN failures > 0 THEN requested_at ELSE due_at END
-                     < now() - ${untakenAfter} AND ${isActive} AND NOT ${waitsRightly} END
+                     < now() - ${untakenAfter} AND ${isActive} AND NOT ${isBlocked} END
         UNION ALL
        SELECT change_id, account_id, reason, 'rejected', settled_at
          FROM sync.changes AS change
@@ -122,16 +122,16 @@ export const selectLate = `
 /**
  * SQL for `told`: late changes, each with the batch that it is reported with, or null. $1: the
  * accounts.
- * @param isTold - SQL: whether a batch stays together although few of it are left
+ * @param isReported - SQL: whether a batch stays together although few of it are left
  */
-function describeBatches(isTold: string): string {
-  return `late AS (${selectLate}), named AS MATERIALIZED (
+function buildBatchesSql(isReported: string): string {
+  return `late AS (${lateChangesSql}), named AS MATERIALIZED (
        SELECT late.*, made.batch FROM late LEFT JOIN sync.changes AS made USING (change_id)),
      batches AS (
        SELECT account_id, lateness, batch,
               row_number() OVER (PARTITION BY account_id, lateness
                                      ORDER BY bool_or(is_told) DESC, count(*) DESC, batch) AS place
-         FROM (SELECT named.*, ${isTold} AS is_told FROM named WHERE batch IS NOT NULL) AS each
+         FROM (SELECT named.*, ${isReported} AS is_told FROM named WHERE batch IS NOT NULL) AS each
         GROUP BY account_id, lateness, batch HAVING count(*) >= ${manyOfBatch} OR bool_or(is_told)),
      told AS (
        SELECT named.change_id, named.account_id, named.lateness, named.since, named.reason,
@@ -185,7 +185,7 @@ export async function listLateChanges(
   accountIds: readonly string[],
 ): Promise<LateChanges[]> {
   const {rows} = await db.query<LateChanges>(
-    `WITH ${describeBatches('false')}
+    `WITH ${buildBatchesSql('false')}
      SELECT DISTINCT ON (account_id, lateness, batch) account_id AS "accountId", lateness,
             (count(*) OVER of_a_kind)::integer AS count, change_id AS "changeId", since, reason,
             batch
@@ -214,17 +214,17 @@ export async function listLateChangesSingly(
   accountIds: readonly string[],
 ): Promise<LateChange[]> {
   const {rows} = await db.query<LateChange>(
-    `WITH ${describeBatches(hasAlert)}, ranked AS (
+    `WITH ${buildBatchesSql(hasAlert)}, ranked AS (
        SELECT told.*, row_number() OVER (of_a_kind ORDER BY since, change_id) AS rank,
               count(*) OVER of_a_kind AS total
          FROM told WINDOW of_a_kind AS (PARTITION BY account_id, lateness, batch))
      SELECT account_id AS "accountId", lateness,
             CASE WHEN batch IS NOT NULL THEN total
-                 WHEN rank > ${mostSingly} THEN total - ${mostSingly} ELSE 1 END::integer AS count,
+                 WHEN rank > ${entryLimit} THEN total - ${entryLimit} ELSE 1 END::integer AS count,
             change_id AS "changeId", since, reason, batch,
             CASE WHEN batch IS NOT NULL THEN 'batch ' || batch
-                 WHEN rank > ${mostSingly} THEN 'more' ELSE change_id::text END AS subject
-       FROM ranked WHERE rank <= CASE WHEN batch IS NULL THEN ${mostSingly} + 1 ELSE 1 END
+                 WHEN rank > ${entryLimit} THEN 'more' ELSE change_id::text END AS subject
+       FROM ranked WHERE rank <= CASE WHEN batch IS NULL THEN ${entryLimit} + 1 ELSE 1 END
       ORDER BY account_id, lateness, batch NULLS FIRST, rank`,
     [accountIds],
   );

@@ -10,9 +10,9 @@ import {
   type ChangeFilter,
   changeColumns,
   countLatestSettled,
-  isWanted,
-  needySql,
-  valuesOf,
+  listFilterValues,
+  matchesFilterSql,
+  needsPersonSql,
 } from './change.ts';
 import {countChanges, countMovingChanges, listLateChanges} from './change-health.ts';
 import {
@@ -28,7 +28,7 @@ import {describeChanges} from './words.ts';
 type Row = Pick<Change, 'table' | 'rowId'>;
 
 /** The tables that changes can be made of, and whose rows have a name. */
-const named = allWrites.flatMap(({table}) =>
+const namedTables = allWrites.flatMap(({table}) =>
   table.columns.some(({name}) => name === 'name') ? [table] : [],
 );
 
@@ -41,22 +41,22 @@ export function findName(names: RecordNames, {table, rowId}: Row): string | null
 
 /** Reads the names of rows, in one statement; in none if no row can have a name. */
 export async function readRecordNames(db: Queryable, rows: readonly Row[]): Promise<RecordNames> {
-  const wanted = named.flatMap((table) => {
+  const idsByTable = namedTables.flatMap((table) => {
     const ids = rows.filter((row) => row.table === table.name).map(({rowId}) => rowId);
     return ids.length === 0 ? [] : [{table, ids}];
   });
-  if (wanted.length === 0) return new Map();
-  const {rows: found} = await db.query<{place: string; name: string}>(
-    wanted
+  if (idsByTable.length === 0) return new Map();
+  const {rows: nameRows} = await db.query<{place: string; name: string}>(
+    idsByTable
       .map(
-        ({table}, at) =>
+        ({table}, index) =>
           `SELECT '${table.name}/' || row_id AS place, left(name, 200) AS name
-             FROM ${nameTable(table)} WHERE row_id = ANY ($${at + 1}::bigint[]) AND name <> ''`,
+             FROM ${nameTable(table)} WHERE row_id = ANY ($${index + 1}::bigint[]) AND name <> ''`,
       )
       .join(' UNION ALL '),
-    wanted.map(({ids}) => ids),
+    idsByTable.map(({ids}) => ids),
   );
-  return new Map(found.map(({place, name}) => [place, name]));
+  return new Map(nameRows.map(({place, name}) => [place, name]));
 }
 
 /** The title of a change: `Kaja Thornholt: phone number`. Its fields are names of columns. */
@@ -64,11 +64,11 @@ export function titleChange(
   name: string,
   {operation, fields}: Pick<Change, 'operation'> & {readonly fields: readonly string[]},
 ): string {
-  const most = 3;
+  const mostFields = 3;
   if (operation !== 'update') return `${name}: ${operation}`;
-  const words = fields.slice(0, most).map((field) => field.replaceAll('_', ' '));
-  const more = fields.length > most ? ` and ${fields.length - most} more` : '';
-  return `${name}: ${words.join(', ')}${more}`;
+  const fieldNames = fields.slice(0, mostFields).map((field) => field.replaceAll('_', ' '));
+  const more = fields.length > mostFields ? ` and ${fields.length - mostFields} more` : '';
+  return `${name}: ${fieldNames.join(', ')}${more}`;
 }
 
 /** The titles of changes by their numbers; one whose record has no name is left out. */
@@ -86,8 +86,8 @@ export async function readChangeTitles(
   return Object.fromEntries(
     changes.flatMap((change) => {
       const name = findName(names, change);
-      const told = {operation: change.operation, fields: Object.keys(change.fields)};
-      return name === null ? [] : [[change.changeId, titleChange(name, told)]];
+      const facts = {operation: change.operation, fields: Object.keys(change.fields)};
+      return name === null ? [] : [[change.changeId, titleChange(name, facts)]];
     }),
   );
 }
@@ -153,42 +153,42 @@ export async function readChangeList(
     after,
   }: {accounts: readonly Account[]; wanted: ChangeFilter; after: string | null},
 ): Promise<ChangeList> {
-  const found = await browseChanges(db, wanted, {after, limit: pageSize + 1});
-  const page = found.slice(0, pageSize);
-  const around = await readCircumstances(db, page, accounts);
+  const placedChanges = await browseChanges(db, wanted, {after, limit: pageSize + 1});
+  const page = placedChanges.slice(0, pageSize);
+  const circumstancesByChange = await readCircumstances(db, page, accounts);
   const names = await readRecordNames(db, page);
   const changes = page.map((change) => {
-    const circumstances = around.get(change.changeId);
+    const circumstances = circumstancesByChange.get(change.changeId);
     if (circumstances === undefined)
       throw new TypeError(`change ${change.changeId}: every change has its circumstances`);
     return {...toLine(change, circumstances), name: findName(names, change)};
   });
-  const next = found.length > pageSize ? (page.at(-1)?.place ?? null) : null;
+  const next = placedChanges.length > pageSize ? (page.at(-1)?.place ?? null) : null;
   const counts = await readCounts(db, wanted.accountIds);
   return {wanted, counts, underWay: await readMoving(db, accounts), changes, next};
 }
 
 async function readMoving(db: Queryable, accounts: readonly Account[]): Promise<string[]> {
-  const moving = await countMovingChanges(
+  const movingChanges = await countMovingChanges(
     db,
     accounts.map(({accountId}) => accountId),
   );
-  return moving.map((each) => {
-    const account = accounts.find(({accountId}) => accountId === each.accountId);
-    return describeChanges({...each, accountName: account?.name ?? each.accountId}).text;
+  return movingChanges.map((counts) => {
+    const account = accounts.find(({accountId}) => accountId === counts.accountId);
+    return describeChanges({...counts, accountName: account?.name ?? counts.accountId}).text;
   });
 }
 
 async function readCounts(db: Queryable, accountIds: readonly string[]): Promise<ChangeCounts> {
-  const counted = await countChanges(db, accountIds);
-  const late = await listLateChanges(db, accountIds);
+  const stateCounts = await countChanges(db, accountIds);
+  const lateChanges = await listLateChanges(db, accountIds);
   const open = openStates.map((state) => ({
     state,
-    count: sum(counted.filter((each) => each.state === state)),
+    count: sum(stateCounts.filter((entry) => entry.state === state)),
   }));
-  const held = open.filter(({state}) => state === 'held');
+  const heldCounts = open.filter(({state}) => state === 'held');
   return {
-    needy: sum(late.filter(({lateness}) => lateness !== 'held')) + sum(held),
+    needy: sum(lateChanges.filter(({lateness}) => lateness !== 'held')) + sum(heldCounts),
     open,
     settled: await countLatestSettled(db, accountIds, mostSettled),
   };
@@ -217,12 +217,12 @@ type PlacedChange = Change & {readonly place: string};
  * States that no settled change has: for them the settled changes, which are the most, are not
  * searched.
  */
-const nowhereSettled = arrayOf(['needy', ...openStates]);
+const neverSettledStates = toSqlArray(['needy', ...openStates]);
 
 /** States that no open change has. */
-const nowhereOpen = arrayOf(['needy', 'altered', ...settledStates]);
+const neverOpenStates = toSqlArray(['needy', 'altered', ...settledStates]);
 
-function arrayOf(states: readonly string[]): string {
+function toSqlArray(states: readonly string[]): string {
   return `ARRAY[${states.map((state) => `'${state}'`).join(', ')}]`;
 }
 
@@ -241,21 +241,22 @@ export function isPlace(text: string): boolean {
  */
 async function browseChanges(
   db: Queryable,
-  wanted: ChangeFilter,
+  filter: ChangeFilter,
   {after, limit}: {readonly after: string | null; readonly limit: number},
 ): Promise<PlacedChange[]> {
   const [, part = '0', rank = '0', changeId = '0'] = placePattern.exec(after ?? '') ?? [];
   const {rows} = await db.query<PlacedChange>(
     // Open changes are found separately: in the order of numbers, years of settled ones come first.
-    `WITH ${needySql}, unsettled AS MATERIALIZED (
+    `WITH ${needsPersonSql}, unsettled AS MATERIALIZED (
        SELECT change_id FROM sync.changes
-        WHERE is_open AND coalesce($2, '') <> ALL (${nowhereOpen}) AND $10 < 3
+        WHERE is_open AND coalesce($2, '') <> ALL (${neverOpenStates}) AND $10 < 3
           AND change_id > CASE $10 WHEN 2 THEN $12 ELSE 0 END
-          AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted})
+          AND change_id NOT IN (SELECT change_id FROM needy) AND ${matchesFilterSql})
      SELECT * FROM (
        SELECT ${changeColumns}, '1.' || rank || '.' || change_id AS place
          FROM needy JOIN sync.changes USING (change_id)
-        WHERE $10::integer < 2 AND (rank, change_id) > ($11::integer, $12::bigint) AND ${isWanted}
+        WHERE $10::integer < 2 AND (rank, change_id) > ($11::integer, $12::bigint)
+          AND ${matchesFilterSql}
         ORDER BY rank, change_id LIMIT $13) AS needing
       UNION ALL
      SELECT * FROM (
@@ -265,12 +266,12 @@ async function browseChanges(
       UNION ALL
      SELECT * FROM (
        SELECT ${changeColumns}, '3.0.' || change_id FROM sync.changes
-        WHERE NOT is_open AND coalesce($2, '') <> ALL (${nowhereSettled})
+        WHERE NOT is_open AND coalesce($2, '') <> ALL (${neverSettledStates})
           AND change_id < CASE $10 WHEN 3 THEN $12 ELSE 9223372036854775807 END
-          AND change_id NOT IN (SELECT change_id FROM needy) AND ${isWanted}
+          AND change_id NOT IN (SELECT change_id FROM needy) AND ${matchesFilterSql}
         ORDER BY change_id DESC LIMIT $13) AS settled
       LIMIT $13`,
-    [...valuesOf(wanted), part, rank, changeId, limit],
+    [...listFilterValues(filter), part, rank, changeId, limit],
   );
   return rows;
 }

@@ -3,7 +3,7 @@
 
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import {latenesses, selectLate} from './change-health.ts';
+import {lateChangesSql, latenesses} from './change-health.ts';
 import type {ChangeState, SettledState} from './states.ts';
 import type {attempts, changes, conflicts} from './tables.ts';
 
@@ -82,13 +82,23 @@ export interface ChangeFilter {
 }
 
 /** Every change of some accounts. */
-export function everyChange(accountIds: readonly string[]): ChangeFilter {
-  const open = {state: null, table: null, by: null, within: null, before: null, since: null};
-  return {accountIds, ...open, transaction: null, batch: null};
+export function matchEveryChange(accountIds: readonly string[]): ChangeFilter {
+  const noConditions = {
+    state: null,
+    table: null,
+    by: null,
+    within: null,
+    before: null,
+    since: null,
+  };
+  return {accountIds, ...noConditions, transaction: null, batch: null};
 }
 
-/** SQL: whether a change is wanted. Its values are `valuesOf`, $1 to $9; it needs `needySql`. */
-export const isWanted = `account_id = ANY ($1)
+/**
+ * SQL: whether a change matches a filter. Its values are those of `listFilterValues`, $1 to $9; it
+ * needs `needsPersonSql`.
+ */
+export const matchesFilterSql = `account_id = ANY ($1)
   AND ($2::text IS NULL OR state = $2 OR $2 = 'altered' AND state = 'done' AND result ? 'altered'
        OR $2 = 'needy' AND change_id IN (SELECT change_id FROM needy))
   AND ($3::text IS NULL OR table_name = $3)
@@ -101,18 +111,18 @@ export const isWanted = `account_id = ANY ($1)
 const rankedLatenesses = latenesses.map((lateness) => `'${lateness}'`).join(', ');
 
 /** Changes that need a person: the late ones, and all that are held. A low `rank` is urgent. */
-export const needySql = `needy AS MATERIALIZED (
+export const needsPersonSql = `needy AS MATERIALIZED (
   SELECT change_id, min(rank) AS rank
     FROM (SELECT change_id, array_position(ARRAY[${rankedLatenesses}], lateness) AS rank
-            FROM (${selectLate}) AS late
+            FROM (${lateChangesSql}) AS late
            UNION ALL
           SELECT change_id, ${latenesses.length} FROM sync.changes
            WHERE account_id = ANY ($1) AND is_open AND state = 'held') AS reasons
    GROUP BY change_id)`;
 
-/** In the order of the parameters of `isWanted`. */
-export function valuesOf(wanted: ChangeFilter): unknown[] {
-  const {accountIds, state, table, by, within, before, since, transaction, batch} = wanted;
+/** In the order of the parameters of `matchesFilterSql`. */
+export function listFilterValues(filter: ChangeFilter): unknown[] {
+  const {accountIds, state, table, by, within, before, since, transaction, batch} = filter;
   return [accountIds, state, table, by, within, before, since, transaction, batch];
 }
 
@@ -122,18 +132,19 @@ export function valuesOf(wanted: ChangeFilter): unknown[] {
  */
 export async function listChanges(
   db: Queryable,
-  wanted: ChangeFilter,
+  filter: ChangeFilter,
   limit: number,
 ): Promise<Change[]> {
   const {rows} = await db.query<Change>(
-    `WITH ${needySql}
-     SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE is_open AND ${isWanted}
+    `WITH ${needsPersonSql}
+     SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE is_open AND ${matchesFilterSql}
                      ORDER BY state = 'conflict' DESC, change_id LIMIT $10) AS open
       UNION ALL
-     SELECT * FROM (SELECT ${changeColumns} FROM sync.changes WHERE NOT is_open AND ${isWanted}
+     SELECT * FROM (SELECT ${changeColumns} FROM sync.changes
+        WHERE NOT is_open AND ${matchesFilterSql}
                      ORDER BY change_id DESC LIMIT $10) AS settled
       LIMIT $10`,
-    [...valuesOf(wanted), limit],
+    [...listFilterValues(filter), limit],
   );
   return rows;
 }
@@ -177,18 +188,21 @@ export async function listNearestChanges(
   return rows.map((row) => row.changeId);
 }
 
-/** Counts how the latest settled changes ended. @param most - only this many of them are counted */
+/**
+ * Counts how the latest settled changes ended.
+ * @param limit - only this many of them are counted
+ */
 export async function countLatestSettled(
   db: Queryable,
   accountIds: readonly string[],
-  most: number,
+  limit: number,
 ): Promise<{readonly state: SettledState; readonly count: number}[]> {
   const {rows} = await db.query<{state: SettledState; count: number}>(
     `SELECT state, count(*)::integer AS count
        FROM (SELECT state FROM sync.changes WHERE account_id = ANY ($1) AND NOT is_open
               ORDER BY change_id DESC LIMIT $2) AS latest
       GROUP BY state ORDER BY array_position(ARRAY['done', 'rejected', 'cancelled'], state)`,
-    [accountIds, most],
+    [accountIds, limit],
   );
   return rows;
 }
@@ -218,7 +232,7 @@ export async function listUnsent(
  * Changes that a person must decide, that stop others, or were refused or altered since: the oldest
  * first.
  */
-export async function listNeedy(
+export async function listChangesForPerson(
   db: Queryable,
   {accountIds, since}: {readonly accountIds: readonly string[]; readonly since: string},
 ): Promise<Change[]> {
@@ -326,21 +340,28 @@ export async function readConflictsOf(
   return groupByChange<FieldConflict>(rows);
 }
 
-const wishColumns = ['change_id', 'operation', 'fields', 'base', 'state', 'requested_at'] as const;
+const openChangeColumns = [
+  'change_id',
+  'operation',
+  'fields',
+  'base',
+  'state',
+  'requested_at',
+] as const;
 
 /** An open change of a record, with the columns that `explain` shows. */
-export type OpenWish = ReadRow<typeof changes.$inferSelect, (typeof wishColumns)[number]>;
+export type OpenChange = ReadRow<typeof changes.$inferSelect, (typeof openChangeColumns)[number]>;
 
 /**
  * Lists the open changes of a row, the oldest first. If a change has conflicts, its base has the
  * values that the service held when they were seen.
  */
-export async function listOpenWishes(
+export async function listOpenChanges(
   db: Queryable,
   {table, rowId}: {readonly table: string; readonly rowId: string},
-): Promise<OpenWish[]> {
-  const {rows} = await db.query<OpenWish>(
-    `SELECT ${selectColumns(wishColumns)}
+): Promise<OpenChange[]> {
+  const {rows} = await db.query<OpenChange>(
+    `SELECT ${selectColumns(openChangeColumns)}
        FROM (SELECT change_id, operation, fields, state, requested_at,
                     base || coalesce((
                       SELECT jsonb_object_agg(field, service_value ORDER BY conflict_id)

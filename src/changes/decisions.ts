@@ -6,7 +6,13 @@
 import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {writeNumbers} from '../rows/number-set.ts';
-import {type Change, type ChangeFilter, isWanted, needySql, valuesOf} from './change.ts';
+import {
+  type Change,
+  type ChangeFilter,
+  listFilterValues,
+  matchesFilterSql,
+  needsPersonSql,
+} from './change.ts';
 import {type ChangeState, nameState} from './states.ts';
 
 export const verbs = ['hold', 'release', 'retry', 'cancel', 'accept', 'resolve'] as const;
@@ -17,7 +23,7 @@ export type Verb = (typeof verbs)[number];
 export type PlainVerb = Exclude<Verb, 'resolve'>;
 
 /** A decision about a change. */
-export interface Deciding {
+export interface DecisionRequest {
   readonly verb: Verb;
   /**
    * The reason of `cancel`; the decision of `resolve`: `service`, `warehouse`, `resend`, or the
@@ -46,13 +52,13 @@ export type Side = 'service' | 'warehouse';
 export async function decideChange(
   db: Queryable,
   changeId: string,
-  {verb, given = null}: Deciding,
+  {verb, given = null}: DecisionRequest,
 ): Promise<ChangeState> {
-  const takesMore = verb === 'cancel' || verb === 'resolve';
+  const hasArgument = verb === 'cancel' || verb === 'resolve';
   return await readState(
     db,
-    `SELECT sync.${verb}_change($1${takesMore ? ', $2' : ''}) AS state`,
-    takesMore ? [changeId, given] : [changeId],
+    `SELECT sync.${verb}_change($1${hasArgument ? ', $2' : ''}) AS state`,
+    hasArgument ? [changeId, given] : [changeId],
   );
 }
 
@@ -80,7 +86,7 @@ export async function resolveFields(
 export async function decideChanges(
   db: Queryable,
   changeIds: readonly string[],
-  {verb, given = null}: Deciding,
+  {verb, given = null}: DecisionRequest,
 ): Promise<DecidedChange[]> {
   const {rows} = await db.query<DecidedChange>(
     `SELECT change_id AS "changeId", state, refusal FROM sync.decide_changes($1, $2, $3)`,
@@ -90,10 +96,10 @@ export async function decideChanges(
 }
 
 /** The most changes that are decided or taken back at once. */
-export const mostDecided = 10_000;
+export const maxDecidedAtOnce = 10_000;
 
 /** How many changes one statement decides, so that it ends long before its deadline. */
-const atOnce = 1_000;
+const changesPerStatement = 1_000;
 
 /**
  * Makes the same decision on many changes, each separately. `cancel` begins with the latest change.
@@ -103,12 +109,14 @@ const atOnce = 1_000;
 export async function decideMany(
   db: Queryable,
   changeIds: readonly string[],
-  deciding: Deciding,
+  deciding: DecisionRequest,
 ): Promise<DecidedChange[]> {
   const ids = deciding.verb === 'cancel' ? changeIds.toReversed() : changeIds;
   const decided: DecidedChange[] = [];
-  for (let at = 0; at < ids.length; at += atOnce)
-    decided.push(...(await decideChanges(db, ids.slice(at, at + atOnce), deciding)));
+  for (let start = 0; start < ids.length; start += changesPerStatement)
+    decided.push(
+      ...(await decideChanges(db, ids.slice(start, start + changesPerStatement), deciding)),
+    );
   return decided.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId)));
 }
 
@@ -161,20 +169,20 @@ export async function readDecidable(
  */
 export async function listDecidable(
   db: Queryable,
-  wanted: ChangeFilter,
+  filter: ChangeFilter,
   limit: number,
 ): Promise<DecidableChange[]> {
   const {rows} = await db.query<DecidableChange>(
-    `WITH ${needySql}
+    `WITH ${needsPersonSql}
      SELECT ${decidableColumns} FROM sync.changes AS change
-      WHERE ${isWanted}
+      WHERE ${matchesFilterSql}
         AND change_id IN (SELECT change_id FROM sync.changes WHERE account_id = ANY ($1) AND is_open
                            UNION ALL SELECT change_id FROM sync.changes
                                       WHERE account_id = ANY ($1) AND state = 'rejected'
                            UNION ALL SELECT change_id FROM sync.alterations
                                       WHERE account_id = ANY ($1) AND looked_at IS NULL)
       ORDER BY change_id LIMIT $10`,
-    [...valuesOf(wanted), limit],
+    [...listFilterValues(filter), limit],
   );
   return rows;
 }
@@ -185,15 +193,15 @@ export async function listDecidable(
  */
 export async function listUndoable(
   db: Queryable,
-  wanted: ChangeFilter,
+  filter: ChangeFilter,
   limit: number,
 ): Promise<string[]> {
   const {rows} = await db.query<{changeId: string}>(
-    `WITH ${needySql}
+    `WITH ${needsPersonSql}
      SELECT change_id AS "changeId" FROM sync.changes
-      WHERE ${isWanted} AND state NOT IN ('rejected', 'cancelled') AND undoes IS NULL
+      WHERE ${matchesFilterSql} AND state NOT IN ('rejected', 'cancelled') AND undoes IS NULL
       ORDER BY change_id LIMIT $10`,
-    [...valuesOf(wanted), limit],
+    [...listFilterValues(filter), limit],
   );
   return rows.map(({changeId}) => changeId);
 }
@@ -217,16 +225,16 @@ const rules: Readonly<Record<Verb, Rule>> = {
  * @returns null if the change can be decided this way; else why it cannot, in the words of the
  *   warehouse
  */
-export function judgeDecision(change: DecidableChange, deciding: Deciding): string | null {
+export function judgeDecision(change: DecidableChange, deciding: DecisionRequest): string | null {
   const {states, aim} = rules[deciding.verb];
   const {state, isTaken} = change;
-  const held = isTaken ? ', and a worker has it' : '';
+  const workerText = isTaken ? ', and a worker has it' : '';
   if (!states.includes(state) || isTaken)
-    return `expected ${states.join(' or ')} to ${aim}, got ${state}${held}`;
-  return judgeFurther(change, deciding);
+    return `expected ${states.join(' or ')} to ${aim}, got ${state}${workerText}`;
+  return judgeDetails(change, deciding);
 }
 
-function judgeFurther(change: DecidableChange, {verb, given}: Deciding): string | null {
+function judgeDetails(change: DecidableChange, {verb, given}: DecisionRequest): string | null {
   const {reason, isOvertaken, isAltered} = change;
   if (isStopped(change, {verb})) return reason ?? '';
   if (verb === 'retry' && isOvertaken) return 'a later change of the same record has overtaken it';
@@ -239,25 +247,25 @@ function judgeFurther(change: DecidableChange, {verb, given}: Deciding): string 
  * Whether the change cannot be released because it is held for a kind of value. The refusal is then
  * the change's reason.
  */
-function isStopped({heldFor}: DecidableChange, {verb}: Deciding): boolean {
+function isStopped({heldFor}: DecidableChange, {verb}: DecisionRequest): boolean {
   return verb === 'release' && heldFor !== null;
 }
 
-function judgeResolve({isFought, operation}: DecidableChange, given: string): string | null {
+function judgeResolve({isFought, operation}: DecidableChange, decision: string): string | null {
   if (isFought)
-    return given === 'service' || given === 'warehouse'
+    return decision === 'service' || decision === 'warehouse'
       ? null
-      : `expected service or warehouse, got ${given}`;
-  if (given === 'service') return null;
+      : `expected service or warehouse, got ${decision}`;
+  if (decision === 'service') return null;
   if (operation === 'create') {
-    if (given === 'resend' || isId(given)) return null;
+    if (decision === 'resend' || isId(decision)) return null;
     return (
       'expected service (give it up), the number of the record that it became, or resend, ' +
-      `got ${given}`
+      `got ${decision}`
     );
   }
-  if (operation === 'update') return `expected service (give it up), got ${given}`;
-  return given === 'resend' ? null : `expected service (give it up), or resend, got ${given}`;
+  if (operation === 'update') return `expected service (give it up), got ${decision}`;
+  return decision === 'resend' ? null : `expected service (give it up), or resend, got ${decision}`;
 }
 
 const fewNumbers = 5;
@@ -274,7 +282,7 @@ export interface ChangeGroup {
 }
 
 export interface DecisionPreview {
-  readonly deciding: Deciding;
+  readonly deciding: DecisionRequest;
   /** The changes that can be decided this way, by kind. */
   readonly can: readonly ChangeGroup[];
   readonly canCount: number;
@@ -287,32 +295,32 @@ export interface DecisionPreview {
   readonly isCut: boolean;
 }
 
-/** @param found - ascending; one more than `mostDecided` if there are more */
+/** @param changes - ascending; one more than `maxDecidedAtOnce` if there are more */
 export function previewDecision(
-  found: readonly DecidableChange[],
-  deciding: Deciding,
+  changes: readonly DecidableChange[],
+  deciding: DecisionRequest,
 ): DecisionPreview {
-  const judged = found
-    .slice(0, mostDecided)
+  const judgements = changes
+    .slice(0, maxDecidedAtOnce)
     .map((change) => ({change, refusal: judgeDecision(change, deciding)}));
-  const can = judged.filter(({refusal}) => refusal === null).map(({change}) => change);
+  const decidable = judgements.filter(({refusal}) => refusal === null).map(({change}) => change);
   return {
     deciding,
     can: groupChanges(
-      can.map(({changeId, operation, table, state}) => ({
+      decidable.map(({changeId, operation, table, state}) => ({
         changeId,
         what: `${operation} ${table}, ${nameState(state)}`,
       })),
     ),
-    canCount: can.length,
+    canCount: decidable.length,
     cannot: groupChanges(
-      judged.flatMap(({change, change: {changeId}, refusal}) =>
+      judgements.flatMap(({change, change: {changeId}, refusal}) =>
         refusal === null ? [] : [{changeId, what: refusal, isQuote: isStopped(change, deciding)}],
       ),
     ),
-    cannotCount: judged.length - can.length,
-    numbers: writeNumbers(can.map(({changeId}) => changeId)),
-    isCut: found.length > mostDecided,
+    cannotCount: judgements.length - decidable.length,
+    numbers: writeNumbers(decidable.map(({changeId}) => changeId)),
+    isCut: changes.length > maxDecidedAtOnce,
   };
 }
 
@@ -325,11 +333,11 @@ export function groupChanges(
   }[],
 ): ChangeGroup[] {
   return [...Map.groupBy(changes, ({what}) => what)]
-    .map(([what, of]) => ({
+    .map(([what, group]) => ({
       what,
-      isQuote: of.some(({isQuote}) => isQuote === true),
-      count: of.length,
-      first: of.slice(0, fewNumbers).map(({changeId}) => changeId),
+      isQuote: group.some(({isQuote}) => isQuote === true),
+      count: group.length,
+      first: group.slice(0, fewNumbers).map(({changeId}) => changeId),
     }))
     .toSorted((one, other) => other.count - one.count);
 }
@@ -338,7 +346,7 @@ export function groupChanges(
  * If a change was taken back before, its refusal names the earlier undo only if there are at most
  * this many. With more, each refusal would be its own group.
  */
-const fewUndoings = 3;
+const fewUndos = 3;
 
 interface Refusal {
   readonly changeId: string;
@@ -356,12 +364,12 @@ export function listRefusals(
     readonly isQuote?: boolean;
   })[],
 ): Refusal[] {
-  const undoings = new Set(decided.flatMap(({earlierUndo}) => earlierUndo ?? []));
-  const isFew = undoings.size <= fewUndoings;
+  const earlierUndos = new Set(decided.flatMap(({earlierUndo}) => earlierUndo ?? []));
+  const isFew = earlierUndos.size <= fewUndos;
   return decided.flatMap(({changeId, refusal, earlierUndo = null, isQuote = false}) => {
     if (refusal === null) return [];
-    const own = refusal.replace(`change ${changeId}: `, '');
-    const what = isFew || earlierUndo === null ? own : 'another change takes it back already';
+    const reason = refusal.replace(`change ${changeId}: `, '');
+    const what = isFew || earlierUndo === null ? reason : 'another change takes it back already';
     return [{changeId, what, isQuote}];
   });
 }
@@ -375,43 +383,43 @@ export interface AuditNote {
 
 export type ChangesBefore = readonly Pick<DecidableChange, 'changeId' | 'state'>[];
 
-/** @param found - the changes as they were before */
+/** @param changes - the changes as they were before */
 export function noteDecision(
-  found: ChangesBefore,
+  changes: ChangesBefore,
   decided: readonly DecidedChange[],
-  deciding: Deciding,
+  deciding: DecisionRequest,
 ): AuditNote {
   return {
-    ...noteBefore(found),
+    ...noteBefore(changes),
     after: {
       ...deciding,
-      decided: listByWord(
+      decided: groupNumbersByWord(
         decided.flatMap(({changeId, state}) => (state === null ? [] : [{changeId, what: state}])),
       ),
-      refused: listByWord(listRefusals(decided)),
+      refused: groupNumbersByWord(listRefusals(decided)),
     },
   };
 }
 
-export function noteBefore(found: ChangesBefore): Pick<AuditNote, 'subject' | 'before'> {
+export function noteBefore(changes: ChangesBefore): Pick<AuditNote, 'subject' | 'before'> {
   return {
     subject:
-      found.length === 1
-        ? `change ${found[0]?.changeId}`
-        : `${found.length.toLocaleString('en')} changes`,
-    before: listByWord(found.map(({changeId, state}) => ({changeId, what: state}))),
+      changes.length === 1
+        ? `change ${changes[0]?.changeId}`
+        : `${changes.length.toLocaleString('en')} changes`,
+    before: groupNumbersByWord(changes.map(({changeId, state}) => ({changeId, what: state}))),
   };
 }
 
 /** `{pending: '3-5,9'}` */
-export function listByWord(
-  words: readonly {readonly changeId: string; readonly what: string}[],
+export function groupNumbersByWord(
+  entries: readonly {readonly changeId: string; readonly what: string}[],
 ): Record<string, string> {
-  const lists = Object.groupBy(words, ({what}) => what);
+  const groups = Object.groupBy(entries, ({what}) => what);
   return Object.fromEntries(
-    Object.entries(lists).map(([what, list = []]) => [
+    Object.entries(groups).map(([what, group = []]) => [
       what,
-      writeNumbers(list.map(({changeId}) => changeId)),
+      writeNumbers(group.map(({changeId}) => changeId)),
     ]),
   );
 }

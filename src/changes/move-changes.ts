@@ -60,7 +60,7 @@ export async function beginSending(
   client: pg.ClientBase,
   sendings: readonly Sending[],
 ): Promise<(Begun | null)[]> {
-  const wanted = sendings.map(({claim, readAt, narrowed, method, path, request, kinds}) => {
+  const requests = sendings.map(({claim, readAt, narrowed, method, path, request, kinds}) => {
     const {changeId, fence} = claim;
     return {
       change_id: changeId,
@@ -100,14 +100,14 @@ export async function beginSending(
      INSERT INTO sync.attempts (change_id, fence, method, path, request, read_at)
      SELECT * FROM begun
   RETURNING change_id AS "changeId", fence, attempt_id AS "attemptId", started_at AS "startedAt"`,
-    [JSON.stringify(wanted)],
+    [JSON.stringify(requests)],
   );
   // After a sleep a process may have lost a change to itself: both of its claims are here, and the
   // fence refuses one.
-  const begun = new Map(rows.map((row) => [nameClaim(row), row]));
+  const begunByClaim = new Map(rows.map((row) => [nameClaim(row), row]));
   for (const {claim, conflicts} of sendings)
-    if (begun.has(nameClaim(claim))) await saveConflicts(client, claim, conflicts);
-  return sendings.map(({claim}) => begun.get(nameClaim(claim)) ?? null);
+    if (begunByClaim.has(nameClaim(claim))) await saveConflicts(client, claim, conflicts);
+  return sendings.map(({claim}) => begunByClaim.get(nameClaim(claim)) ?? null);
 }
 
 /** The constraint that keeps a second create with the same content from being sent. */
@@ -144,7 +144,7 @@ export async function postponeChange(
       WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending')`,
     [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
   );
-  if (rowCount !== 1) throw lost(claim);
+  if (rowCount !== 1) throw createLostError(claim);
 }
 
 /**
@@ -170,9 +170,9 @@ export async function giveBackChange(
      SELECT state FROM given`,
     [claim.changeId, claim.fence, delay.delayMs, delay.isFailure, delay.reason],
   );
-  const [held] = rows;
-  if (held === undefined) throw lost(claim);
-  return held.state;
+  const [row] = rows;
+  if (row === undefined) throw createLostError(claim);
+  return row.state;
 }
 
 /**
@@ -202,7 +202,7 @@ export async function doubtChange(
       doubt.isLook === true,
     ],
   );
-  if (rowCount !== 1) throw lost(claim);
+  if (rowCount !== 1) throw createLostError(claim);
 }
 
 /** Makes a change ready to be sent once more: a look has shown that its request never arrived. */
@@ -216,14 +216,14 @@ export async function resendChange(
       WHERE change_id = $1 AND fence = $2 AND state = 'in_doubt'`,
     [claim.changeId, claim.fence, reason],
   );
-  if (rowCount !== 1) throw lost(claim);
+  if (rowCount !== 1) throw createLostError(claim);
 }
 
 /** Leaves a change to a person. */
 export async function leaveToPerson(
   client: pg.ClientBase,
   claim: ChangeClaim,
-  found: {
+  details: {
     readonly reason: string;
     readonly conflicts?: readonly SavedConflict[];
     readonly result?: ChangeResult | null;
@@ -233,10 +233,10 @@ export async function leaveToPerson(
     `UPDATE sync.changes SET state = 'conflict', lease_until = NULL, reason = $3,
             result = coalesce($4::jsonb, result)
       WHERE change_id = $1 AND fence = $2 AND state IN ('pending', 'sending', 'in_doubt')`,
-    [claim.changeId, claim.fence, found.reason, found.result ?? null],
+    [claim.changeId, claim.fence, details.reason, details.result ?? null],
   );
-  if (rowCount !== 1) throw lost(claim);
-  await saveConflicts(client, claim, found.conflicts ?? []);
+  if (rowCount !== 1) throw createLostError(claim);
+  await saveConflicts(client, claim, details.conflicts ?? []);
 }
 
 /** A change that is done. */
@@ -261,7 +261,7 @@ export async function finishChanges(
   client: pg.ClientBase,
   finished: readonly FinishedClaim[],
 ): Promise<void> {
-  const ends = finished.map(({change, number, result, remote, attempt}) => {
+  const entries = finished.map(({change, number, result, remote, attempt}) => {
     const {changeId, fence, rowId, table} = change;
     const {attemptId, end} = attempt ?? {};
     return {
@@ -284,10 +284,10 @@ export async function finishChanges(
                                                      result jsonb)
       WHERE held.change_id = ended.change_id AND held.fence = ended.fence
         AND state IN ('pending', 'sending', 'in_doubt')`,
-    [JSON.stringify(ends)],
+    [JSON.stringify(entries)],
   );
   const [first] = finished;
-  if (rowCount !== finished.length && first !== undefined) throw lost(first.change);
+  if (rowCount !== finished.length && first !== undefined) throw createLostError(first.change);
   await client.query(
     `WITH ended AS (
        SELECT * FROM jsonb_to_recordset($1::jsonb) AS ended (
@@ -312,7 +312,7 @@ export async function finishChanges(
     RETURNING later.change_id)
      UPDATE sync.changes SET waits_for = NULL
       WHERE waits_for = ANY ($2::bigint[]) AND change_id NOT IN (SELECT change_id FROM rebased)`,
-    [JSON.stringify(ends), finished.map(({change}) => change.changeId)],
+    [JSON.stringify(entries), finished.map(({change}) => change.changeId)],
   );
 }
 
@@ -320,22 +320,26 @@ export async function finishChanges(
 export async function rejectChange(
   client: pg.ClientBase,
   change: Change,
-  words: string,
+  message: string,
 ): Promise<void> {
   const {rowCount} = await client.query(
     `SELECT FROM sync.changes WHERE change_id = $1 AND fence = $2
        AND state IN ('pending', 'sending') FOR UPDATE`,
     [change.changeId, change.fence],
   );
-  if (rowCount !== 1) throw lost(change);
-  await client.query('SELECT sync.close_change($1, $2, $3)', [change.changeId, 'rejected', words]);
+  if (rowCount !== 1) throw createLostError(change);
+  await client.query('SELECT sync.close_change($1, $2, $3)', [
+    change.changeId,
+    'rejected',
+    message,
+  ]);
 }
 
 function nameClaim({changeId, fence}: ChangeClaim): string {
   return `${changeId} ${fence}`;
 }
 
-function lost({changeId, fence}: ChangeClaim): RetryableError {
+function createLostError({changeId, fence}: ChangeClaim): RetryableError {
   return new RetryableError(
     `change ${changeId}: expected fence ${fence}, but another worker has taken it over, ` +
       'or a person has decided it',
@@ -355,9 +359,9 @@ export type SavedConflict = ReadRow<
 export async function saveConflicts(
   client: pg.ClientBase,
   {changeId}: ChangeClaim,
-  found: readonly SavedConflict[],
+  fieldConflicts: readonly SavedConflict[],
 ): Promise<void> {
-  if (found.length === 0) return;
+  if (fieldConflicts.length === 0) return;
   await client.query('DELETE FROM sync.conflicts WHERE change_id = $1 AND winner IS NULL', [
     changeId,
   ]);
@@ -369,7 +373,7 @@ export async function saveConflicts(
             conflict->>'winner', CASE WHEN conflict->>'winner' IS NOT NULL THEN now() END,
             CASE WHEN conflict->>'winner' IS NOT NULL THEN 'rule ' || (conflict->>'rule') END
        FROM jsonb_array_elements($2::jsonb) AS conflict`,
-    [changeId, JSON.stringify(found)],
+    [changeId, JSON.stringify(fieldConflicts)],
   );
 }
 
@@ -381,10 +385,10 @@ export type Alteration = ReadRow<
   'change_id' | 'account_id' | 'field' | 'kind' | 'sent' | 'got'
 >;
 
-const keptColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'looked_by'] as const;
+const savedColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'looked_by'] as const;
 
 /** An alteration as it is kept. */
-export type SavedAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
+export type SavedAlteration = ReadRow<Row, (typeof savedColumns)[number]>;
 
 /**
  * Stores alterations. They stop further changes of their kind in the account until a person has
@@ -393,9 +397,9 @@ export type SavedAlteration = ReadRow<Row, (typeof keptColumns)[number]>;
  */
 export async function saveAlterations(
   client: pg.ClientBase,
-  found: readonly Alteration[],
+  newAlterations: readonly Alteration[],
 ): Promise<string[]> {
-  if (found.length === 0) return [];
+  if (newAlterations.length === 0) return [];
   const {rows} = await client.query<{kind: string; isStop: boolean}>(
     `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop)
      SELECT (altered->>'changeId')::bigint, (altered->>'accountId')::bigint, altered->>'field',
@@ -405,7 +409,7 @@ export async function saveAlterations(
                            AND seen.kind = altered->>'kind' AND looked_at IS NOT NULL)
        FROM jsonb_array_elements($1::jsonb) AS altered
   RETURNING kind, is_stop AS "isStop"`,
-    [JSON.stringify(found)],
+    [JSON.stringify(newAlterations)],
   );
   return rows.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
 }
@@ -438,7 +442,7 @@ export async function readAlterations(
   changeIds: readonly string[],
 ): Promise<ReadonlyMap<string, SavedAlteration[]>> {
   const {rows} = await db.query<SavedAlteration & {changeId: string}>(
-    `SELECT change_id AS "changeId", ${selectColumns(keptColumns)}
+    `SELECT change_id AS "changeId", ${selectColumns(savedColumns)}
        FROM sync.alterations WHERE change_id = ANY ($1) ORDER BY alteration_id`,
     [changeIds],
   );

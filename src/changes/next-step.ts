@@ -51,26 +51,26 @@ export interface NextStep {
 }
 
 /** @returns null for a change that takes no further step */
-export function findNextStep(change: Change, around: Circumstances): NextStep | null {
+export function findNextStep(change: Change, circumstances: Circumstances): NextStep | null {
   switch (change.state) {
     case 'done':
-      return stepWhenDone(change, around);
+      return findStepWhenDone(change, circumstances);
     case 'held':
-      return stepWhenHeld(change);
+      return findStepWhenHeld(change);
     case 'pending':
-      return stepWhenPending(change, around);
+      return findStepWhenPending(change, circumstances);
     case 'sending':
-      return step(
-        isLate(change.leaseUntil, around.now)
+      return buildStep(
+        isPast(change.leaseUntil, circumstances.now)
           ? 'its worker was lost: the next one finds out by reading whether it arrived'
           : 'its worker waits for the answer',
       );
     case 'in_doubt':
-      return stepWhenDoubt(change, around);
+      return findStepInDoubt(change, circumstances);
     case 'conflict':
-      return stepWhenConflict(change, around);
+      return findStepInConflict(change, circumstances);
     case 'rejected':
-      return stepWhenRejected(change, around);
+      return findStepWhenRejected(change, circumstances);
     default:
       return null;
   }
@@ -94,144 +94,165 @@ export function listConflictingFields(conflicts: readonly FieldConflict[]): stri
   return conflicts.flatMap(({field, winner}) => (winner === null ? [field] : []));
 }
 
-function stepWhenConflict(change: Change, {conflicts}: Circumstances): NextStep {
+function findStepInConflict(change: Change, {conflicts}: Circumstances): NextStep {
   const {changeId, fields} = change;
-  const fought = listConflictingFields(conflicts);
-  const isAll = Object.keys(fields).every((field) => fought.includes(field));
+  const conflictingFields = listConflictingFields(conflicts);
+  const hasOnlyConflicts = Object.keys(fields).every((field) => conflictingFields.includes(field));
   const meanings: Readonly<Record<ConflictDecision, string>> = {
     'take service':
-      fought.length === 0 || isAll
+      conflictingFields.length === 0 || hasOnlyConflicts
         ? 'gives this up, and keeps what the service holds'
-        : `keeps the service's ${fought.join(', ')}, and sends the rest`,
+        : `keeps the service's ${conflictingFields.join(', ')}, and sends the rest`,
     'take warehouse': 'sends what is wanted here all the same',
     'adopt NUMBER': 'says which record it became',
     resend: 'sends it again',
   };
   const decisions = listDecisions(change, conflicts);
-  return step(
+  return buildStep(
     'a person decides',
     decisions.map((decision) =>
-      offer(`changes resolve ${changeId} --${decision}`, meanings[decision], {decision}),
+      buildCommand(`changes resolve ${changeId} --${decision}`, meanings[decision], {decision}),
     ),
   );
 }
 
-function stepWhenPending(change: Change, {account, blocker, now}: Circumstances): NextStep {
+function findStepWhenPending(change: Change, {account, blocker, now}: Circumstances): NextStep {
   const {changeId, leaseUntil, dueAt} = change;
-  if (leaseUntil !== null && !isLate(leaseUntil, now)) return step('a worker has it');
-  if (blocker !== null) return stepWhenBlocked(changeId, blocker);
-  if (account.state !== 'active') return stepWhenIdle(account);
-  if (isLate(dueAt, now))
-    return step('it is sent as soon as a worker takes it up', [
-      offer('push', 'sends it here and now'),
-      giveUp(changeId),
+  if (leaseUntil !== null && !isPast(leaseUntil, now)) return buildStep('a worker has it');
+  if (blocker !== null) return findStepWhenBlocked(changeId, blocker);
+  if (account.state !== 'active') return findStepWhenIdle(account);
+  if (isPast(dueAt, now))
+    return buildStep('it is sent as soon as a worker takes it up', [
+      buildCommand('push', 'sends it here and now'),
+      buildCancel(changeId),
     ]);
-  return step(`tried again at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`, [
-    decide('retry', changeId, 'makes it due at once'),
-    giveUp(changeId),
+  return buildStep(`tried again at ${showSecond(dueAt)} (${formatAhead(dueAt, now)})`, [
+    buildDecision('retry', changeId, 'makes it due at once'),
+    buildCancel(changeId),
   ]);
 }
 
-function stepWhenBlocked(changeId: string, blocker: Change): NextStep {
-  const show = offer(`changes show ${blocker.changeId}`, 'shows what that change needs', {
+function findStepWhenBlocked(changeId: string, blocker: Change): NextStep {
+  const show = buildCommand(`changes show ${blocker.changeId}`, 'shows what that change needs', {
     shows: blocker.changeId,
   });
   if (blocker.state === 'rejected')
-    return step(
+    return buildStep(
       `change ${blocker.changeId} was refused: it is sent once that change is fixed and done`,
-      [show, giveUp(changeId)],
+      [show, buildCancel(changeId)],
     );
-  return step(
+  return buildStep(
     `it is sent once change ${blocker.changeId} is done, which is ${nameState(blocker.state)} now`,
-    [show, giveUp(changeId)],
+    [show, buildCancel(changeId)],
   );
 }
 
-function stepWhenIdle(account: Circumstances['account']): NextStep {
+function findStepWhenIdle(account: Circumstances['account']): NextStep {
   const {name, state, stateReason} = account;
-  const ways = listRecoveryCommands(account).map(([command, does]) => offer(command, does));
-  return {...step(`account ${name} is ${state}: nothing of it is sent`, ways), note: stateReason};
+  const commands = listRecoveryCommands(account).map(([command, does]) =>
+    buildCommand(command, does),
+  );
+  return {
+    ...buildStep(`account ${name} is ${state}: nothing of it is sent`, commands),
+    note: stateReason,
+  };
 }
 
-function stepWhenDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {
-  if (account.state !== 'active') return stepWhenIdle(account);
-  if (isLate(dueAt, now))
-    return step('a worker reads whether it arrived, as soon as one takes it up', [
-      offer('push', 'checks here and now'),
+function findStepInDoubt({changeId, dueAt}: Change, {account, now}: Circumstances): NextStep {
+  if (account.state !== 'active') return findStepWhenIdle(account);
+  if (isPast(dueAt, now))
+    return buildStep('a worker reads whether it arrived, as soon as one takes it up', [
+      buildCommand('push', 'checks here and now'),
     ]);
-  return step(
+  return buildStep(
     `a worker checks at ${showSecond(dueAt)} (${formatAhead(dueAt, now)}) whether it arrived`,
-    [decide('retry', changeId, 'has it checked at once')],
+    [buildDecision('retry', changeId, 'has it checked at once')],
   );
 }
 
-function stepWhenDone({changeId, table}: Change, {alterations}: Circumstances): NextStep | null {
-  const open = alterations.filter(({lookedAt}) => lookedAt === null);
-  if (open.length === 0) return null;
-  const stopped = open.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
-  const held =
-    stopped.length === 0 ? '' : `; further changes of ${stopped.join(', ')} are held until then`;
-  return step(
-    `a person checks whether the service understood it${held}. To put it right: ` +
+function findStepWhenDone(
+  {changeId, table}: Change,
+  {alterations}: Circumstances,
+): NextStep | null {
+  const openAlterations = alterations.filter(({lookedAt}) => lookedAt === null);
+  if (openAlterations.length === 0) return null;
+  const stoppedKinds = openAlterations.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
+  const holdText =
+    stoppedKinds.length === 0
+      ? ''
+      : `; further changes of ${stoppedKinds.join(', ')} are held until then`;
+  return buildStep(
+    `a person checks whether the service understood it${holdText}. To put it right: ` +
       `UPDATE warehouse.${table} again`,
-    [decide('accept', changeId, 'says that a person has checked it')],
+    [buildDecision('accept', changeId, 'says that a person has checked it')],
   );
 }
 
-function stepWhenHeld(change: Change): NextStep {
+function findStepWhenHeld(change: Change): NextStep {
   const {changeId, heldFor, isLarge, transactionId} = change;
-  if (heldFor !== null) return stepWhenStopped(change);
-  const whole = `--state held --transaction ${transactionId}`;
-  return step('nothing is sent until a person releases it', [
-    decide('release', changeId, 'sends it'),
-    giveUp(changeId),
+  if (heldFor !== null) return findStepWhenStopped(change);
+  const transactionFilter = `--state held --transaction ${transactionId}`;
+  return buildStep('nothing is sent until a person releases it', [
+    buildDecision('release', changeId, 'sends it'),
+    buildCancel(changeId),
     ...(isLarge !== true
       ? []
       : [
-          offer(`changes release ${whole}`, 'sends all that its transaction changed'),
-          offer(`changes cancel ${whole}`, 'gives up all that its transaction changed'),
+          buildCommand(
+            `changes release ${transactionFilter}`,
+            'sends all that its transaction changed',
+          ),
+          buildCommand(
+            `changes cancel ${transactionFilter}`,
+            'gives up all that its transaction changed',
+          ),
         ]),
   ]);
 }
 
-function stepWhenStopped({changeId, heldFor}: Change): NextStep {
-  return step(`it is sent once a person has checked what the service made of ${heldFor}`, [
-    offer('changes list --state altered', 'shows what it altered', {lists: 'altered'}),
-    giveUp(changeId),
+function findStepWhenStopped({changeId, heldFor}: Change): NextStep {
+  return buildStep(`it is sent once a person has checked what the service made of ${heldFor}`, [
+    buildCommand('changes list --state altered', 'shows what it altered', {lists: 'altered'}),
+    buildCancel(changeId),
   ]);
 }
 
-function stepWhenRejected(
+function findStepWhenRejected(
   {changeId, table, operation}: Change,
   {isOvertaken}: Circumstances,
 ): NextStep {
   if (isOvertaken)
-    return step('nothing: a later change of the record came after it', [giveUp(changeId)]);
-  const mend =
+    return buildStep('nothing: a later change of the record came after it', [
+      buildCancel(changeId),
+    ]);
+  const nextStep =
     operation === 'create'
       ? `UPDATE the row in warehouse.${table}: it is created as it is then`
       : `the row holds what it held before; UPDATE warehouse.${table} to try something else`;
-  return step(mend, [decide('retry', changeId, 'sends the same again'), giveUp(changeId)]);
+  return buildStep(nextStep, [
+    buildDecision('retry', changeId, 'sends the same again'),
+    buildCancel(changeId),
+  ]);
 }
 
-function giveUp(changeId: string): Command {
-  return decide('cancel', changeId, 'gives it up');
+function buildCancel(changeId: string): Command {
+  return buildDecision('cancel', changeId, 'gives it up');
 }
 
-function decide(verb: PlainVerb, changeId: string, does: string): Command {
-  return offer(`changes ${verb} ${changeId}`, does, {verb});
+function buildDecision(verb: PlainVerb, changeId: string, does: string): Command {
+  return buildCommand(`changes ${verb} ${changeId}`, does, {verb});
 }
 
 /** @param command - without the name of the program */
-function offer(command: string, does: string, move: Move | null = null): Command {
+function buildCommand(command: string, does: string, move: Move | null = null): Command {
   return {command: `fieldmirror ${command}`, does, move};
 }
 
-function isLate(instant: string | null, now: string): boolean {
+function isPast(instant: string | null, now: string): boolean {
   return instant === null || Date.parse(instant) <= Date.parse(now);
 }
 
-function step(text: string, commands: readonly Command[] = []): NextStep {
+function buildStep(text: string, commands: readonly Command[] = []): NextStep {
   return {text, note: null, commands};
 }
 
@@ -255,7 +276,7 @@ export async function readCircumstances(
   const {rows} = await db.query<{now: string}>('SELECT now() AS now');
   return new Map(
     changes.map(({changeId, accountId, waitsFor}) => {
-      const account = accounts.find((known) => known.accountId === accountId);
+      const account = accounts.find((candidate) => candidate.accountId === accountId);
       if (account === undefined)
         throw new TypeError(`change ${changeId}: every change has its account`);
       const circumstances = {

@@ -16,31 +16,33 @@ import type {ChangeOperation, WriteKind} from '../streams/table.ts';
 import type {Change} from './change.ts';
 
 /** The customer or job in a path. */
-export interface Parent<N extends string | null = string> {
+export interface Parent<RecordNumber extends string | null = string> {
   readonly table: 'customers' | 'jobs';
-  readonly number: N;
+  readonly number: RecordNumber;
 }
 
 /** A record that is to be created. */
-export interface NewSubject<N extends string | null = string> {
+export interface NewSubject<RecordNumber extends string | null = string> {
   readonly operation: 'create';
   /** Null if paths have none. */
-  readonly parent: Parent<N> | null;
+  readonly parent: Parent<RecordNumber> | null;
 }
 
 /** A record with a number that the service has given it. */
-export interface KnownSubject<N extends string | null = string> {
+export interface KnownSubject<RecordNumber extends string | null = string> {
   readonly operation: 'update' | 'delete';
-  readonly number: N;
+  readonly number: RecordNumber;
   /** Null if paths have none. */
-  readonly parent: Parent<N> | null;
+  readonly parent: Parent<RecordNumber> | null;
 }
 
 /**
  * The subject of a request: every number that its path has. A request that is only shown may lack
  * numbers that the service has not given yet; one that is sent cannot.
  */
-export type Subject<N extends string | null = string> = NewSubject<N> | KnownSubject<N>;
+export type Subject<RecordNumber extends string | null = string> =
+  | NewSubject<RecordNumber>
+  | KnownSubject<RecordNumber>;
 
 const wireKinds: Readonly<Record<WriteKind, FieldKind>> = {
   text: 'text',
@@ -53,7 +55,7 @@ const wireKinds: Readonly<Record<WriteKind, FieldKind>> = {
 };
 
 /** The placeholder in a path for a number that the service has not given yet. */
-const unknown = '…';
+const unknownNumber = '…';
 
 /**
  * The request for a change.
@@ -88,8 +90,11 @@ export function parentInPath(
 /** The path of a record, or of its list if the record is to be created. */
 export function pathOf({list}: Writes, subject: Subject<string | null>): string {
   const {parent} = subject;
-  const base = parent === null ? `/${list}` : `/${parent.table}/${partOf(parent.number)}/${list}`;
-  return subject.operation === 'create' ? `${base}.xml` : `${base}/${partOf(subject.number)}.xml`;
+  const listPath =
+    parent === null ? `/${list}` : `/${parent.table}/${composePathPart(parent.number)}/${list}`;
+  return subject.operation === 'create'
+    ? `${listPath}.xml`
+    : `${listPath}/${composePathPart(subject.number)}.xml`;
 }
 
 /**
@@ -109,16 +114,16 @@ function encodeFields(
     else if (timeShape !== null)
       encoded[name] = formatTime(value, {timeZone, shape: timeShape}).text;
   }
-  const [other] = Object.keys(fields).filter((name) => !(name in encoded));
-  if (other !== undefined)
+  const [unwritable] = Object.keys(fields).filter((name) => !(name in encoded));
+  if (unwritable !== undefined)
     throw new RecordError(
-      `${table.name}.${other}: expected a field that can be written, got another`,
+      `${table.name}.${unwritable}: expected a field that can be written, got another`,
     );
   return encoded;
 }
 
-function partOf(number: string | null): string {
-  return number === null ? unknown : toPathPart(number);
+function composePathPart(number: string | null): string {
+  return number === null ? unknownNumber : toPathPart(number);
 }
 
 /** The request that would be sent for a change, byte for byte. */
@@ -155,11 +160,11 @@ export async function planRequests(
 ): Promise<(PlannedRequest | Unplannable)[]> {
   const ids = changes.map(({changeId}) => changeId);
   const parentNumbers = await readParentNumbers(db, ids, nestings);
-  const zones = new Map(accounts.map(({accountId, timeZone}) => [accountId, timeZone]));
+  const timeZones = new Map(accounts.map(({accountId, timeZone}) => [accountId, timeZone]));
   return changes.map((change) =>
     planRequest(change, {
       parentNumber: parentNumbers.get(change.changeId) ?? null,
-      timeZone: zones.get(change.accountId) ?? 'UTC',
+      timeZone: timeZones.get(change.accountId) ?? 'UTC',
     }),
   );
 }
@@ -171,7 +176,7 @@ function planRequest(
   const {changeId, fields} = change;
   try {
     const writes = findWrites(change.table);
-    const subject = subjectOf(change, parentInPath(writes, change.operation), parentNumber);
+    const subject = buildSubject(change, parentInPath(writes, change.operation), parentNumber);
     const {method, path, body} = composeRequest(writes, subject, {fields, timeZone});
     return {changeId, method, path, body: body ?? null};
   } catch (error) {
@@ -181,7 +186,7 @@ function planRequest(
 }
 
 /** The subject of a request; a number that the service has not given yet is null. */
-function subjectOf(
+function buildSubject(
   {operation, number}: Change,
   parentTable: ReturnType<typeof parentInPath>,
   parentNumber: string | null,

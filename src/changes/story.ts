@@ -71,9 +71,10 @@ export interface ChangeInFull extends ChangeStory {
 export async function readStory(db: Queryable, id: string): Promise<ChangeStory> {
   const change = await findChange(db, id);
   const accounts = await listAccounts(db);
-  const around = (await readCircumstances(db, [change], accounts)).get(change.changeId);
-  if (around === undefined) throw new TypeError(`change ${id}: every change has its circumstances`);
-  const {account, blocker, conflicts, alterations, now} = around;
+  const circumstances = (await readCircumstances(db, [change], accounts)).get(change.changeId);
+  if (circumstances === undefined)
+    throw new TypeError(`change ${id}: every change has its circumstances`);
+  const {account, blocker, conflicts, alterations, now} = circumstances;
   return {
     change,
     account: account.name,
@@ -83,9 +84,9 @@ export async function readStory(db: Queryable, id: string): Promise<ChangeStory>
     attempts: await readAttempts(db, change.changeId),
     conflicts,
     alterations,
-    next: findNextStep(change, around),
+    next: findNextStep(change, circumstances),
     request: await planRequest(db, change, accounts),
-    docs: pageOfChange(change),
+    docs: findChangeDocs(change),
   };
 }
 
@@ -124,24 +125,26 @@ export async function readChangeInFull(
       .filter((verb) => judgeDecision(decidable, {verb}) === null),
     decisions:
       decidable.state === 'conflict' && !decidable.isTaken ? listDecisions(change, conflicts) : [],
-    fought: groupFought(story),
+    fought: groupConflictingFields(story),
   };
 }
 
 async function findRecord(db: Queryable, change: Change): Promise<ChangeInFull['record']> {
   const {stream, table} = findWrites(change.table);
-  const isOwn = allStreams.some((each) => each.name === stream && each.table.name === table.name);
+  const isOwn = allStreams.some(
+    (candidate) => candidate.name === stream && candidate.table.name === table.name,
+  );
   const number = isOwn
     ? change.number
     : ((await readParentNumbers(db, [change.changeId], nestings)).get(change.changeId) ?? null);
   return number === null ? null : {stream, number};
 }
 
-function groupFought({change, conflicts}: ChangeStory): string[][] {
+function groupConflictingFields({change, conflicts}: ChangeStory): string[][] {
   const {writable} = findWrites(change.table).table;
-  const fought = listConflictingFields(conflicts);
-  const unitOf = (field: string) => writable.find(({name}) => name === field)?.group ?? field;
-  return [...Map.groupBy(fought, unitOf).values()];
+  const conflictingFields = listConflictingFields(conflicts);
+  const findUnit = (field: string) => writable.find(({name}) => name === field)?.group ?? field;
+  return [...Map.groupBy(conflictingFields, findUnit).values()];
 }
 
 /**
@@ -182,7 +185,7 @@ export interface FieldSides {
   readonly isFought: boolean;
 }
 
-interface Known {
+interface ComparedFacts {
   readonly change: Pick<Change, 'fields' | 'base' | 'state' | 'result'>;
   readonly conflicts: readonly FieldConflict[];
   readonly alterations: readonly SavedAlteration[];
@@ -191,27 +194,27 @@ interface Known {
 }
 
 /** The fields that are wanted, and those that both sides changed. */
-function listFields({change, conflicts}: Pick<Known, 'change' | 'conflicts'>): string[] {
+function listFields({change, conflicts}: Pick<ComparedFacts, 'change' | 'conflicts'>): string[] {
   return [...new Set([...Object.keys(change.fields), ...conflicts.map(({field}) => field)])];
 }
 
 /** Compares the sides of a change: each field appears once. */
-export function compareSides(known: Known): FieldSides[] {
-  return listFields(known).map((field) => {
-    const {change, row} = known;
-    const conflict = known.conflicts.findLast((each) => each.field === field);
+export function compareSides(facts: ComparedFacts): FieldSides[] {
+  return listFields(facts).map((field) => {
+    const {change, row} = facts;
+    const conflict = facts.conflicts.findLast((candidate) => candidate.field === field);
     return {
       field,
-      ...pick('base', change.base, field),
-      ...pick('wanted', change.fields, field),
-      ...(row === null ? {} : pick('row', row, field)),
-      ...serviceSideOf(field, known),
+      ...pickValue('base', change.base, field),
+      ...pickValue('wanted', change.fields, field),
+      ...(row === null ? {} : pickValue('row', row, field)),
+      ...serviceSideOf(field, facts),
       isFought: conflict !== undefined && conflict.winner === null,
     };
   });
 }
 
-function pick<Side extends string>(side: Side, values: ChangeValues, field: string) {
+function pickValue<Side extends string>(side: Side, values: ChangeValues, field: string) {
   const value = values[field];
   return value === undefined ? {} : ({[side]: value} as {readonly [Name in Side]: ChangeValue});
 }
@@ -219,22 +222,23 @@ function pick<Side extends string>(side: Side, values: ChangeValues, field: stri
 /** The service's value of a field, as far as it is known, and how it is known. */
 export function serviceSideOf(
   field: string,
-  {change, conflicts, alterations}: Omit<Known, 'row'>,
+  {change, conflicts, alterations}: Omit<ComparedFacts, 'row'>,
 ): Pick<FieldSides, 'service' | 'note'> {
-  const altered = alterations.findLast((each) => each.field === field);
-  const got = altered?.got ?? change.result?.altered?.[field]?.got;
-  if (got !== undefined) return {service: got, note: describeAlteration(altered?.lookedBy ?? null)};
+  const altered = alterations.findLast((candidate) => candidate.field === field);
+  const serviceValue = altered?.got ?? change.result?.altered?.[field]?.got;
+  if (serviceValue !== undefined)
+    return {service: serviceValue, note: describeAlteration(altered?.lookedBy ?? null)};
   const tidied = change.result?.tidied?.[field];
   if (tidied !== undefined) return {service: tidied.got, note: 'says the same'};
-  const conflict = conflicts.findLast((each) => each.field === field);
+  const conflict = conflicts.findLast((candidate) => candidate.field === field);
   const wanted = change.fields[field];
   const isSent = change.state === 'done' && wanted !== undefined && conflict?.winner !== 'service';
-  const how = change.result?.unsent?.includes(field) === true ? 'held already' : 'as sent';
+  const sentNote = change.result?.unsent?.includes(field) === true ? 'held already' : 'as sent';
   if (conflict !== undefined)
     return isSent
-      ? {service: wanted, note: `${how}: ${describeConflict(conflict)}`}
+      ? {service: wanted, note: `${sentNote}: ${describeConflict(conflict)}`}
       : {service: conflict.serviceValue, note: describeConflict(conflict)};
-  return isSent ? {service: wanted, note: how} : {note: null};
+  return isSent ? {service: wanted, note: sentNote} : {note: null};
 }
 
 function describeAlteration(lookedBy: string | null): string {
@@ -249,18 +253,19 @@ function describeConflict({rule, winner, decidedBy}: FieldConflict): string {
     : `the ${winner}'s value counts, decided by ${decidedBy}`;
 }
 
-type Standing = Pick<Change, 'state' | 'result'> & Partial<Pick<Change, 'heldFor' | 'failures'>>;
+type ChangeStatus = Pick<Change, 'state' | 'result'> &
+  Partial<Pick<Change, 'heldFor' | 'failures'>>;
 
 /**
  * The page with cause and fix, `A11` for a change in conflict: that of the alert that reports the
  * same if it lasts. Null if nothing has to be fixed.
  */
-export function pageOfChange(change: Standing): string | null {
-  const cause = causeOfChange(change);
+export function findChangeDocs(change: ChangeStatus): string | null {
+  const cause = findCause(change);
   return cause === undefined ? null : causeNumbers[cause];
 }
 
-function causeOfChange({state, result, heldFor = null, failures = 0}: Standing): Cause | undefined {
+function findCause({state, result, heldFor = null, failures = 0}: ChangeStatus): Cause | undefined {
   switch (state) {
     case 'conflict':
       return 'change-conflict';

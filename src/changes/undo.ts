@@ -11,7 +11,7 @@ import {
   type ChangeGroup,
   type ChangesBefore,
   groupChanges,
-  listByWord,
+  groupNumbersByWord,
   listRefusals,
   noteBefore,
 } from './decisions.ts';
@@ -41,7 +41,7 @@ interface UndoneChange {
 /**
  * Each change takes a few milliseconds: a statement with this many ends long before its deadline.
  */
-const atOnce = 250;
+const changesPerStatement = 250;
 
 /**
  * Takes changes back, the latest first, each separately, within the rights of the session. In a
@@ -59,16 +59,16 @@ export async function undoChanges(
 ): Promise<UndoneChange[]> {
   const latestFirst = changeIds.toReversed();
   const undone: UndoneChange[] = [];
-  for (let at = 0; at < latestFirst.length; at += atOnce) {
+  for (let start = 0; start < latestFirst.length; start += changesPerStatement) {
     const {rows} = await client.query<UndoneChange>(
       `SELECT change_id AS "changeId", outcome, undo_id AS "undoId",
               coalesce(fields, '{}') AS fields, refusal, earlier_undo AS "earlierUndo",
               is_quote AS "isQuote"
          FROM sync.undo_changes($1, $2, $3)`,
-      [latestFirst.slice(at, at + atOnce), batch, changeIds],
+      [latestFirst.slice(start, start + changesPerStatement), batch, changeIds],
     );
     undone.push(...rows);
-    if (at + atOnce < latestFirst.length) onProgress?.(at + atOnce);
+    if (start + changesPerStatement < latestFirst.length) onProgress?.(start + changesPerStatement);
   }
   return undone.toReversed();
 }
@@ -117,15 +117,17 @@ export async function undoMany(
   batch: string,
 ): Promise<Undo> {
   const changes = await undoChanges(client, changeIds, batch);
-  const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
-  const held = [...(await readChanges(client, made)).values()].filter(
+  const undoIds = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
+  const heldChanges = [...(await readChanges(client, undoIds)).values()].filter(
     ({state}) => state === 'held',
   );
   return {
     batch,
     cancelledCount: changes.filter(({outcome}) => outcome === 'cancelled').length,
     undoneCount: changes.filter(({outcome}) => outcome === 'held').length,
-    made: held.toSorted((one, other) => Number(BigInt(one.changeId) - BigInt(other.changeId))),
+    made: heldChanges.toSorted((one, other) =>
+      Number(BigInt(one.changeId) - BigInt(other.changeId)),
+    ),
     left: groupChanges(listRefusals(changes)),
     changes,
   };
@@ -160,23 +162,23 @@ export async function previewUndo(
   throw rolledBack;
 }
 
-/** @param found - the changes as they were before */
+/** @param changesBefore - the changes as they were before */
 export function noteUndo(
-  found: ChangesBefore,
+  changesBefore: ChangesBefore,
   {batch, changes}: {readonly batch: string; readonly changes: readonly UndoneChange[]},
 ): AuditNote {
-  const made = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
+  const undoIds = [...new Set(changes.flatMap(({undoId}) => undoId ?? []))];
   return {
-    ...noteBefore(found),
+    ...noteBefore(changesBefore),
     after: {
       batch,
-      undone: listByWord(
+      undone: groupNumbersByWord(
         changes.flatMap(({changeId, outcome}) =>
           outcome === null ? [] : [{changeId, what: outcome}],
         ),
       ),
-      made: writeNumbers(made.toSorted((one, other) => Number(BigInt(one) - BigInt(other)))),
-      left: listByWord(listRefusals(changes)),
+      made: writeNumbers(undoIds.toSorted((one, other) => Number(BigInt(one) - BigInt(other)))),
+      left: groupNumbersByWord(listRefusals(changes)),
     },
   };
 }

@@ -5,7 +5,7 @@ import {
   formatDuration,
   formatNumber,
   showValue,
-  type UnderWay,
+  type WorkInProgress,
 } from '../core/format.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {type Change, passwordMark} from './change.ts';
@@ -41,7 +41,7 @@ export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): 
   return state === 'done' && result?.altered !== undefined ? 'altered' : nameState(state);
 }
 
-type Reasoned = Pick<Change, 'state' | 'reason' | 'result'> & {
+type ChangeReason = Pick<Change, 'state' | 'reason' | 'result'> & {
   /** The fields that both sides changed, if they are known. */
   readonly fought?: readonly string[];
 };
@@ -50,9 +50,14 @@ type Reasoned = Pick<Change, 'state' | 'reason' | 'result'> & {
  * The reason for the state; for a change that the service altered, or that both sides changed, the
  * fields. Only `reason` may quote the service or a person.
  */
-export function describeReason({state, reason, result, fought = []}: Reasoned): string {
-  if (state === 'conflict' && fought.length > 0)
-    return `changed on both sides: ${fought.join(', ')}`;
+export function describeReason({
+  state,
+  reason,
+  result,
+  fought: conflictingFields = [],
+}: ChangeReason): string {
+  if (state === 'conflict' && conflictingFields.length > 0)
+    return `changed on both sides: ${conflictingFields.join(', ')}`;
   const altered = Object.keys(result?.altered ?? {});
   if (state === 'done' && altered.length > 0) return `the service altered ${altered.join(', ')}`;
   return reason ?? '';
@@ -64,7 +69,7 @@ export function findBlocker({state, waitsFor}: Pick<Change, 'state' | 'waitsFor'
 }
 
 /** The reason for the state, or the change that it waits for. */
-export function describeWhy(change: Reasoned & Pick<Change, 'waitsFor'>): string {
+export function describeWhy(change: ChangeReason & Pick<Change, 'waitsFor'>): string {
   const blocker = findBlocker(change);
   return blocker === null ? describeReason(change) : `waits for change ${blocker}`;
 }
@@ -89,7 +94,7 @@ function describeAfter(state: ChangeState): string {
 }
 
 /** A value of a change as a person reads it. */
-export function showWanted(value: ChangeValue | undefined): string {
+export function formatWantedValue(value: ChangeValue | undefined): string {
   if (value === passwordMark) return value;
   if (Array.isArray(value)) return value.length === 0 ? '(none)' : value.join(', ');
   return showValue(value);
@@ -112,25 +117,25 @@ export function describeDecisions(decided: readonly DecidedChange[]): {
   readonly done: string;
   readonly left: string;
 } {
-  const done = groupChanges(
+  const doneGroups = groupChanges(
     decided.flatMap(({changeId, state}) =>
       state === null ? [] : [{changeId, what: nameState(state)}],
     ),
   );
-  const refused = groupChanges(listRefusals(decided));
-  const count = refused.reduce((total, group) => total + group.count, 0);
+  const refusedGroups = groupChanges(listRefusals(decided));
+  const count = refusedGroups.reduce((total, group) => total + group.count, 0);
   return {
-    done: done
+    done: doneGroups
       .map(
-        ({what, count: some}) =>
-          `${formatNumber(some)} ${some === 1 ? 'change is' : 'changes are'} ${what}.`,
+        ({what, count: groupSize}) =>
+          `${formatNumber(groupSize)} ${groupSize === 1 ? 'change is' : 'changes are'} ${what}.`,
       )
       .join(' '),
     left:
       count === 0
         ? ''
         : `${formatNumber(count)} could not be decided so: ` +
-          `${refused.map(describeGroup).join('; ')}.`,
+          `${refusedGroups.map(describeGroup).join('; ')}.`,
   };
 }
 
@@ -146,7 +151,7 @@ export function describeGroup({what, count, first}: Omit<ChangeGroup, 'isQuote'>
  */
 export function describeUndo({cancelledCount, undoneCount, made, left}: Undo): string {
   const leftCount = left.reduce((total, {count}) => total + count, 0);
-  const told = [
+  const sentences = [
     cancelledCount === 0
       ? ''
       : `${describeChangeCount(cancelledCount)} ` +
@@ -160,7 +165,7 @@ export function describeUndo({cancelledCount, undoneCount, made, left}: Undo): s
       : `Of ${describeChangeCount(leftCount)} something was left: ` +
         `${left.map(describeGroup).join('; ')}.`,
   ];
-  return told.filter((text) => text !== '').join(' ') || 'Nothing was taken back.';
+  return sentences.filter((text) => text !== '').join(' ') || 'Nothing was taken back.';
 }
 
 /** `1 change`, `300 changes` */
@@ -173,12 +178,12 @@ export function describeChanges({
   accountName: account,
   left,
   settledLastMinute,
-}: MovingChanges & {readonly accountName: string}): UnderWay {
+}: MovingChanges & {readonly accountName: string}): WorkInProgress {
   const perSecond = settledLastMinute === 0 ? null : settledLastMinute / 60;
   const leftMs = perSecond === null ? null : (left * 1_000) / perSecond;
   const pace = {done: settledLastMinute, total: settledLastMinute + left, perSecond, leftMs};
-  const rate = perSecond === null ? [] : [describeRate(perSecond)];
-  const time = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} to go`];
-  const open = `${formatNumber(left)} ${left === 1 ? 'change' : 'changes'} to carry`;
-  return {account, pace, text: `${account}: ${[open, ...rate, ...time].join(', ')}`};
+  const rateTexts = perSecond === null ? [] : [describeRate(perSecond)];
+  const timeTexts = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} to go`];
+  const openText = `${formatNumber(left)} ${left === 1 ? 'change' : 'changes'} to carry`;
+  return {account, pace, text: `${account}: ${[openText, ...rateTexts, ...timeTexts].join(', ')}`};
 }

@@ -51,8 +51,8 @@ export async function readRules(db: Queryable): Promise<Map<string, Map<string, 
   );
   const rules = new Map<string, Map<string, FieldRule>>();
   for (const {table, field, ...rule} of rows) {
-    const ofTable = rules.get(table) ?? new Map<string, FieldRule>();
-    rules.set(table, ofTable.set(field, rule));
+    const tableRules = rules.get(table) ?? new Map<string, FieldRule>();
+    rules.set(table, tableRules.set(field, rule));
   }
   return rules;
 }

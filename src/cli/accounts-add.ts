@@ -4,11 +4,11 @@ import type pg from 'pg';
 import {
   type Account,
   listAccounts,
-  placeOf,
   readAccount,
   refuseMove,
   resumeAccount,
   saveSealedToken,
+  toServiceAddress,
   upsertAccount,
 } from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
@@ -18,7 +18,7 @@ import {type SealingKey, type Secret, seal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
-import {askAccount, refuseWrongZone} from './accounts-check.ts';
+import {refuseWrongZone, requestAccount} from './accounts-check.ts';
 import {print, readSecret} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -45,21 +45,25 @@ export async function accountsAdd(
 ): Promise<number> {
   checkAddable(config, name);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const found = {...options, name, findToken: (wanted: Named) => findToken(config, wanted)};
-    const {keep: keepTried, tell} = await tryAccount(config, pool, found);
-    const account = await inTransaction(pool, keepTried);
-    print(options.json, {json: {account}, text: tell(account)});
+    const request = {
+      ...options,
+      name,
+      findToken: (wanted: NamedAccount) => findToken(config, wanted),
+    };
+    const {keep: saveTriedAccount, tell: describeResult} = await tryAccount(config, pool, request);
+    const account = await inTransaction(pool, saveTriedAccount);
+    print(options.json, {json: {account}, text: describeResult(account)});
     return 0;
   });
 }
 
-interface Adding extends Pick<AddOptions, 'url' | 'timeZone'> {
+interface AddRequest extends Pick<AddOptions, 'url' | 'timeZone'> {
   readonly name: string;
   /** Reads the token; it is called after all other values are checked. */
-  readonly findToken: (wanted: Named) => Promise<Secret>;
+  readonly findToken: (wanted: NamedAccount) => Promise<Secret>;
 }
 
-type Named = Pick<Account, 'name' | 'apiUrl'>;
+type NamedAccount = Pick<Account, 'name' | 'apiUrl'>;
 
 /** An account whose token the service accepts; nothing of it is stored yet. */
 interface TriedAccount {
@@ -77,25 +81,27 @@ interface TriedAccount {
 export async function tryAccount(
   config: Config,
   pool: pg.Pool,
-  {name, findToken: find, ...options}: Adding,
+  {name, findToken: readToken, ...options}: AddRequest,
 ): Promise<TriedAccount> {
   const key = checkAddable(config, name);
-  const held = await readAccount(pool, name);
-  const wanted = {name, ...completed(held, options)};
-  await refuseTwin(pool, wanted);
-  if (held !== null) refuseMove(held, wanted.apiUrl);
-  const token = await find(wanted);
-  const page = await askAccount({
+  const storedAccount = await readAccount(pool, name);
+  const wanted = {name, ...completeAddress(storedAccount, options)};
+  await refuseDuplicate(pool, wanted);
+  if (storedAccount !== null) refuseMove(storedAccount, wanted.apiUrl);
+  const token = await readToken(wanted);
+  const page = await requestAccount({
     apiUrl: wanted.apiUrl,
     token,
     allowsHttp: config.allowsHttp,
     allowsLinkLocal: config.allowsLinkLocal,
   });
   refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
-  const done = held === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
+  const result =
+    storedAccount === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
   return {
     keep: (client) => saveAccount(client, wanted, {token, key}),
-    tell: ({apiUrl, timeZone}) => `account ${name} (${placeOf(apiUrl)}, ${timeZone}) ${done}`,
+    tell: ({apiUrl, timeZone}) =>
+      `account ${name} (${toServiceAddress(apiUrl)}, ${timeZone}) ${result}`,
   };
 }
 
@@ -124,11 +130,14 @@ export function checkName(name: string, verb = 'accounts add'): void {
     );
 }
 
-function completed(
-  held: Account | null,
+function completeAddress(
+  storedAccount: Account | null,
   {url, timeZone}: Pick<AddOptions, 'url' | 'timeZone'>,
 ): Pick<Account, 'apiUrl' | 'timeZone'> {
-  const wanted = {apiUrl: url ?? held?.apiUrl, timeZone: timeZone ?? held?.timeZone};
+  const wanted = {
+    apiUrl: url ?? storedAccount?.apiUrl,
+    timeZone: timeZone ?? storedAccount?.timeZone,
+  };
   if (wanted.apiUrl === undefined) {
     throw new UsageError(
       "accounts add: --url: expected the account's base address, " +
@@ -149,15 +158,19 @@ function completed(
 }
 
 /** @throws {UsageError} another account mirrors the same address already */
-async function refuseTwin(db: Queryable, wanted: Pick<Account, 'name' | 'apiUrl'>): Promise<void> {
-  const place = placeOf(wanted.apiUrl);
-  const twin = (await listAccounts(db)).find(
-    ({name, apiUrl}) => name !== wanted.name && name !== demoName && placeOf(apiUrl) === place,
+async function refuseDuplicate(
+  db: Queryable,
+  wanted: Pick<Account, 'name' | 'apiUrl'>,
+): Promise<void> {
+  const place = toServiceAddress(wanted.apiUrl);
+  const duplicate = (await listAccounts(db)).find(
+    ({name, apiUrl}) =>
+      name !== wanted.name && name !== demoName && toServiceAddress(apiUrl) === place,
   );
-  if (twin === undefined) return;
+  if (duplicate === undefined) return;
   throw new UsageError(
-    `accounts add: account ${twin.name} mirrors ${place} already; ` +
-      `give it a token with fieldmirror accounts add ${twin.name}`,
+    `accounts add: account ${duplicate.name} mirrors ${place} already; ` +
+      `give it a token with fieldmirror accounts add ${duplicate.name}`,
   );
 }
 
@@ -166,8 +179,9 @@ async function findToken(
   config: Config,
   {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>,
 ): Promise<Secret> {
-  const isMeant = config.apiUrl === null || placeOf(config.apiUrl) === placeOf(apiUrl);
-  if (config.token !== null && isMeant) return config.token;
+  const isForThisAddress =
+    config.apiUrl === null || toServiceAddress(config.apiUrl) === toServiceAddress(apiUrl);
+  if (config.token !== null && isForThisAddress) return config.token;
   return await readSecret(
     `API token of ${name} (it is not shown): `,
     'accounts add: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',

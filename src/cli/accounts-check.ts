@@ -21,7 +21,7 @@ import type {Config} from '../core/config.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import {markToken, type Secret, seal} from '../core/secret.ts';
-import {chooseAccount, isEnvironments} from './accounts.ts';
+import {chooseAccount, isFromEnvironment} from './accounts.ts';
 import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -30,7 +30,7 @@ interface Output {
 }
 
 /** The result of checking one account. */
-interface Checked extends AccountFinding {
+interface AccountCheck extends AccountFinding {
   readonly account: string;
   readonly state: string;
   /** The account was stopped, and is active now. */
@@ -55,9 +55,9 @@ export async function accountsCheck(
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const chosen =
       name === undefined ? await listAccounts(pool) : [await chooseAccount({pool}, name)];
-    const asked = chosen.filter((account) => account.name !== demoName);
-    const questions = asked.map((account) => () => checkOne(config, pool, account));
-    const accounts = await new PQueue({concurrency: checksAtOnce}).addAll(questions);
+    const accountsToCheck = chosen.filter((account) => account.name !== demoName);
+    const checks = accountsToCheck.map((account) => () => runAccountCheck(config, pool, account));
+    const accounts = await new PQueue({concurrency: checksAtOnce}).addAll(checks);
     const lines = accounts.map(describeCheck);
     print(json, {
       json: {accounts},
@@ -69,7 +69,7 @@ export async function accountsCheck(
 
 /** Checks one account in the same way, for the console. @returns a sentence */
 export async function checkAccount(config: Config, pool: pg.Pool, name: string): Promise<string> {
-  return describeCheck(await checkOne(config, pool, await chooseAccount({pool}, name)));
+  return describeCheck(await runAccountCheck(config, pool, await chooseAccount({pool}, name)));
 }
 
 /**
@@ -82,21 +82,25 @@ export async function accountsResume(
   {json}: Output,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const held = await chooseAccount({pool}, name);
-    if (held.state === 'stopped') {
-      const {verdict, found} = await checkOne(config, pool, held);
-      if (verdict !== 'good') throw new FatalError(`account ${name} stays stopped: ${found}`);
-    } else await resumeAccount(pool, held.accountId);
+    const accountBefore = await chooseAccount({pool}, name);
+    if (accountBefore.state === 'stopped') {
+      const {verdict, found: finding} = await runAccountCheck(config, pool, accountBefore);
+      if (verdict !== 'good') throw new FatalError(`account ${name} stays stopped: ${finding}`);
+    } else await resumeAccount(pool, accountBefore.accountId);
     const account = await chooseAccount({pool}, name);
     print(json, {json: {account}, text: `account ${name} is active`});
     return 0;
   });
 }
 
-async function checkOne(config: Config, pool: pg.Pool, account: Account): Promise<Checked> {
+async function runAccountCheck(
+  config: Config,
+  pool: pg.Pool,
+  account: Account,
+): Promise<AccountCheck> {
   const {accountId, name, apiUrl, timeZone} = account;
   const {token, problem} = await findToken(config, pool, account);
-  const asked: AccountFinding =
+  const firstFinding: AccountFinding =
     token === null
       ? {verdict: 'token unknown', found: problem}
       : await examineAccount({
@@ -107,13 +111,14 @@ async function checkOne(config: Config, pool: pg.Pool, account: Account): Promis
           allowsHttp: config.allowsHttp,
           allowsLinkLocal: config.allowsLinkLocal,
         });
-  const isTaken = token !== null && asked.verdict === 'good' && account.state === 'stopped';
-  const finding = (isTaken ? await findOtherToken(pool, accountId, token) : null) ?? asked;
+  const mayResume =
+    token !== null && firstFinding.verdict === 'good' && account.state === 'stopped';
+  const finding = (mayResume ? await findOtherToken(pool, accountId, token) : null) ?? firstFinding;
   const isResumed =
     finding.verdict === 'good' &&
     account.state === 'stopped' &&
     (await resumeAccount(pool, accountId));
-  const isSealedAnew = await sealAnew(config, pool, account);
+  const isSealedAnew = await resealToken(config, pool, account);
   return {
     account: name,
     state: isResumed ? 'active' : account.state,
@@ -129,16 +134,18 @@ async function findOtherToken(
   accountId: string,
   token: Secret,
 ): Promise<AccountFinding | null> {
-  const other = (await listWorkers(pool)).find(
-    ({isAlive, given, workerId}) =>
-      isAlive && given?.accountId === accountId && given.tokenMark !== markToken(token, workerId),
+  const otherWorker = (await listWorkers(pool)).find(
+    ({isAlive, given: givenAccess, workerId}) =>
+      isAlive &&
+      givenAccess?.accountId === accountId &&
+      givenAccess.tokenMark !== markToken(token, workerId),
   );
-  if (other === undefined) return null;
-  const worker = `the worker on ${other.host}, pid ${other.pid}`;
+  if (otherWorker === undefined) return null;
+  const workerName = `the worker on ${otherWorker.host}, pid ${otherWorker.pid}`;
   return {
     verdict: 'other token',
     found:
-      `answers, and takes the token given here; but ${worker}, was started with another one, ` +
+      `answers, and takes the token given here; but ${workerName}, was started with another one, ` +
       'and would stop the account again: restart it with this one',
   };
 }
@@ -149,7 +156,7 @@ async function findToken(
   pool: pg.Pool,
   account: Account,
 ): Promise<{readonly token: Secret | null; readonly problem: string}> {
-  if (isEnvironments(config, account)) return {token: config.token, problem: ''};
+  if (isFromEnvironment(config, account)) return {token: config.token, problem: ''};
   const access = await readAccountAccess(pool, account.accountId);
   try {
     return {
@@ -165,7 +172,7 @@ async function findToken(
 /**
  * Key rotation: seals the same token with the first key. A token replaced meanwhile is left alone.
  */
-async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promise<boolean> {
+async function resealToken(config: Config, pool: pg.Pool, account: Account): Promise<boolean> {
   const [key] = config.keys;
   const sealed = (await readAccountAccess(pool, account.accountId))?.sealed ?? null;
   const isKnown = config.keys.some(({id}) => id === sealed?.keyId);
@@ -182,7 +189,14 @@ async function sealAnew(config: Config, pool: pg.Pool, account: Account): Promis
   }
 }
 
-function describeCheck({account, state, verdict, found, isResumed, isSealedAnew}: Checked): string {
+function describeCheck({
+  account,
+  state,
+  verdict,
+  found,
+  isResumed,
+  isSealedAnew,
+}: AccountCheck): string {
   const notes = [
     ...(isResumed ? ['it continues'] : []),
     ...(state === 'active' ? [] : [`it is ${state}`]),
@@ -232,7 +246,7 @@ const attempts = 2;
  * @throws {RetryableError | FatalError | UsageError} the service cannot be reached, or is not at
  *   that address
  */
-export async function askAccount({
+export async function requestAccount({
   apiUrl,
   token,
   allowsHttp,
@@ -249,8 +263,8 @@ export async function askAccount({
     retry: {attempts},
   });
   try {
-    const page = await askLightly(createClient(transport));
-    if (!isProven) refuseOther(page, transport.place);
+    const page = await requestLightList(createClient(transport));
+    if (!isProven) refuseWrongPage(page, transport.place);
     return page;
   } finally {
     await transport.close();
@@ -265,28 +279,28 @@ export async function examineAccount(
   address: AccountAddress & {readonly timeZone: string; readonly name: string},
 ): Promise<AccountFinding> {
   try {
-    const {ms, body} = await askAccount({isProven: true, ...address});
+    const {ms, body} = await requestAccount({isProven: true, ...address});
     const mismatch = findZoneMismatch(body.toString(), address.timeZone);
     if (mismatch !== null) {
-      const mend = `fieldmirror accounts add ${address.name} --time-zone ZONE`;
-      return {verdict: 'zone', found: `its time zone: ${mismatch}; ${mend}`};
+      const nextStep = `fieldmirror accounts add ${address.name} --time-zone ZONE`;
+      return {verdict: 'zone', found: `its time zone: ${mismatch}; ${nextStep}`};
     }
     return {verdict: 'good', found: `answers, and takes the token (${Math.round(ms)} ms)`};
   } catch (error) {
     if (error instanceof AccessError) return {verdict: 'refused', found: error.message};
     if (error instanceof RetryableError) return {verdict: 'unreachable', found: error.message};
-    const isTold =
+    const isReportable =
       error instanceof FatalError || error instanceof RecordError || error instanceof UsageError;
-    if (isTold) return {verdict: 'address', found: error.message};
+    if (isReportable) return {verdict: 'address', found: error.message};
     throw error;
   }
 }
 
 /** @throws {FatalError} the answer is not the list that was requested */
-function refuseOther({body, contentType}: RawPage, place: string): void {
-  const thing = `GET ${lightList} at ${place}`;
+function refuseWrongPage({body, contentType}: RawPage, place: string): void {
+  const request = `GET ${lightList} at ${place}`;
   try {
-    readList(body, {list: 'customers', item: 'customer'}, {thing, contentType});
+    readList(body, {list: 'customers', item: 'customer'}, {thing: request, contentType});
   } catch (error) {
     if (!(error instanceof RetryableError)) throw error;
     const check = "check the base address: the API's host, and the path of the account";
@@ -294,7 +308,7 @@ function refuseOther({body, contentType}: RawPage, place: string): void {
   }
 }
 
-async function askLightly(api: Client): Promise<RawPage> {
+async function requestLightList(api: Client): Promise<RawPage> {
   return await api.fetchPage(lightList, {only: 'customer_number,created_at', page: '1'});
 }
 
@@ -304,7 +318,7 @@ async function askLightly(api: Client): Promise<RawPage> {
 
 const createdAt = /<created[-_]at\b[^>]*>\s*(\d{4}-\d\d-\d\dT[^<\s]{6,30})\s*</g;
 /** The zones that most accounts with a wrong setting may be in; the first that fits is offered. */
-const offered = [
+const offeredZones = [
   'America/New_York',
   'America/Chicago',
   'America/Denver',
@@ -329,12 +343,12 @@ const offered = [
 export function findZoneMismatch(page: string, timeZone: string): string | null {
   const instants = listInstants(page);
   if (instants.length === 0) return null;
-  const [odd] = differing(instants, timeZone);
-  if (odd === undefined || fits(instants, timeZone)) return null;
-  const meant = offered.find((zone) => fits(instants, zone));
-  const zone = `${timeZone}, whose clock has ${offsetIn(odd, timeZone)} then`;
-  const hint = meant === undefined ? '' : ` (did you mean ${meant}?)`;
-  return `expected the account's own zone${hint}, got ${zone}; the service writes ${odd}`;
+  const [oddInstant] = listDiffering(instants, timeZone);
+  if (oddInstant === undefined || fits(instants, timeZone)) return null;
+  const likelyZone = offeredZones.find((zone) => fits(instants, zone));
+  const zone = `${timeZone}, whose clock has ${offsetIn(oddInstant, timeZone)} then`;
+  const hint = likelyZone === undefined ? '' : ` (did you mean ${likelyZone}?)`;
+  return `expected the account's own zone${hint}, got ${zone}; the service writes ${oddInstant}`;
 }
 
 /**
@@ -351,16 +365,18 @@ export function refuseWrongZone(
 
 /**
  * The zones whose offsets fit all moments of a page: only the zone of this machine if it fits, else
- * those of `offered` that fit. The list is empty if the moments are all in UTC.
+ * those of `offeredZones` that fit. The list is empty if the moments are all in UTC.
  */
 export function guessZones(
   page: string,
-  own = Intl.DateTimeFormat().resolvedOptions().timeZone,
+  ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone,
 ): readonly string[] {
   const instants = listInstants(page);
   if (instants.length === 0) return [];
-  const fitting = [own, ...offered].filter((zone) => differing(instants, zone).length === 0);
-  return fitting.includes(own) ? [own] : fitting;
+  const fittingZones = [ownZone, ...offeredZones].filter(
+    (zone) => listDiffering(instants, zone).length === 0,
+  );
+  return fittingZones.includes(ownZone) ? [ownZone] : fittingZones;
 }
 
 /** The moments on a page; the list is empty if all are in UTC, which proves nothing. */
@@ -372,10 +388,10 @@ function listInstants(page: string): string[] {
 }
 
 function fits(instants: readonly string[], timeZone: string): boolean {
-  return differing(instants, timeZone).length * 2 <= instants.length;
+  return listDiffering(instants, timeZone).length * 2 <= instants.length;
 }
 
-function differing(instants: readonly string[], timeZone: string): string[] {
+function listDiffering(instants: readonly string[], timeZone: string): string[] {
   return instants.filter((instant) => offsetOf(instant) !== offsetIn(instant, timeZone));
 }
 

@@ -7,15 +7,15 @@ import {writeAudit} from '../accounts/access.ts';
 import {
   type Account,
   countHoldings,
-  findWorkUnderWay,
+  findRunningWork,
   type Holding,
   listAccounts,
-  placeOf,
   readAccountAccess,
   removeAccount,
   renameAccount,
   type SealedToken,
   saveSealedToken,
+  toServiceAddress,
 } from '../accounts/accounts.ts';
 import {
   type ComparedBusiness,
@@ -34,9 +34,9 @@ import {demoName} from '../core/names.ts';
 import {type Secret, seal} from '../core/secret.ts';
 import {printErr} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
-import {chooseAccount, isEnvironments} from './accounts.ts';
+import {chooseAccount, isFromEnvironment} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
-import {askAccount, refuseWrongZone} from './accounts-check.ts';
+import {refuseWrongZone, requestAccount} from './accounts-check.ts';
 import {fitTable, print, typeBack} from './terminal.ts';
 import {printWait, withWarehouse} from './warehouse.ts';
 
@@ -46,7 +46,7 @@ interface Options {
 }
 
 /** The token for the new address. */
-interface Found {
+interface NewAccess {
   readonly token: Secret;
   /**
    * The token to store in place of the stored one. It is null if the stored token is used, or if
@@ -69,21 +69,21 @@ export async function move(config: Config, name: string, {url, json}: Options): 
     await refuseAddress(pool, account, url);
     refuseWork(
       name,
-      await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)),
+      await inTransaction(pool, (client) => findRunningWork(client, account.accountId)),
     );
-    const found = await findToken(config, pool, {account, url});
-    const compared = await compareThere(config, pool, {account, url, token: found.token});
+    const newAccess = await findToken(config, pool, {account, url});
+    const compared = await compareAtAddress(config, pool, {account, url, token: newAccess.token});
     printErr(`${formatCompared(compared)}\n`);
-    refuseOther(account, url, compared);
-    const open = await countOpenChanges(pool, account.accountId);
-    if (open > 0)
+    refuseOtherBusiness(account, url, compared);
+    const openCount = await countOpenChanges(pool, account.accountId);
+    if (openCount > 0)
       await typeBack(
-        `to send ${describeChangeCount(open)} on ${open === 1 ? 'its' : 'their'} way ` +
-          `to ${placeOf(url)}`,
+        `to send ${describeChangeCount(openCount)} on ${openCount === 1 ? 'its' : 'their'} way ` +
+          `to ${toServiceAddress(url)}`,
         name,
       );
     await inTransaction(pool, (client) =>
-      saveMove(client, account, {url, compared, sealed: found.sealed}),
+      saveMove(client, account, {url, compared, sealed: newAccess.sealed}),
     );
     print(json, {
       json: {
@@ -91,7 +91,7 @@ export async function move(config: Config, name: string, {url, json}: Options): 
         before: account.apiUrl,
         after: url,
         compared: compared.streams,
-        openChanges: open,
+        openChanges: openCount,
       },
       text: describeMoved(config, account, url),
     });
@@ -104,18 +104,18 @@ async function refuseAddress(pool: pg.Pool, {name, apiUrl}: Account, url: string
     throw new UsageError(
       `accounts move: "${demoName}" holds made-up data, whose service moves automatically`,
     );
-  const place = placeOf(url);
-  if (place === placeOf(apiUrl))
+  const place = toServiceAddress(url);
+  if (place === toServiceAddress(apiUrl))
     throw new UsageError(
       `accounts move: expected a new address, got ${place}, which ${name} mirrors`,
     );
-  const twin = (await listAccounts(pool)).find(
-    (each) => each.name !== demoName && placeOf(each.apiUrl) === place,
+  const duplicate = (await listAccounts(pool)).find(
+    (each) => each.name !== demoName && toServiceAddress(each.apiUrl) === place,
   );
-  if (twin !== undefined)
+  if (duplicate !== undefined)
     throw new UsageError(
       `accounts move: expected an address that no account mirrors, got ${place}, ` +
-        `which is that of ${twin.name}`,
+        `which is that of ${duplicate.name}`,
     );
 }
 
@@ -136,11 +136,12 @@ async function findToken(
   config: Config,
   pool: pg.Pool,
   {account, url}: {readonly account: Account; readonly url: string},
-): Promise<Found> {
+): Promise<NewAccess> {
   const {token, apiUrl, keys} = config;
-  const isTheirs =
-    isEnvironments(config, account) || (apiUrl !== null && placeOf(apiUrl) === placeOf(url));
-  if (token !== null && isTheirs) return {token, sealed: null};
+  const isForThisAddress =
+    isFromEnvironment(config, account) ||
+    (apiUrl !== null && toServiceAddress(apiUrl) === toServiceAddress(url));
+  if (token !== null && isForThisAddress) return {token, sealed: null};
   if (token !== null && apiUrl === null) {
     const [key] = keys;
     if (key === undefined)
@@ -153,13 +154,16 @@ async function findToken(
   return {token: openToken({...account, sealed: access?.sealed ?? null}, keys), sealed: null};
 }
 
-async function compareThere(
+async function compareAtAddress(
   {allowsHttp, allowsLinkLocal}: Config,
   pool: pg.Pool,
   {account, url, token}: {readonly account: Account; readonly url: string; readonly token: Secret},
 ): Promise<ComparedBusiness> {
-  const page = await askAccount({apiUrl: url, token, allowsHttp, allowsLinkLocal});
-  refuseWrongZone(page, {timeZone: account.timeZone, setting: `accounts move: ${placeOf(url)}`});
+  const page = await requestAccount({apiUrl: url, token, allowsHttp, allowsLinkLocal});
+  refuseWrongZone(page, {
+    timeZone: account.timeZone,
+    setting: `accounts move: ${toServiceAddress(url)}`,
+  });
   const transport = createTransport({
     baseUrl: url,
     token,
@@ -174,32 +178,36 @@ async function compareThere(
 }
 
 function formatCompared({streams}: ComparedBusiness): string {
-  const rows = streams.map(({stream, equal, gone, differing}) => [
+  const rows = streams.map(({stream, equal, gone: missing, differing}) => [
     stream,
-    ...[equal, differing.length, gone.length].map(formatNumber),
+    ...[equal, differing.length, missing.length].map(formatNumber),
   ]);
   return fitTable(['number, id and moment of creation', 'equal', 'differ', 'not there'], rows);
 }
 
-function refuseOther({name}: Account, url: string, {streams, isSame}: ComparedBusiness): void {
+function refuseOtherBusiness(
+  {name}: Account,
+  url: string,
+  {streams, isSame}: ComparedBusiness,
+): void {
   if (isSame) return;
   const different = streams.flatMap(({differing}) => differing);
-  const gone = streams.flatMap(({stream, gone: numbers}) =>
+  const missing = streams.flatMap(({stream, gone: numbers}) =>
     numbers.map((number) => `${stream} ${number}: not there`),
   );
-  const shown = [...different, ...gone].slice(0, 3);
+  const samples = [...different, ...missing].slice(0, 3);
   const reason =
-    shown.length === 0
+    samples.length === 0
       ? 'no row is here to be compared: remove the account, and add it again'
-      : `its records are not those of the warehouse (${shown.join('; ')}): ` +
+      : `its records are not those of the warehouse (${samples.join('; ')}): ` +
         'give that business a separate name with fieldmirror accounts add';
   throw new UsageError(
-    `accounts move: ${placeOf(url)}: expected the business of ${name}, but ${reason}; ` +
+    `accounts move: ${toServiceAddress(url)}: expected the business of ${name}, but ${reason}; ` +
       'nothing was stored',
   );
 }
 
-interface MovedAccount extends Pick<Found, 'sealed'> {
+interface MovedAccount extends Pick<NewAccess, 'sealed'> {
   readonly url: string;
   readonly compared: ComparedBusiness;
 }
@@ -210,7 +218,7 @@ async function saveMove(
   {url, compared, sealed}: MovedAccount,
 ): Promise<void> {
   const {accountId, name, apiUrl} = account;
-  refuseWork(name, await findWorkUnderWay(client, accountId));
+  refuseWork(name, await findRunningWork(client, accountId));
   if (!(await moveAccount(client, account, url)))
     throw new FatalError(
       `account ${name}: expected it at ${apiUrl}, but somebody has moved it meanwhile; ` +
@@ -236,12 +244,12 @@ async function saveMove(
 
 function describeMoved(config: Config, account: Account, url: string): string {
   const {name} = account;
-  const environment = isEnvironments(config, account)
+  const environmentNote = isFromEnvironment(config, account)
     ? `; the environment names its old address: set FIELDMIRROR_API_URL to ${url}, ` +
       'and restart each worker'
     : '';
   return (
-    `account ${name} is at ${placeOf(url)} now, and paused as before${environment}; ` +
+    `account ${name} is at ${toServiceAddress(url)} now, and paused as before${environmentNote}; ` +
     'a file of settings that names its address needs the new one, too; ' +
     `fieldmirror accounts resume ${name}`
   );
@@ -260,27 +268,27 @@ interface Output {
 export async function rename(
   config: Config,
   name: string,
-  next: string,
+  toName: string,
   {json}: Output,
 ): Promise<number> {
-  checkName(next, 'accounts rename');
+  checkName(toName, 'accounts rename');
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const account = await chooseAccount({pool}, name);
     if (name === demoName)
       throw new UsageError(
         `accounts rename: "${demoName}" is the name by which the made-up data are known`,
       );
-    const twin = (await listAccounts(pool)).find((each) => each.name === next);
-    if (twin !== undefined)
+    const duplicate = (await listAccounts(pool)).find((each) => each.name === toName);
+    if (duplicate !== undefined)
       throw new UsageError(
-        `accounts rename: expected a name that no account has, got "${next}", ` +
-          `which mirrors ${placeOf(twin.apiUrl)}`,
+        `accounts rename: expected a name that no account has, got "${toName}", ` +
+          `which mirrors ${toServiceAddress(duplicate.apiUrl)}`,
       );
-    await inTransaction(pool, (client) => renameAccount(client, account, next));
+    await inTransaction(pool, (client) => renameAccount(client, account, toName));
     print(json, {
-      json: {accountId: account.accountId, before: name, after: next},
+      json: {accountId: account.accountId, before: name, after: toName},
       text:
-        `account ${name} is called ${next} now; a file of settings that names it needs the new ` +
+        `account ${name} is called ${toName} now; a file of settings that names it needs the new ` +
         'name, too',
     });
     return 0;
@@ -306,22 +314,27 @@ export async function accountsRemove(
     });
     try {
       const account = await chooseAccount({pool}, name);
-      refuse(
+      refuseRemoval(
         name,
-        await inTransaction(pool, (client) => findWorkUnderWay(client, account.accountId)),
+        await inTransaction(pool, (client) => findRunningWork(client, account.accountId)),
       );
       const holdings = await countHoldings(pool, account.accountId);
-      printErr(`${formatHoldings(holdings)}\n${describeEnd(name, placeOf(account.apiUrl))}\n`);
+      printErr(
+        `${formatHoldings(holdings)}\n${describeRemoval(name, toServiceAddress(account.apiUrl))}\n`,
+      );
       await typeBack(`to remove account ${name} from here`, name);
       await inTransaction(pool, async (client) => {
-        refuse(name, await findWorkUnderWay(client, account.accountId));
+        refuseRemoval(name, await findRunningWork(client, account.accountId));
         await removeAccount(client, account);
       });
-      const again = isEnvironments(config, account)
+      const environmentNote = isFromEnvironment(config, account)
         ? '; the environment names it, and the next start would mirror it again: ' +
           'take FIELDMIRROR_API_URL away'
         : '';
-      print(json, {json: {account, holdings}, text: `account ${name} is removed${again}`});
+      print(json, {
+        json: {account, holdings},
+        text: `account ${name} is removed${environmentNote}`,
+      });
       return 0;
     } finally {
       await pool.end();
@@ -329,7 +342,7 @@ export async function accountsRemove(
   });
 }
 
-function refuse(name: string, reason: string | null): void {
+function refuseRemoval(name: string, reason: string | null): void {
   if (reason === null) return;
   throw new FatalError(
     `account ${name}: expected it to rest, but ${reason}; fieldmirror accounts pause ${name}, ` +
@@ -346,7 +359,7 @@ function formatHoldings(holdings: readonly Holding[]): string {
   );
 }
 
-function describeEnd(name: string, place: string): string {
+function describeRemoval(name: string, place: string): string {
   return (
     `These rows, the token and the settings of ${name} go for good, ` +
     `and changes that were not sent are never sent. ${place} keeps what it has.\n` +

@@ -15,7 +15,7 @@ import {
   describeIdle,
   listAccounts,
   pauseAccount,
-  placeOf,
+  toServiceAddress,
 } from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
@@ -35,7 +35,7 @@ export async function accountsList(config: Config, {json}: Output): Promise<numb
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accounts = (await listAccounts(pool)).map((account) => ({
       ...account,
-      token: sourceOfToken(config, account),
+      token: describeTokenSource(config, account),
     }));
     const rows = accounts.map(({name, apiUrl, timeZone, state, stateReason, token}) => [
       name,
@@ -45,9 +45,12 @@ export async function accountsList(config: Config, {json}: Output): Promise<numb
       token,
       stateReason ?? '',
     ]);
-    const none = 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
-    const head = ['account', 'address', 'time zone', 'state', 'its token', 'reason'];
-    print(json, {json: {accounts}, text: rows.length === 0 ? none : fitTable(head, rows)});
+    const emptyMessage = 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
+    const columnTitles = ['account', 'address', 'time zone', 'state', 'its token', 'reason'];
+    print(json, {
+      json: {accounts},
+      text: rows.length === 0 ? emptyMessage : fitTable(columnTitles, rows),
+    });
     return 0;
   });
 }
@@ -71,17 +74,17 @@ export async function accountsPause(
 }
 
 /** Whether the account is the one in the environment, which provides its token. */
-export function isEnvironments(config: Config, {apiUrl, name}: Account): boolean {
+export function isFromEnvironment(config: Config, {apiUrl, name}: Account): boolean {
   return (
     config.account !== null &&
     name !== demoName &&
-    placeOf(config.account.apiUrl) === placeOf(apiUrl)
+    toServiceAddress(config.account.apiUrl) === toServiceAddress(apiUrl)
   );
 }
 
-function sourceOfToken(config: Config, account: Account): string {
+function describeTokenSource(config: Config, account: Account): string {
   if (account.name === demoName) return 'its own, made-up data';
-  if (isEnvironments(config, account)) return 'the environment';
+  if (isFromEnvironment(config, account)) return 'the environment';
   if (account.keyId === null) return 'not known here';
   const isGiven = config.keys.some(({id}) => id === account.keyId);
   return `sealed with key ${account.keyId}${isGiven ? '' : ', which is not given'}`;
@@ -105,19 +108,21 @@ export async function chooseAccount(
  * Chooses the account that is wanted, or else the only one.
  * @throws {UsageError} as `chooseAccount`
  */
-export function chooseAmong(accounts: readonly Account[], wanted: string | undefined): Account {
+export function chooseAmong(accounts: readonly Account[], wantedName: string | undefined): Account {
   const names = accounts.map((account) => account.name);
   const chosen =
-    wanted === undefined ? accounts[0] : accounts.find((account) => account.name === wanted);
-  if (chosen === undefined && wanted !== undefined && names.length > 0)
+    wantedName === undefined
+      ? accounts[0]
+      : accounts.find((account) => account.name === wantedName);
+  if (chosen === undefined && wantedName !== undefined && names.length > 0)
     throw new UsageError(
-      `no account "${wanted}"${nearest(wanted, names)}; there are ${names.join(', ')}`,
+      `no account "${wantedName}"${nearest(wantedName, names)}; there are ${names.join(', ')}`,
     );
   if (chosen === undefined)
     throw new UsageError(
       'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE',
     );
-  if (wanted === undefined && accounts.length > 1)
+  if (wantedName === undefined && accounts.length > 1)
     throw new UsageError(`which account? --account NAME; there are ${names.join(', ')}`);
   return chosen;
 }
@@ -158,14 +163,14 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
   checkShortName(system, 'keys add: --system');
   const holdsDeletes = options.holdDeletes === true;
   checkKeyRights({role, holdsDeletes});
-  const isOfAll = options.allAccounts === true || role === 'admin';
-  if (isOfAll && account !== undefined)
+  const isForAllAccounts = options.allAccounts === true || role === 'admin';
+  if (isForAllAccounts && account !== undefined)
     throw new UsageError(
       `keys add: --account: expected none, got "${account}": ` +
         (role === 'admin' ? 'an admin manages all accounts' : '--all-accounts opens all of them'),
     );
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
-    const chosen = isOfAll ? null : await chooseAccount({pool}, account);
+    const chosen = isForAllAccounts ? null : await chooseAccount({pool}, account);
     const accountId = chosen?.accountId ?? null;
     const key = await addApiKey(pool, {name, accountId, role, masks, system, holdsDeletes});
     if (key === null)
@@ -185,13 +190,13 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
 }
 
 function describeUse(role: Role, account: string | null): string {
-  const may = {viewer: ', to read only', operator: '', admin: ', its accounts and keys as well'}[
+  const scope = {viewer: ', to read only', operator: '', admin: ', its accounts and keys as well'}[
     role
   ];
   if (account === null)
-    return `It opens the console for all accounts${may}, and is shown this once.`;
+    return `It opens the console for all accounts${scope}, and is shown this once.`;
   return (
-    `It opens account ${account}${may}, and is shown this once. The console takes it as it is; ` +
+    `It opens account ${account}${scope}, and is shown this once. The console takes it as it is; ` +
     'the API as\n  Authorization: Bearer …'
   );
 }
@@ -200,11 +205,11 @@ function describeUse(role: Role, account: string | null): string {
 export async function keysList(config: Config, {json}: Output): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);
-    const head = ['key', 'account', 'role', 'system', 'made by', 'last used', 'revoked'];
+    const columnTitles = ['key', 'account', 'role', 'system', 'made by', 'last used', 'revoked'];
     const text =
       keys.length === 0
         ? 'no key yet: fieldmirror keys add NAME'
-        : fitTable(head, keys.map(describe));
+        : fitTable(columnTitles, keys.map(formatKeyRow));
     print(json, {json: {keys}, text});
     return 0;
   });
@@ -229,8 +234,8 @@ export async function revoke(config: Config, name: string, {json}: Output): Prom
   });
 }
 
-function describe({name, account, lastUsedAt, revokedAt, ...key}: ApiKey): string[] {
-  const used = lastUsedAt === null ? 'never' : formatAgo(lastUsedAt);
+function formatKeyRow({name, account, lastUsedAt, revokedAt, ...key}: ApiKey): string[] {
+  const lastUse = lastUsedAt === null ? 'never' : formatAgo(lastUsedAt);
   const {system, createdBy} = key;
-  return [name, account ?? 'all', describeRights(key), system, createdBy, used, revokedAt ?? ''];
+  return [name, account ?? 'all', describeRights(key), system, createdBy, lastUse, revokedAt ?? ''];
 }

@@ -51,15 +51,15 @@ export async function alertsAdd(
   name: string,
   {account, json, ...options}: Output & RuleOptions & {readonly account?: string},
 ): Promise<number> {
-  const {plan, secret} = planRule(config, name, await withAddress(name, options));
+  const {plan, secret} = planRule(config, name, await readSecretAddress(name, options));
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = account === undefined ? null : await chooseAccount({pool}, account);
-    const held = (await listRules(pool)).find((each) => each.name === name);
-    const isMade =
-      held?.hasAddress === false
-        ? await giveRuleAccess(pool, completeRule(held, plan, {...options, account}))
+    const storedRule = (await listRules(pool)).find((each) => each.name === name);
+    const isStored =
+      storedRule?.hasAddress === false
+        ? await giveRuleAccess(pool, completeRule(storedRule, plan, {...options, account}))
         : await insertRule(pool, {...plan, accountId: chosen?.accountId ?? null});
-    if (!isMade)
+    if (!isStored)
       throw new UsageError(
         `alerts add: there is a rule ${name} already; fieldmirror alerts remove ${name}`,
       );
@@ -75,25 +75,25 @@ export async function alertsAdd(
         : []),
     ];
     print(json, {
-      json: {name, receiver, target, account: chosen?.name ?? held?.account ?? null, secret},
+      json: {name, receiver, target, account: chosen?.name ?? storedRule?.account ?? null, secret},
       text: lines.join('\n'),
     });
     return 0;
   });
 }
 
-const addresses = ['webhook', 'slack', 'ping', 'smtp'] as const;
+const addressOptions = ['webhook', 'slack', 'ping', 'smtp'] as const;
 
 /**
  * An address that was given as `-` is read as a secret: every user of the machine sees the
  * arguments of a verb.
  */
-async function withAddress(name: string, options: RuleOptions): Promise<RuleOptions> {
-  const asked = addresses.find((each) => options[each] === '-');
-  if (asked === undefined) return options;
-  const missing = `alerts add: --${asked}: expected the address on standard input, got nothing`;
-  const address = await readSecret(`--${asked} of ${name} (it is not shown): `, missing);
-  return {...options, [asked]: address.reveal()};
+async function readSecretAddress(name: string, options: RuleOptions): Promise<RuleOptions> {
+  const option = addressOptions.find((each) => options[each] === '-');
+  if (option === undefined) return options;
+  const message = `alerts add: --${option}: expected the address on standard input, got nothing`;
+  const address = await readSecret(`--${option} of ${name} (it is not shown): `, message);
+  return {...options, [option]: address.reveal()};
 }
 
 /** Lists the rules with the state of their messages, and the open alerts. */
@@ -147,7 +147,7 @@ export async function alertsTest(
         `${describeAddressStep(name, rule.receiver)}`,
     );
   const sealed = await readSealedAccess(db, rule.ruleId);
-  const begun = performance.now();
+  const startMs = performance.now();
   const answer = await sendMessage(
     {
       keys,
@@ -160,7 +160,7 @@ export async function alertsTest(
     {rule: name, receiver: rule.receiver, target: rule.target, sealed},
     rule.receiver === 'ping' ? null : {messageId: randomUUID(), kind: 'test', rule: name, news: []},
   );
-  return {target: rule.target, answer, ms: Math.round(performance.now() - begun)};
+  return {target: rule.target, answer, ms: Math.round(performance.now() - startMs)};
 }
 
 /** Removes a rule: it sends nothing from now on. @throws {UsageError} no rule has that name */
@@ -190,7 +190,7 @@ function formatAlerts({rules, open}: AlertOverview): string {
       'no one is notified of problems: fieldmirror alerts add NAME --email ADDRESS, ' +
       'or --webhook, --slack, --ping'
     );
-  const head = ['rule', 'reports to', 'by', 'of', 'last sent', 'waiting', 'quiet'];
+  const columnTitles = ['rule', 'reports to', 'by', 'of', 'last sent', 'waiting', 'quiet'];
   const failing = rules.flatMap(({name, hasAddress, failingSince, lastError}) =>
     failingSince === null || !hasAddress
       ? []
@@ -207,11 +207,11 @@ function formatAlerts({rules, open}: AlertOverview): string {
       : [wrap(`${name} waits for its address: ${describeAddressStep(name, receiver)}`)],
   );
   return [
-    fitTable(head, rules.map(describeRule)),
+    fitTable(columnTitles, rules.map(describeRule)),
     ...failing,
     ...waiting,
     '',
-    formatOpen(open),
+    formatOpenAlerts(open),
   ].join('\n');
 }
 
@@ -223,21 +223,21 @@ function describeRule({
   causes,
   ...rule
 }: RuleStatus): (string | number)[] {
-  const of = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  const scope = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
   return [
     name,
     target,
     rule.everyMs === null ? receiver : `${receiver}, every ${formatDuration(rule.everyMs)}`,
-    of === '' ? 'everything' : of,
+    scope === '' ? 'everything' : scope,
     rule.lastSentAt === null ? 'never' : formatAgo(rule.lastSentAt),
     rule.waiting,
     rule.everyMs === null ? formatDuration(rule.quietMs) : '',
   ];
 }
 
-function formatOpen(open: readonly Alert[]): string {
-  if (open.length === 0) return inTone('Nothing is wrong that a rule reports.', 'good');
-  const lines = open.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
+function formatOpenAlerts(openAlerts: readonly Alert[]): string {
+  if (openAlerts.length === 0) return inTone('Nothing is wrong that a rule reports.', 'good');
+  const lines = openAlerts.flatMap(({cause, account, stream, text, nextStep, openedAt}) => {
     const place = [account, stream].filter((name) => name !== null).join(', ');
     return [
       wrap(
@@ -310,13 +310,13 @@ function chooseReceiver(options: RuleOptions): {
   readonly receiver: Receiver;
   readonly address: string;
 } {
-  const given = receivers.flatMap((receiver) => {
+  const typedReceivers = receivers.flatMap((receiver) => {
     const address = options[receiver];
     return address === undefined ? [] : [{receiver, address}];
   });
-  const [only, ...others] = given;
+  const [only, ...others] = typedReceivers;
   if (only !== undefined && others.length === 0) return only;
-  const got = given.map(({receiver}) => `--${receiver}`).join(' and ');
+  const got = typedReceivers.map(({receiver}) => `--${receiver}`).join(' and ');
   throw new UsageError(
     'alerts add: expected one of --webhook URL, --slack URL, --email ADDRESS, --ping URL, ' +
       `got ${got === '' ? 'none' : got}`,
@@ -358,7 +358,7 @@ function readCauses(words: readonly string[]): readonly Cause[] | null {
 
 // The address of a rule that a file of settings has created, and nothing else.
 
-interface Completed {
+interface CompletedRule {
   readonly name: string;
   readonly target: string;
   readonly sealed: Sealed;
@@ -373,9 +373,9 @@ function completeRule(
   {name, receiver, target}: Pick<AlertRule, 'name' | 'receiver' | 'target'>,
   plan: PlannedRule['plan'],
   {cause, everyMs, quietMs, account}: RuleOptions & {readonly account: string | undefined},
-): Completed {
+): CompletedRule {
   const {sealed} = plan;
-  const address =
+  const expected =
     receiver === 'email'
       ? 'a server of e-mail for the address that it has'
       : `an address for ${receiver}`;
@@ -385,19 +385,19 @@ function completeRule(
     (receiver === 'email' && plan.target !== target)
   )
     throw new UsageError(
-      `alerts add: expected what ${name} waits for, ${address}, got something else: ` +
+      `alerts add: expected what ${name} waits for, ${expected}, got something else: ` +
         describeAddressStep(name, receiver),
     );
-  const given = [
+  const extras = [
     ...((cause ?? []).length > 0 ? ['--cause'] : []),
     ...(everyMs === undefined ? [] : ['--every']),
     ...(quietMs === undefined ? [] : ['--quiet']),
     ...(account === undefined ? [] : ['--account']),
   ];
-  if (given.length === 0) return {name, target: plan.target, sealed};
+  if (extras.length === 0) return {name, target: plan.target, sealed};
   throw new UsageError(
     `alerts add: expected the address of ${name} alone, for a file of settings made it and has ` +
-      `the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, ` +
+      `the rest, got ${extras.join(', ')}; change the file and fieldmirror config apply it, ` +
       `or fieldmirror alerts remove ${name} first`,
   );
 }

@@ -7,12 +7,12 @@ import {
   describeIdle,
   listAccounts,
   listKnownAccounts,
-  placeOf,
   resumeAccount,
   stopAccount,
+  toServiceAddress,
   upsertAccount,
 } from '../accounts/accounts.ts';
-import {Accounts, type GivenAccess} from '../accounts/open-accounts.ts';
+import {Accounts, type EnvironmentAccess} from '../accounts/open-accounts.ts';
 import {endDeadLeases, listWorkers} from '../accounts/workers.ts';
 import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../core/config.ts';
@@ -25,7 +25,7 @@ import {findCopy, namePlace, refuseCopy} from '../health/installation.ts';
 import {refuseWrongClock} from '../postgres/checks.ts';
 import {PageReader} from '../sweeps/page-reader.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
-import {askAccount, refuseWrongZone} from './accounts-check.ts';
+import {refuseWrongZone, requestAccount} from './accounts-check.ts';
 import type {PastDeps} from './demo-past.ts';
 import {openDemo} from './service.ts';
 import {type Opening, type Warehouse, withWarehouse} from './warehouse.ts';
@@ -76,7 +76,7 @@ interface Unopened {
  */
 export async function withApp<T>(
   config: Config,
-  use: (world: App) => Promise<T>,
+  use: (app: App) => Promise<T>,
   options: {readonly signal?: AbortSignal; readonly staysInCopy?: boolean} = {},
 ): Promise<T> {
   const {signal} = options;
@@ -93,10 +93,10 @@ export async function withApp<T>(
     warehouse.tellWaitsTo((reason) =>
       log.warn({event: 'warehouse.blocked', reason}, 'a lock holds a statement up'),
     );
-    const ended = isCopy ? 0 : await endDeadLeases(pool);
-    if (ended > 0)
+    const endedCount = isCopy ? 0 : await endDeadLeases(pool);
+    if (endedCount > 0)
       log.info(
-        {event: 'leases.ended', count: ended},
+        {event: 'leases.ended', count: endedCount},
         'the leases of dead processes of this machine have been ended',
       );
     const keepOut = (secret: Secret) => {
@@ -157,31 +157,36 @@ async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened
 type LoggedPool = Pick<App, 'pool' | 'log'>;
 
 /** An account whose token is not kept in the warehouse. */
-interface Own {
+interface OwnAccount {
   readonly account: Account;
-  readonly access: GivenAccess;
+  readonly access: EnvironmentAccess;
   readonly source: string;
 }
 
-async function openOwn(opening: Opening, deps: PastDeps, isCopy: boolean): Promise<Own | null> {
+async function openOwn(
+  opening: Opening,
+  deps: PastDeps,
+  isCopy: boolean,
+): Promise<OwnAccount | null> {
   const {account, keys} = opening.config;
-  if (account !== null) return await openReal(opening.config, account, {...deps, isCopy});
+  if (account !== null)
+    return await openEnvironmentAccount(opening.config, account, {...deps, isCopy});
   if (keys.length > 0) return null;
-  const held = (await listAccounts(deps.pool)).filter(({name}) => name !== demoName);
-  if (held.length === 0) {
+  const storedAccounts = (await listAccounts(deps.pool)).filter(({name}) => name !== demoName);
+  if (storedAccounts.length === 0) {
     const demo = await openDemo(opening, deps);
     return {...demo, account: await resumeStopped(deps.pool, demo.account)};
   }
   throw new UsageError(
-    `config: ${expectAccess(held)}; without it made-up data would be mixed with theirs`,
+    `config: ${expectAccess(storedAccounts)}; without it made-up data would be mixed with theirs`,
   );
 }
 
 /**
  * Names the missing settings, if accounts are mirrored and the environment gives no access to them.
  */
-function expectAccess(held: readonly Account[]): string {
-  const sealed = held.filter(({keyId}) => keyId !== null);
+function expectAccess(storedAccounts: readonly Account[]): string {
+  const sealed = storedAccounts.filter(({keyId}) => keyId !== null);
   const names = (accounts: readonly Account[]) => accounts.map(({name}) => name).join(', ');
   if (sealed.length > 0)
     return (
@@ -190,7 +195,7 @@ function expectAccess(held: readonly Account[]): string {
     );
   return (
     'FIELDMIRROR_API_URL, FIELDMIRROR_API_TOKEN: expected the address and token of ' +
-    `${names(held)}, got nothing`
+    `${names(storedAccounts)}, got nothing`
   );
 }
 
@@ -198,40 +203,41 @@ function expectAccess(held: readonly Account[]): string {
  * Opens the environment's account. If it is stopped and passes its check, it becomes active. If a
  * person paused it, it stays paused.
  */
-async function openReal(
+async function openEnvironmentAccount(
   config: Config,
   access: AccountConfig,
   {pool, log, isCopy}: LoggedPool & {readonly isCopy: boolean},
-): Promise<Own> {
+): Promise<OwnAccount> {
   const {apiUrl, token} = access;
   const {timeZone} = config;
-  const place = placeOf(apiUrl);
-  const held = (await listAccounts(pool)).find(
-    (account) => placeOf(account.apiUrl) === place && account.name !== demoName,
+  const place = toServiceAddress(apiUrl);
+  const storedAccount = (await listAccounts(pool)).find(
+    (account) => toServiceAddress(account.apiUrl) === place && account.name !== demoName,
   );
   // A copy sends nothing to the service, not even a check of the token.
-  if (isCopy && held !== undefined) return {account: held, access, source: place};
+  if (isCopy && storedAccount !== undefined) return {account: storedAccount, access, source: place};
   let page: RawPage;
   try {
-    page = await askAccount({
+    page = await requestAccount({
       apiUrl,
       token,
-      isProven: held !== undefined,
+      isProven: storedAccount !== undefined,
       allowsHttp: config.allowsHttp,
       allowsLinkLocal: config.allowsLinkLocal,
     });
   } catch (error) {
-    if (held !== undefined && error instanceof AccessError) await stopUnserved(pool, held, error);
+    if (storedAccount !== undefined && error instanceof AccessError)
+      await stopUnserved(pool, storedAccount, error);
     // If a key is given for other accounts, a refused or unreachable account does not block them.
-    if (held === undefined || config.keys.length === 0) throw error;
+    if (storedAccount === undefined || config.keys.length === 0) throw error;
     log.error(
-      {event: 'account.unreachable', account: held.name, reason: String(error)},
+      {event: 'account.unreachable', account: storedAccount.name, reason: String(error)},
       'the account of the environment does not answer',
     );
-    return {account: held, access, source: place};
+    return {account: storedAccount, access, source: place};
   }
   refuseWrongZone(page, {timeZone, setting: 'config: FIELDMIRROR_TIME_ZONE'});
-  const account = await upsertAccount(pool, {name: held?.name ?? place, apiUrl, timeZone});
+  const account = await upsertAccount(pool, {name: storedAccount?.name ?? place, apiUrl, timeZone});
   return {account: await resumeStopped(pool, account), access, source: place};
 }
 
@@ -246,8 +252,8 @@ async function stopUnserved(
   const isServed = (await listWorkers(pool)).some(
     ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
   );
-  const mend = 'FIELDMIRROR_API_TOKEN has it: restart with the right one';
-  if (!isServed) await stopAccount(pool, accountId, `${message}; ${mend}`);
+  const nextStep = 'FIELDMIRROR_API_TOKEN has it: restart with the right one';
+  if (!isServed) await stopAccount(pool, accountId, `${message}; ${nextStep}`);
 }
 
 async function resumeStopped(pool: pg.Pool, account: Account): Promise<Account> {
@@ -266,21 +272,23 @@ export interface Served {
 }
 
 /** @throws {UsageError} there are active accounts, and the token of none is available here */
-export async function listServed(world: Pick<App, 'listKnown' | 'listUnopened'>): Promise<Served> {
-  const known = await world.listKnown();
-  const unopened = await world.listUnopened();
-  const closed = new Set(unopened.map(({accountId}) => accountId));
-  const active = known.filter(({accountId, state}) => state === 'active' && !closed.has(accountId));
-  if (active.length === 0) refuse(unopened);
+export async function listServed(app: Pick<App, 'listKnown' | 'listUnopened'>): Promise<Served> {
+  const known = await app.listKnown();
+  const unopened = await app.listUnopened();
+  const unopenedIds = new Set(unopened.map(({accountId}) => accountId));
+  const active = known.filter(
+    ({accountId, state}) => state === 'active' && !unopenedIds.has(accountId),
+  );
+  if (active.length === 0) refuseUnopened(unopened);
   return {known, active, unopened};
 }
 
 /** @throws {UsageError} the token of this account is not available here */
 export async function requireOpened(
-  world: Pick<App, 'listUnopened'>,
+  app: Pick<App, 'listUnopened'>,
   {accountId}: Account,
 ): Promise<void> {
-  refuse((await world.listUnopened()).filter((each) => each.accountId === accountId));
+  refuseUnopened((await app.listUnopened()).filter((each) => each.accountId === accountId));
 }
 
 /** One line for each account that is not served, with the reason and the next step. */
@@ -288,12 +296,12 @@ export function describeUnopened(unopened: readonly Unopened[]): string[] {
   return unopened.map(({reason}) => `not served: ${reason}`);
 }
 
-function refuse(unopened: readonly Unopened[]): void {
+function refuseUnopened(unopened: readonly Unopened[]): void {
   if (unopened.length > 0) throw new UsageError(describeUnopened(unopened).join('\n'));
 }
 
 /** The reason why there is nothing to do, and the next step. */
-export function describeNone(known: readonly Account[]): string {
+export function describeNothingToDo(known: readonly Account[]): string {
   if (known.length > 0) return known.map(describeIdle).join('\n');
   return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
 }

@@ -13,22 +13,22 @@ import type {DueReport, MakingDeps} from '../delivery/report-mails.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {
-  type Answered,
+  type AnsweredQuestion,
   answerQuestion,
   beginReading,
+  buildAnswerSql,
   describeAnswered,
   describeScope,
   findQuestion,
   prepareQuestion,
   type QuestionAnswer,
-  sqlOf,
-  wordOf,
+  toQuestionWord,
 } from '../star/answer.ts';
 import {writeCsv} from '../star/format-answer.ts';
 import {describeAge, type Report, readReport, saveReported} from '../star/report.ts';
 import {formatReport} from '../star/report-mail.ts';
 import {questions} from '../star/star.ts';
-import {beginUpToDate, findings, readTies, type Tie, tieOuts} from '../star/tie-outs.ts';
+import {beginUpToDate, type ClaimCheck, checkClaims, findings, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile, writeText} from './export.ts';
 import {fitTable, print, wrap} from './terminal.ts';
@@ -55,8 +55,8 @@ interface AskOptions {
 
 /** Lists the questions that have an answer. */
 export function listQuestions(options: {readonly json: boolean}): number {
-  const listed = questions.map((question) => ({
-    name: wordOf(question),
+  const entries = questions.map((question) => ({
+    name: toQuestionWord(question),
     question: question.question,
     definition: question.definition,
     view: `mart.${question.name}`,
@@ -65,7 +65,7 @@ export function listQuestions(options: {readonly json: boolean}): number {
   }));
   const text = fitTable(
     ['name', 'question', '--from --to', '--by'],
-    listed.map(({name, question, hasPeriod, by}) => [
+    entries.map(({name, question, hasPeriod, by}) => [
       name,
       question,
       hasPeriod ? 'yes' : '',
@@ -73,7 +73,7 @@ export function listQuestions(options: {readonly json: boolean}): number {
     ]),
   );
   print(options.json, {
-    json: listed,
+    json: entries,
     text:
       `${text}\nfieldmirror ask NAME [--from 2026-10-01] [--to 2026-10-31] [--by town] ` +
       '[--as-of 2026-10-31]\n' +
@@ -99,14 +99,14 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
     const client = await pool.connect();
     try {
       await beginReading(client);
-      const asked = await prepareQuestion(client, question, {
+      const prepared = await prepareQuestion(client, question, {
         accountKey: account.accountId,
         ...{asOf: options.asOf, from: options.from, to: options.to},
       });
       if (options.sql === true)
-        print(false, {json: null, text: `${sqlOf(asked)};`, isDocument: true});
+        print(false, {json: null, text: `${buildAnswerSql(prepared)};`, isDocument: true});
       else if (options.parquet !== undefined) {
-        const rows = await writeFile(client, sqlOf(asked), {
+        const rows = await writeFile(client, buildAnswerSql(prepared), {
           file: options.parquet,
           format: 'parquet',
         });
@@ -116,12 +116,12 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
           text: `${file}: ${formatNumber(rows)} ${rows === 1 ? 'row' : 'rows'}`,
         });
       } else if (options.csv === true || options.excel === true)
-        await writeCsv(client, sqlOf(asked), {
-          out: toTerminal(),
+        await writeCsv(client, buildAnswerSql(prepared), {
+          out: openTerminalOutput(),
           isForSpreadsheet: options.excel === true,
         });
       else {
-        const answered = await answerQuestion(client, asked, options.limit);
+        const answered = await answerQuestion(client, prepared, options.limit);
         print(options.json, {
           json: describeAnswered(answered, account.name),
           text: formatAnswered(answered),
@@ -137,7 +137,7 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
 }
 
 /** Standard output; for a terminal, without the characters that a terminal must not get. */
-function toTerminal(): Writable {
+function openTerminalOutput(): Writable {
   if (!process.stdout.isTTY) return process.stdout;
   return new Writable({
     decodeStrings: false,
@@ -148,7 +148,7 @@ function toTerminal(): Writable {
   });
 }
 
-function formatAnswered(answered: Answered): string {
+function formatAnswered(answered: AnsweredQuestion): string {
   const {
     asked: {question, moment},
     answer,
@@ -182,7 +182,7 @@ function formatAnswered(answered: Answered): string {
     behind,
     ties,
   ]
-    .filter((line, at) => at === 1 || line !== '')
+    .filter((line, index) => index === 1 || line !== '')
     .join('\n');
 }
 
@@ -204,7 +204,7 @@ export function formatAnswer({
 }
 
 /** At most this many examples of each finding are named. */
-const named = 3;
+const mostExamples = 3;
 
 /**
  * Checks that the star ties out with the warehouse, and counts findings that a person may want to
@@ -221,16 +221,16 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
     const client = await pool.connect();
     try {
       const waiting = await beginUpToDate(pool, client);
-      const ties = await readTies(client);
-      const found = await readFindings(client);
+      const ties = await checkClaims(client);
+      const countedFindings = await readFindings(client);
       const note =
         waiting === 0
           ? ''
           : `\nBeware: ${formatNumber(waiting)} changes wait to be written into the star, ` +
             'as during a sweep; until then a tie-out may not hold.';
       print(options.json, {
-        json: {waiting, tieOuts: ties, findings: found},
-        text: `${formatChecked(ties, found)}${note}`,
+        json: {waiting, tieOuts: ties, findings: countedFindings},
+        text: `${formatChecked(ties, countedFindings)}${note}`,
       });
       if (ties.every(({broken}) => broken === 0)) return 0;
       return waiting > 0 ? 3 : 1;
@@ -241,31 +241,34 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
   });
 }
 
-async function readFindings(client: pg.ClientBase): Promise<Found[]> {
-  const found: Found[] = [];
+async function readFindings(client: pg.ClientBase): Promise<CountedFinding[]> {
+  const countedFindings: CountedFinding[] = [];
   for (const {name, words, sql} of findings) {
     const {rows} = await client.query<{count: number; first: string[]}>(
       `SELECT count(*)::integer AS count,
-        coalesce((array_agg(about ORDER BY about))[1:${named}], '{}') AS first
+        coalesce((array_agg(about ORDER BY about))[1:${mostExamples}], '{}') AS first
        FROM (${sql}) AS found`,
     );
-    found.push({name, words, count: rows[0]?.count ?? 0, first: rows[0]?.first ?? []});
+    countedFindings.push({name, words, count: rows[0]?.count ?? 0, first: rows[0]?.first ?? []});
   }
-  return found;
+  return countedFindings;
 }
 
 // Claims are sentences, so they are printed as wrapped lines: a table of them is wider than a
 // terminal.
 
 /** A thing that a person may want to look at. */
-interface Found {
+interface CountedFinding {
   readonly name: string;
   readonly words: string;
   readonly count: number;
   readonly first: readonly string[];
 }
 
-function formatChecked(ties: readonly Tie[], found: readonly Found[]): string {
+function formatChecked(
+  ties: readonly ClaimCheck[],
+  countedFindings: readonly CountedFinding[],
+): string {
   const holding = ties.filter(({broken}) => broken === 0).length;
   const all = holding === ties.length ? `all ${holding}` : `${holding} of ${ties.length}`;
   return [
@@ -274,7 +277,7 @@ function formatChecked(ties: readonly Tie[], found: readonly Found[]): string {
     '',
     'Findings, which are about the business and no failure:',
     ...formatLines(
-      found.map(({name, count, words, first}) => [
+      countedFindings.map(({name, count, words, first}) => [
         name,
         describeCount(count, 'once', 'times'),
         first.length === 0 ? words : `${words} As in ${first.join('; ')}`,
@@ -287,9 +290,9 @@ function describeTie(broken: number): string {
   return broken === 0 ? 'holds' : `broken by ${describeCount(broken, '1 row', 'rows')}`;
 }
 
-function describeCount(count: number, one: string, many: string): string {
+function describeCount(count: number, singular: string, plural: string): string {
   if (count === 0) return 'none';
-  return count === 1 ? one : `${formatNumber(count)} ${many}`;
+  return count === 1 ? singular : `${formatNumber(count)} ${plural}`;
 }
 
 type Line = readonly [name: string, state: string, text: string];
@@ -331,16 +334,16 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
     try {
       const access = options.to === undefined ? 'READ ONLY' : 'READ WRITE';
       await client.query(`BEGIN ISOLATION LEVEL REPEATABLE READ ${access}; SET LOCAL jit = off`);
-      const made = await readReport(client, accountId);
-      const warning = describeAge(made);
+      const weeklyReport = await readReport(client, accountId);
+      const warning = describeAge(weeklyReport);
       if (warning !== null && options.force !== true)
         throw new UsageError(
           `report: ${warning}; run fieldmirror sync jobs, or ask for it all the same with --force`,
         );
-      await give(options, made, warning);
+      await outputReport(options, weeklyReport, warning);
       // Only a file counts as delivered: figures shown on the screen are still news in the next
       // report.
-      if (options.to !== undefined) await saveReported(client, accountId, made);
+      if (options.to !== undefined) await saveReported(client, accountId, weeklyReport);
       await client.query('COMMIT');
       return 0;
     } catch (error) {
@@ -352,11 +355,15 @@ export async function report(config: Config, options: ReportOptions): Promise<nu
   });
 }
 
-async function give(options: ReportOptions, made: Report, warning: string | null): Promise<void> {
-  const text = await formatAs(options, made, warning);
+async function outputReport(
+  options: ReportOptions,
+  weeklyReport: Report,
+  warning: string | null,
+): Promise<void> {
+  const text = await formatAs(options, weeklyReport, warning);
   if (options.to === undefined) {
     print(options.json && options.html !== true, {
-      json: {...made, warning},
+      json: {...weeklyReport, warning},
       text,
       isDocument: options.html === true,
     });
@@ -371,20 +378,20 @@ async function give(options: ReportOptions, made: Report, warning: string | null
 /** A file is HTML, unless its name ends in `.txt` or JSON is requested. */
 async function formatAs(
   {html, to, json}: ReportOptions,
-  made: Report,
+  weeklyReport: Report,
   warning: string | null,
 ): Promise<string> {
   if (html === true || (to !== undefined && !json && !to.endsWith('.txt'))) {
     const {renderPage} = await import('../star/report-page.ts');
-    return renderPage(made, warning);
+    return renderPage(weeklyReport, warning);
   }
   return json
-    ? `${JSON.stringify({...made, warning}, null, 2)}\n`
-    : formatReport(made, warning, to === undefined ? widthOf(process.stdout) : null);
+    ? `${JSON.stringify({...weeklyReport, warning}, null, 2)}\n`
+    : formatReport(weeklyReport, warning, to === undefined ? widthOf(process.stdout) : null);
 }
 
 /** Reports that go into a folder are due on Mondays at 06:00 of each account. */
-const intoFiles = {
+const folderReports = {
   lists: `(SELECT '' AS name, NULL::bigint AS account_id, 1 AS weekday, time '06:00' AS at)`,
   made: `(SELECT '' AS list, account_id, week FROM sync.weekly_reports)`,
 };
@@ -404,7 +411,7 @@ export async function writeDueReports({
   readonly accountIds: readonly string[];
 }): Promise<void> {
   const {makeDueReports} = await import('../delivery/report-mails.ts');
-  const errors = await makeDueReports(deps, {...intoFiles, accountIds}, async (due) => {
+  const errors = await makeDueReports(deps, {...folderReports, accountIds}, async (due) => {
     const {account, week} = due;
     const file = await writeReport(deps.pool, due, folder);
     if (file !== null)

@@ -11,13 +11,13 @@ export interface StatementLimits {
   readonly ms: number;
 }
 
-interface Rows {
+interface StatementRows {
   readonly rows: readonly unknown[];
   /** True if there are more rows than the limits allow. */
   readonly isCutOff: boolean;
 }
 
-interface Bound {
+interface StatementScope {
   /** The account whose rows are shown. */
   readonly accountId: string;
   /** Whether the names of people are shown. */
@@ -32,13 +32,13 @@ interface Bound {
 export async function runStatement(
   pool: pg.Pool,
   statement: string,
-  {accountId, isPersonal}: Bound,
+  {accountId, isPersonal}: StatementScope,
   limits: StatementLimits,
-): Promise<Rows> {
+): Promise<StatementRows> {
   const client = await pool.connect();
   try {
     const sql = statement.trim().replace(/;\s*$/, '');
-    await inspect(client, sql);
+    await checkStatement(client, sql);
     await client.query('BEGIN READ WRITE');
     await client.query('SELECT sync.bind_assistant($1, $2)', [accountId, isPersonal]);
     await client.query('SET TRANSACTION READ ONLY');
@@ -55,8 +55,8 @@ export async function runStatement(
       'SELECT told FROM sync.read_as_assistant($1, $2, $3) AS told',
       [sql, limits.rows, limits.bytes],
     );
-    const found = rows.map(({told}) => told).filter((told) => told !== null);
-    return {rows: found, isCutOff: found.length < rows.length};
+    const returnedRows = rows.map(({told: row}) => row).filter((row) => row !== null);
+    return {rows: returnedRows, isCutOff: returnedRows.length < rows.length};
   } catch (error) {
     throw explainRefusal(error, limits);
   } finally {
@@ -71,7 +71,7 @@ export async function runStatement(
  * checks its parts. Nothing of it runs. Its names are resolved in the same schemas as in the
  * function that reads.
  */
-async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
+async function checkStatement(client: pg.ClientBase, sql: string): Promise<void> {
   await client.query(
     `BEGIN; SET LOCAL search_path = masked, mart, pg_catalog, pg_temp;
       SET LOCAL statement_timeout = '5s'; SET LOCAL lock_timeout = '2s'`,
@@ -90,7 +90,7 @@ async function inspect(client: pg.ClientBase, sql: string): Promise<void> {
 
 function explainRefusal(error: unknown, {ms}: StatementLimits): unknown {
   if (!(error instanceof pg.DatabaseError)) return error;
-  const said = error.message;
+  const message = error.message;
   if (error.code === '57014')
     return new UsageError(`the statement took longer than ${ms / 1000} s: ask for less, by dates`, {
       cause: error,
@@ -101,15 +101,18 @@ function explainRefusal(error: unknown, {ms}: StatementLimits): unknown {
     });
   if (error.code === '42501')
     return new UsageError(
-      `${said}: an assistant reads the star alone, by the names of its tables without a ` +
+      `${message}: an assistant reads the star alone, by the names of its tables without a ` +
         'schema; the tool "definitions" lists them',
       {cause: error},
     );
   if (error.code === '42601')
-    return new UsageError(`${said}: expected one SELECT or WITH … SELECT, and nothing after it`, {
-      cause: error,
-    });
-  return new UsageError(error.hint === undefined ? said : `${said} (${error.hint})`, {
+    return new UsageError(
+      `${message}: expected one SELECT or WITH … SELECT, and nothing after it`,
+      {
+        cause: error,
+      },
+    );
+  return new UsageError(error.hint === undefined ? message : `${message} (${error.hint})`, {
     cause: error,
   });
 }
@@ -207,7 +210,7 @@ const types = [
   ...['date', 'time', 'timestamp', 'timestamptz', 'interval'],
 ];
 /** Tables allowed beside those of the schema `masked`: they are the same for every account. */
-const shared = ['dim_date', 'dim_job_state'];
+const sharedTables = ['dim_date', 'dim_job_state'];
 /** Parts of a parsed statement, as this and earlier versions of Postgres name them. */
 const nodes = [
   ...[
@@ -273,7 +276,7 @@ const nodes = [
  * Each `||` may double a text, and each product the digits of a number. So their number bounds the
  * size of a value: 64 kB of text, and no more than a few seconds for one row.
  */
-const most = {joins: 8, products: 40, literalBytes: 250, columns: 500};
+const mostParts = {joins: 8, products: 40, literalBytes: 250, columns: 500};
 
 /** The fields of a plan that contain the type of a value. */
 const typeFields = [
@@ -282,7 +285,7 @@ const typeFields = [
   ...['refcontainertype', 'refelemtype', 'refrestype', 'paramtype', 'typeId', 'type'],
 ];
 
-const found = `
+const refusedPartsSql = `
   WITH plan AS (SELECT ev_action::text AS text FROM pg_rewrite
     WHERE ev_class = 'pg_temp.asked_by_assistant'::regclass),
   kinds AS (
@@ -356,10 +359,13 @@ const expectations = {
  * @throws {UsageError} it has parts that an assistant may not use
  */
 async function checkAllowed(client: pg.ClientBase): Promise<void> {
-  const {rows} = await client.query<{what: string | null; kind: keyof typeof expectations}>(found, [
-    ...[functions, operators, types, nodes, shared],
-    ...[most.joins, most.products, most.literalBytes, most.columns],
-  ]);
+  const {rows} = await client.query<{what: string | null; kind: keyof typeof expectations}>(
+    refusedPartsSql,
+    [
+      ...[functions, operators, types, nodes, sharedTables],
+      ...[mostParts.joins, mostParts.products, mostParts.literalBytes, mostParts.columns],
+    ],
+  );
   const [first] = rows.filter(({what}) => what !== null);
   if (first === undefined) return;
   throw new UsageError(`the statement ${first.what}: ${expectations[first.kind]}`);

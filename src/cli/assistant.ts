@@ -19,13 +19,13 @@ import {
   findQuestion,
   prepareQuestion,
   readFreshness,
-  wordOf,
+  toQuestionWord,
 } from '../star/answer.ts';
 import {members, questions} from '../star/star.ts';
 import {findStream} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
 import {runStatement, type StatementLimits} from './assistant-statement.ts';
-import {type ExplainQuestion, explainTo} from './explain.ts';
+import {type ExplainQuestion, explainAsText} from './explain.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface McpOptions {
@@ -60,42 +60,48 @@ export async function mcp(
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const account = await chooseAccount({pool}, options.account);
     const server = new McpServer({name: 'fieldmirror', version: readVersion()}, {instructions});
-    const underWay = new Set<Promise<unknown>>();
-    addTools(server, {pool, account, isPersonal: options.personal === true, limits, underWay});
-    const ended = new Promise<void>((resolve) => {
+    const runningCalls = new Set<Promise<unknown>>();
+    addTools(server, {
+      pool,
+      account,
+      isPersonal: options.personal === true,
+      limits,
+      underWay: runningCalls,
+    });
+    const inputEnd = new Promise<void>((resolve) => {
       process.stdin.once('end', resolve);
       signal.addEventListener('abort', () => resolve(), {once: true});
     });
     await server.connect(new StdioServerTransport());
-    await ended;
+    await inputEnd;
     // Questions received before the end of the input are answered.
     await setImmediate();
-    while (underWay.size > 0) await Promise.allSettled(underWay);
+    while (runningCalls.size > 0) await Promise.allSettled(runningCalls);
     await server.close();
     return 0;
   });
 }
 
 /** The rows of these streams are about people, whatever the field. */
-const aboutPeople = new Set(['customers', 'employees']);
+const personalStreams = new Set(['customers', 'employees']);
 
 /**
  * Refuses questions whose answer may contain names, for an assistant that must not see them.
  * Allowed are a number, a date or a yes or no of a job or a task: texts may name anybody.
  * @throws {UsageError} the explanation may contain names
  */
-function checkExplained({stream, field}: ExplainQuestion): void {
+function refusePersonal({stream, field}: ExplainQuestion): void {
   const {table} = findStream(stream);
   const column = table.columns.find(({name}) => name === field?.toLowerCase().replaceAll('-', '_'));
-  if (!aboutPeople.has(stream) && column !== undefined && column.type !== 'text') return;
-  const what = field === undefined ? stream : `${stream}, ${field}`;
+  if (!personalStreams.has(stream) && column !== undefined && column.type !== 'text') return;
+  const subject = field === undefined ? stream : `${stream}, ${field}`;
   throw new UsageError(
-    `explain: ${what}: expected a field of jobs or tasks that holds no text, ` +
+    `explain: ${subject}: expected a field of jobs or tasks that holds no text, ` +
       'for others may name people; the person who runs this server may start it with --personal',
   );
 }
 
-interface Served {
+interface ToolContext {
   readonly pool: pg.Pool;
   readonly account: Account;
   /** Whether the names of people are shown. */
@@ -105,33 +111,33 @@ interface Served {
   readonly underWay: Set<Promise<unknown>>;
 }
 
-const reads = {
+const readOnlyAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
   idempotentHint: true,
   openWorldHint: false,
 };
 
-function addTools(server: McpServer, served: Served): void {
-  addQuestions(server, served);
-  addAsk(server, served);
-  addDefinitions(server, served);
-  addQuery(server, served);
-  addExplain(server, served);
-  addFreshness(server, served);
+function addTools(server: McpServer, context: ToolContext): void {
+  addQuestions(server, context);
+  addAsk(server, context);
+  addDefinitions(server, context);
+  addQuery(server, context);
+  addExplain(server, context);
+  addFreshness(server, context);
 }
 
-function addQuestions(server: McpServer, served: Served): void {
+function addQuestions(server: McpServer, context: ToolContext): void {
   server.registerTool(
     'questions',
     {
       description: 'The questions of an owner that have an answer, by name, with what is counted.',
-      annotations: reads,
+      annotations: readOnlyAnnotations,
     },
     () =>
-      give(served, () =>
+      runTool(context, () =>
         questions.map((question) => ({
-          name: wordOf(question),
+          name: toQuestionWord(question),
           question: question.question,
           definition: question.definition,
           caveats: question.caveats,
@@ -142,8 +148,8 @@ function addQuestions(server: McpServer, served: Served): void {
   );
 }
 
-function addAsk(server: McpServer, served: Served): void {
-  const {pool, account, isPersonal, limits} = served;
+function addAsk(server: McpServer, context: ToolContext): void {
+  const {pool, account, isPersonal, limits} = context;
   server.registerTool(
     'ask',
     {
@@ -161,45 +167,45 @@ function addAsk(server: McpServer, served: Served): void {
         by: z.string().optional().describe('another grouping that the tool questions lists'),
         limit: z.number().int().min(1).max(limits.rows).default(50).describe('how many rows'),
       },
-      annotations: reads,
+      annotations: readOnlyAnnotations,
     },
     ({name, as_of: asOf, by, limit, ...days}) =>
-      give(served, async () => {
+      runTool(context, async () => {
         const question = findQuestion(name, by);
-        return await reading(pool, async (client) => {
+        return await readInTransaction(pool, async (client) => {
           const {accountId: accountKey} = account;
-          const asked = await prepareQuestion(client, question, {
+          const prepared = await prepareQuestion(client, question, {
             ...{accountKey, asOf, isMasked: !isPersonal},
             ...days,
           });
-          return describeAnswered(await answerQuestion(client, asked, limit), account.name);
+          return describeAnswered(await answerQuestion(client, prepared, limit), account.name);
         });
       }),
   );
 }
 
-function addDefinitions(server: McpServer, served: Served): void {
-  const known = [...members, ...questions];
+function addDefinitions(server: McpServer, context: ToolContext): void {
+  const tables = [...members, ...questions];
   server.registerTool(
     'definitions',
     {
       description:
         'The tables of the star with their grain; of one of them, its columns with what they mean.',
       inputSchema: {table: z.string().optional().describe('such as fct_job')},
-      annotations: reads,
+      annotations: readOnlyAnnotations,
     },
     ({table}) =>
-      give(served, () => {
-        if (table === undefined) return known.map(({name, comment}) => ({name, comment}));
-        const found = known.find(({name}) => name === table);
-        if (found === undefined)
+      runTool(context, () => {
+        if (table === undefined) return tables.map(({name, comment}) => ({name, comment}));
+        const definition = tables.find(({name}) => name === table);
+        if (definition === undefined)
           throw new UsageError(
             `no table "${table}"${nearest(
               table,
-              known.map(({name}) => name),
+              tables.map(({name}) => name),
             )}`,
           );
-        const {name, comment, columns} = found;
+        const {name, comment, columns} = definition;
         return {
           name,
           comment,
@@ -209,10 +215,10 @@ function addDefinitions(server: McpServer, served: Served): void {
   );
 }
 
-function addQuery(server: McpServer, served: Served): void {
-  const {pool, account, isPersonal, limits} = served;
+function addQuery(server: McpServer, context: ToolContext): void {
+  const {pool, account, isPersonal, limits} = context;
   // Statements run one at a time, however many are requested at once.
-  let turn: Promise<unknown> = Promise.resolve();
+  let previousRun: Promise<unknown> = Promise.resolve();
   const names = isPersonal ? '' : ' Names of people are replaced by their keys.';
   server.registerTool(
     'query',
@@ -222,21 +228,21 @@ function addQuery(server: McpServer, served: Served): void {
         `ask_…, joined by columns of equal names, of the account ${account.name}. ` +
         `At most ${limits.rows} rows and ${limits.ms / 1000} s.${names}`,
       inputSchema: {sql: z.string().max(10_000).describe('one SELECT, tables without a schema')},
-      annotations: reads,
+      annotations: readOnlyAnnotations,
     },
     ({sql}) =>
-      give(served, () => {
+      runTool(context, () => {
         const run = () =>
           runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits);
-        const mine = turn.then(run);
-        turn = mine.catch(() => {});
-        return mine;
+        const result = previousRun.then(run);
+        previousRun = result.catch(() => {});
+        return result;
       }),
   );
 }
 
-function addExplain(server: McpServer, served: Served): void {
-  const {pool, account, isPersonal} = served;
+function addExplain(server: McpServer, context: ToolContext): void {
+  const {pool, account, isPersonal} = context;
   server.registerTool(
     'explain',
     {
@@ -248,35 +254,38 @@ function addExplain(server: McpServer, served: Served): void {
         number: z.string().describe('the number of the record'),
         field: z.string().optional().describe('such as subtotal'),
       },
-      annotations: reads,
+      annotations: readOnlyAnnotations,
     },
     ({stream, number, field}) =>
-      give(served, async () => {
+      runTool(context, async () => {
         const question = {stream, number, ...(field === undefined ? {} : {field})};
-        if (!isPersonal) checkExplained(question);
-        return await explainTo(pool, account, question);
+        if (!isPersonal) refusePersonal(question);
+        return await explainAsText(pool, account, question);
       }),
   );
 }
 
-function addFreshness(server: McpServer, served: Served): void {
-  const {pool, account} = served;
+function addFreshness(server: McpServer, context: ToolContext): void {
+  const {pool, account} = context;
   server.registerTool(
     'freshness',
     {
       description: 'How old the figures are, and since when the mirror knows the account.',
-      annotations: reads,
+      annotations: readOnlyAnnotations,
     },
     () =>
-      give(served, async () => ({
+      runTool(context, async () => ({
         account: account.name,
         timeZone: account.timeZone,
-        ...(await reading(pool, (client) => readFreshness(client, account.accountId))),
+        ...(await readInTransaction(pool, (client) => readFreshness(client, account.accountId))),
       })),
   );
 }
 
-async function reading<T>(pool: pg.Pool, read: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+async function readInTransaction<T>(
+  pool: pg.Pool,
+  read: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect();
   try {
     await beginReading(client);
@@ -288,16 +297,16 @@ async function reading<T>(pool: pg.Pool, read: (client: pg.ClientBase) => Promis
 }
 
 /** Returns the findings of a tool, as text. */
-async function give(
-  {underWay}: Pick<Served, 'underWay'>,
+async function runTool(
+  {underWay: runningCalls}: Pick<ToolContext, 'underWay'>,
   find: () => unknown,
 ): Promise<CallToolResult> {
-  const answering = answer(find);
-  underWay.add(answering);
+  const answer = answerCall(find);
+  runningCalls.add(answer);
   try {
-    return await answering;
+    return await answer;
   } finally {
-    underWay.delete(answering);
+    runningCalls.delete(answer);
   }
 }
 
@@ -305,11 +314,11 @@ async function give(
  * A mistake in a question is returned as an answer, too, so that the assistant can correct the
  * question.
  */
-async function answer(find: () => unknown): Promise<CallToolResult> {
+async function answerCall(find: () => unknown): Promise<CallToolResult> {
   try {
-    const found = await find();
+    const result = await find();
     return {
-      content: [{type: 'text', text: typeof found === 'string' ? found : JSON.stringify(found)}],
+      content: [{type: 'text', text: typeof result === 'string' ? result : JSON.stringify(result)}],
     };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

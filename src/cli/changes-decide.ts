@@ -6,13 +6,13 @@ import {listAccounts} from '../accounts/accounts.ts';
 import {readConflicts} from '../changes/change.ts';
 import {
   type DecidableChange,
-  type Deciding,
   type DecisionPreview,
+  type DecisionRequest,
   decideChange,
   decideMany,
   listDecidable,
   listUndoable,
-  mostDecided,
+  maxDecidedAtOnce,
   type PlainVerb,
   previewDecision,
   readDecidable,
@@ -33,17 +33,23 @@ import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {isId} from '../core/text.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {type ChangeFilters, type Choosing, formatPlan, isFiltered, readFilters} from './changes.ts';
+import {
+  type ChangeFilters,
+  type ChangeSelection,
+  formatPlan,
+  isFiltered,
+  readFilters,
+} from './changes.ts';
 import {print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
-interface DecideOptions extends Choosing {
+interface DecideOptions extends ChangeSelection {
   readonly reason?: string;
   readonly dryRun?: boolean;
   readonly json: boolean;
 }
 
-interface ResolveOptions extends Choosing {
+interface ResolveOptions extends ChangeSelection {
   readonly dryRun?: boolean;
   readonly take?: 'service' | 'warehouse';
   readonly adopt?: string;
@@ -51,7 +57,7 @@ interface ResolveOptions extends Choosing {
   readonly json: boolean;
 }
 
-type Decided = {readonly changeId: string} & (
+type DecisionResult = {readonly changeId: string} & (
   | {readonly state: ChangeState}
   | {readonly error: string}
 );
@@ -73,12 +79,12 @@ export async function changesDecide(
   options: DecideOptions,
 ): Promise<number> {
   const deciding = {verb, given: options.reason ?? null};
-  const filtered = isFiltered(verb, ids, options);
+  const isByFilters = isFiltered(verb, ids, options);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
-    if (options.dryRun === true) return await previewFor(warehouse, deciding, {...options, ids});
-    if (filtered) return await decideFiltered(warehouse, deciding, options);
-    return finish(
+    if (options.dryRun === true) return await printPreview(warehouse, deciding, {...options, ids});
+    if (isByFilters) return await decideFiltered(warehouse, deciding, options);
+    return printResults(
       await decideAll(pool, ids, async (id) => await decideOne(pool, id, deciding)),
       options,
     );
@@ -96,36 +102,36 @@ export async function resolve(
   ids: readonly string[],
   options: ResolveOptions,
 ): Promise<number> {
-  const filtered = isFiltered('resolve', ids, options);
+  const isByFilters = isFiltered('resolve', ids, options);
   const {decision, typed} = chooseDecision(ids, options);
   const deciding = {verb: 'resolve', given: decision} as const;
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
-    if (options.dryRun === true) return await previewFor(warehouse, deciding, {...options, ids});
-    if (filtered) return await decideFiltered(warehouse, deciding, options);
+    if (options.dryRun === true) return await printPreview(warehouse, deciding, {...options, ids});
+    if (isByFilters) return await decideFiltered(warehouse, deciding, options);
     const resolveOne = async (id: string) => {
       try {
         return await decideOne(pool, id, deciding);
       } catch (error) {
         if (codeOf(error) !== wrongDecision) throw error;
-        throw new UsageError(await printDecisions(pool, {id, typed}), {cause: error});
+        throw new UsageError(await describeOpenDecisions(pool, {id, typed}), {cause: error});
       }
     };
-    return finish(await decideAll(pool, ids, resolveOne), options);
+    return printResults(await decideAll(pool, ids, resolveOne), options);
   });
 }
 
 function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOptions) {
-  const given = [
+  const typedDecisions = [
     ...(take === undefined ? [] : [{decision: take, typed: `--take ${take}`}]),
     ...(adopt === undefined ? [] : [{decision: adopt, typed: `--adopt ${adopt}`}]),
     ...(resend === true ? [{decision: 'resend', typed: '--resend'}] : []),
   ];
-  const [first] = given;
-  if (first === undefined || given.length > 1)
+  const [first] = typedDecisions;
+  if (first === undefined || typedDecisions.length > 1)
     throw new UsageError(
       'changes resolve: expected one of --take service, --take warehouse, --adopt NUMBER, ' +
-        `--resend, got ${given.map(({typed}) => typed).join(' and ') || 'none'}; ` +
+        `--resend, got ${typedDecisions.map(({typed}) => typed).join(' and ') || 'none'}; ` +
         `fieldmirror changes show ${ids[0] ?? 'NUMBER'} shows which one fits`,
     );
   if (adopt !== undefined && !isId(adopt))
@@ -144,15 +150,15 @@ function chooseDecision(ids: readonly string[], {take, adopt, resend}: ResolveOp
   return first;
 }
 
-async function printDecisions(
+async function describeOpenDecisions(
   db: Queryable,
   {id, typed}: {readonly id: string; readonly typed: string},
 ) {
   const change = await findChange(db, id);
-  const open = listDecisions(change, await readConflicts(db, id)).map(
-    (each: ConflictDecision) => `--${each}`,
+  const openDecisions = listDecisions(change, await readConflicts(db, id)).map(
+    (decision: ConflictDecision) => `--${decision}`,
   );
-  return `change ${id}: expected ${open.join(' or ')}, got ${typed}`;
+  return `change ${id}: expected ${openDecisions.join(' or ')}, got ${typed}`;
 }
 
 /** Decides in the order typed, each change once; a word that is not a number is reported. */
@@ -160,21 +166,25 @@ async function decideAll(
   db: Queryable,
   ids: readonly string[],
   decideIt: (id: string) => Promise<ChangeState>,
-): Promise<Decided[]> {
-  const decided: Decided[] = [];
+): Promise<DecisionResult[]> {
+  const results: DecisionResult[] = [];
   for (const changeId of new Set(ids)) {
     try {
       await findChange(db, changeId);
-      decided.push({changeId, state: await decideIt(changeId)});
+      results.push({changeId, state: await decideIt(changeId)});
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      decided.push({changeId, error: error.message});
+      results.push({changeId, error: error.message});
     }
   }
-  return decided;
+  return results;
 }
 
-async function decideOne(db: Queryable, id: string, deciding: Deciding): Promise<ChangeState> {
+async function decideOne(
+  db: Queryable,
+  id: string,
+  deciding: DecisionRequest,
+): Promise<ChangeState> {
   try {
     return await decideChange(db, id, deciding);
   } catch (error) {
@@ -189,17 +199,20 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-function finish(decided: readonly Decided[], {json}: {readonly json: boolean}): number {
-  const done = decided.flatMap((each) => ('state' in each ? [each] : []));
-  const refused = decided.flatMap((each) => ('error' in each ? [each.error] : []));
+function printResults(
+  results: readonly DecisionResult[],
+  {json}: {readonly json: boolean},
+): number {
+  const done = results.flatMap((each) => ('state' in each ? [each] : []));
+  const refused = results.flatMap((each) => ('error' in each ? [each.error] : []));
   const lines = done.map(({changeId, state}) => describeDecided(changeId, state));
-  if (json || lines.length > 0) print(json, {json: {changes: decided}, text: lines.join('\n')});
+  if (json || lines.length > 0) print(json, {json: {changes: results}, text: lines.join('\n')});
   if (refused.length > 0) throw new UsageError(refused.join('\n'));
   return 0;
 }
 
-const cut =
-  `More changes match: these are the first ${formatNumber(mostDecided)}. ` +
+const cutMessage =
+  `More changes match: these are the first ${formatNumber(maxDecidedAtOnce)}. ` +
   'Type the same again for the rest.';
 
 /**
@@ -208,19 +221,23 @@ const cut =
  */
 async function decideFiltered(
   warehouse: Warehouse,
-  deciding: Deciding,
+  deciding: DecisionRequest,
   {json, ...filters}: ChangeFilters & {readonly json: boolean},
 ): Promise<number> {
   const {pool} = warehouse;
-  const found = await listDecidable(pool, await readFilters(warehouse, filters), mostDecided + 1);
-  const ids = found.slice(0, mostDecided).map(({changeId}) => changeId);
+  const decidable = await listDecidable(
+    pool,
+    await readFilters(warehouse, filters),
+    maxDecidedAtOnce + 1,
+  );
+  const ids = decidable.slice(0, maxDecidedAtOnce).map(({changeId}) => changeId);
   const decided = await decideMany(pool, ids, deciding);
   const {done, left} = describeDecisions(decided);
-  const isCut = found.length > mostDecided;
+  const isCut = decidable.length > maxDecidedAtOnce;
   const lines = [
     ids.length === 0 ? 'no change that can be decided matches' : done,
     left,
-    isCut ? cut : '',
+    isCut ? cutMessage : '',
   ].filter((line) => line !== '');
   const changes = decided.map(({changeId, state, refusal}) =>
     state === null ? {changeId, error: refusal} : {changeId, state},
@@ -230,31 +247,31 @@ async function decideFiltered(
 }
 
 /** Prints the effect of a decision without deciding. @param ids - empty if filters choose */
-async function previewFor(
+async function printPreview(
   warehouse: Warehouse,
-  deciding: Deciding,
+  deciding: DecisionRequest,
   {
     ids,
     json,
     ...filters
   }: ChangeFilters & {readonly ids: readonly string[]; readonly json: boolean},
 ): Promise<number> {
-  const preview = previewDecision(await find(warehouse, ids, filters), deciding);
+  const preview = previewDecision(await findDecidable(warehouse, ids, filters), deciding);
   print(json, {json: preview, text: formatPreview(preview)});
   return 0;
 }
 
-async function find(
+async function findDecidable(
   warehouse: Warehouse,
   ids: readonly string[],
   filters: ChangeFilters,
 ): Promise<DecidableChange[]> {
   const {pool} = warehouse;
   if (ids.length === 0)
-    return await listDecidable(pool, await readFilters(warehouse, filters), mostDecided + 1);
-  const wrong = ids.find((id) => !isId(id));
-  if (wrong !== undefined)
-    throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
+    return await listDecidable(pool, await readFilters(warehouse, filters), maxDecidedAtOnce + 1);
+  const wrongId = ids.find((id) => !isId(id));
+  if (wrongId !== undefined)
+    throw new UsageError(`no change "${wrongId}"; fieldmirror changes list shows what there is`);
   const accounts = await listAccounts(pool);
   return await readDecidable(
     pool,
@@ -270,13 +287,13 @@ function formatPreview({can, canCount, cannot, cannotCount, isCut}: DecisionPrev
     ...can.map((group) => `  ${formatNumber(group.count)}  ${describeGroup(group)}`),
     ...(cannotCount === 0 ? [] : [`${formatNumber(cannotCount)} cannot:`]),
     ...cannot.map((group) => `  ${formatNumber(group.count)}  ${describeGroup(group)}`),
-    ...(isCut ? [cut] : []),
+    ...(isCut ? [cutMessage] : []),
     'nothing was done',
   ];
   return lines.map(wrap).join('\n');
 }
 
-interface UndoOptions extends Choosing {
+interface UndoOptions extends ChangeSelection {
   readonly dryRun?: boolean;
   readonly json: boolean;
 }
@@ -296,47 +313,52 @@ export async function undo(
   isFiltered('undo', ids, options);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
-    const chosen = await choose(warehouse, ids, options);
+    const changeIds = await chooseUndoable(warehouse, ids, options);
     const batch = nameUndo(options.batch ?? null, new Date());
-    const done =
+    const outcome =
       options.dryRun === true
-        ? await previewUndo(pool, chosen, batch)
-        : await inTransaction(pool, async (client) => await undoMany(client, chosen, batch));
-    print(options.json, {json: done, text: formatUndo(done, chosen.length)});
-    return done.left.length === 0 ? 0 : 1;
+        ? await previewUndo(pool, changeIds, batch)
+        : await inTransaction(pool, async (client) => await undoMany(client, changeIds, batch));
+    print(options.json, {json: outcome, text: formatUndo(outcome, changeIds.length)});
+    return outcome.left.length === 0 ? 0 : 1;
   });
 }
 
-async function choose(
+async function chooseUndoable(
   warehouse: Warehouse,
   ids: readonly string[],
   options: UndoOptions,
 ): Promise<string[]> {
-  const wrong = ids.find((id) => !isId(id));
-  if (wrong !== undefined)
-    throw new UsageError(`no change "${wrong}"; fieldmirror changes list shows what there is`);
-  const found =
+  const wrongId = ids.find((id) => !isId(id));
+  if (wrongId !== undefined)
+    throw new UsageError(`no change "${wrongId}"; fieldmirror changes list shows what there is`);
+  const changeIds =
     ids.length > 0
-      ? [...new Set(ids)].toSorted((one, other) => Number(BigInt(one) - BigInt(other)))
-      : await listUndoable(warehouse.pool, await readFilters(warehouse, options), mostDecided + 1);
-  if (found.length > mostDecided)
+      ? [...new Set(ids)].toSorted((left, right) => Number(BigInt(left) - BigInt(right)))
+      : await listUndoable(
+          warehouse.pool,
+          await readFilters(warehouse, options),
+          maxDecidedAtOnce + 1,
+        );
+  if (changeIds.length > maxDecidedAtOnce)
     throw new UsageError(
-      `changes undo: expected at most ${formatNumber(mostDecided)} changes at once, got more: ` +
+      `changes undo: expected at most ${formatNumber(maxDecidedAtOnce)} changes at once, ` +
+        'got more: ' +
         'narrow the filter, for example by --table or --since',
     );
-  return found;
+  return changeIds;
 }
 
-function formatUndo(undo: Undo | UndoPreview, count: number): string {
+function formatUndo(outcome: Undo | UndoPreview, count: number): string {
   if (count === 0) return 'no change that could be taken back matches';
-  const requests = 'requests' in undo ? undo.requests : null;
+  const requests = 'requests' in outcome ? outcome.requests : null;
   const isPreview = requests !== null;
   return [
-    ...describeDone(undo, isPreview),
-    ...(undo.left.length === 0 ? [] : ['Left, and why:']),
-    ...undo.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${describeGroup(group)}`)),
-    ...undo.made.flatMap((change, at) => {
-      const request = requests?.[at];
+    ...describeDone(outcome, isPreview),
+    ...(outcome.left.length === 0 ? [] : ['Left, and why:']),
+    ...outcome.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${describeGroup(group)}`)),
+    ...outcome.made.flatMap((change, index) => {
+      const request = requests?.[index];
       return request === undefined
         ? []
         : ['', `${nameChange(change)}:`, ...formatPlan(request).map((line) => `  ${line}`)];
@@ -346,30 +368,33 @@ function formatUndo(undo: Undo | UndoPreview, count: number): string {
 }
 
 function describeDone(
-  {cancelledCount, undoneCount, made, batch}: Undo,
+  {cancelledCount, undoneCount, made: newChanges, batch}: Undo,
   isPreview: boolean,
 ): string[] {
-  const will = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
+  const getVerb = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');
   const lines = [];
   if (cancelledCount > 0)
     lines.push(
-      `${describeChangeCount(cancelledCount)}, not sent yet: ${will(cancelledCount)} given up`,
+      `${describeChangeCount(cancelledCount)}, not sent yet: ${getVerb(cancelledCount)} given up`,
     );
   if (undoneCount > 0)
     lines.push(
-      `${describeChangeCount(undoneCount)}, done: ${will(undoneCount)} taken back by ` +
-        `${describeChangeCount(made.length)}, held until released`,
+      `${describeChangeCount(undoneCount)}, done: ${getVerb(undoneCount)} taken back by ` +
+        `${describeChangeCount(newChanges.length)}, held until released`,
     );
-  if (undoneCount > 0 && !isPreview) lines.push(...describeNext(batch));
+  if (undoneCount > 0 && !isPreview) lines.push(...formatNextCommands(batch));
   if (lines.length === 0) lines.push(`nothing ${isPreview ? 'would be' : 'was'} taken back`);
   return lines;
 }
 
 /** The lines can be copied whole: a shell ignores the text after `#`. */
-function describeNext(batch: string): string[] {
-  const release = `fieldmirror changes release --batch ${quote(batch)}`;
-  const rehearse = 'fieldmirror push --dry-run'.padEnd(release.length);
-  return [`  ${rehearse}  # shows the requests, and sends none`, `  ${release}  # lets them go`];
+function formatNextCommands(batch: string): string[] {
+  const releaseCommand = `fieldmirror changes release --batch ${quote(batch)}`;
+  const rehearseCommand = 'fieldmirror push --dry-run'.padEnd(releaseCommand.length);
+  return [
+    `  ${rehearseCommand}  # shows the requests, and sends none`,
+    `  ${releaseCommand}  # lets them go`,
+  ];
 }
 
 /** A name, quoted for a shell. */

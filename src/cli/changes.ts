@@ -5,9 +5,9 @@ import {
   type Attempt,
   type Change,
   type ChangeFilter,
-  everyChange,
   type FieldConflict,
   listChanges,
+  matchEveryChange,
 } from '../changes/change.ts';
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
 import {changeStates, nameState} from '../changes/states.ts';
@@ -16,9 +16,9 @@ import {
   describeNextStep,
   describeReason,
   describeWhy,
+  formatWantedValue,
   nameChange,
   nameOutcome,
-  showWanted,
 } from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {seeNumber, UsageError} from '../core/errors.ts';
@@ -46,8 +46,8 @@ interface ListOptions extends ChangeFilters {
 export async function changesList(config: Config, options: ListOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
-    const wanted = await readFilters(warehouse, options);
-    const changes = await listChanges(pool, wanted, options.limit);
+    const filter = await readFilters(warehouse, options);
+    const changes = await listChanges(pool, filter, options.limit);
     print(options.json, {json: {changes}, text: formatChanges(changes, await listAccounts(pool))});
     return 0;
   });
@@ -78,7 +78,7 @@ export interface ChangeFilters {
 }
 
 /** Numbers or filters; `all` means no filter at all. */
-export interface Choosing extends ChangeFilters {
+export interface ChangeSelection extends ChangeFilters {
   readonly all?: boolean;
 }
 
@@ -98,31 +98,35 @@ export async function readFilters(
     filters.account === undefined
       ? await listAccounts(warehouse.pool)
       : [await chooseAccount(warehouse, filters.account)];
-  const every = everyChange(accounts.map(({accountId}) => accountId));
-  return {...every, state, table, by, ...since, transaction, batch};
+  const allChanges = matchEveryChange(accounts.map(({accountId}) => accountId));
+  return {...allChanges, state, table, by, ...since, transaction, batch};
 }
 
 /**
  * Whether the changes are chosen by filters, rather than by their numbers.
  * @throws {UsageError} neither was typed, or both were
  */
-export function isFiltered(verb: string, ids: readonly string[], choosing: Choosing): boolean {
-  const typed = filterNames
-    .filter((name) => choosing[name] !== undefined)
+export function isFiltered(
+  verb: string,
+  ids: readonly string[],
+  selection: ChangeSelection,
+): boolean {
+  const typedFilters = filterNames
+    .filter((name) => selection[name] !== undefined)
     .map((name) => `--${name}`);
-  if (choosing.all === true) typed.push('--all');
-  if (ids.length === 0 && typed.length === 0)
+  if (selection.all === true) typedFilters.push('--all');
+  if (ids.length === 0 && typedFilters.length === 0)
     throw new UsageError(
       `changes ${verb}: expected the numbers of changes, or a filter: ` +
         `${filterNames.map((name) => `--${name}`).join(', ')}, or --all; ` +
         '--dry-run shows what it would do',
     );
-  if (ids.length > 0 && typed.length > 0)
+  if (ids.length > 0 && typedFilters.length > 0)
     throw new UsageError(
       `changes ${verb}: expected the numbers of changes or filters, got both: ` +
-        `${ids[0]} and ${typed.join(', ')}`,
+        `${ids[0]} and ${typedFilters.join(', ')}`,
     );
-  return typed.length > 0;
+  return typedFilters.length > 0;
 }
 
 /** States may be typed as they are printed: `in doubt`, or `in-doubt`. */
@@ -152,33 +156,36 @@ export function formatChange(story: ChangeStory): string {
   const key = externalKey === null ? '' : `, external key ${externalKey}`;
   return [
     `change ${changeId} of account ${account}: ${nameChange(change)}`,
-    ...part('state', [describeState(change, now)]),
-    ...part('made', [
+    ...formatPart('state', [describeState(change, now)]),
+    ...formatPart('made', [
       `${showSecond(requestedAt)} (${formatAgo(requestedAt, now)}) by ${requestedBy}${from}`,
     ]),
-    ...part('within', formatBatch(change)),
-    ...part('takes back', change.undoes === null ? [] : [`change ${change.undoes.join(', ')}`]),
-    ...part('row', [`row ${change.rowId} of warehouse.${change.table}${key}`]),
-    ...part('wants', formatFields(change)),
-    ...part(
+    ...formatPart('within', formatBatch(change)),
+    ...formatPart(
+      'takes back',
+      change.undoes === null ? [] : [`change ${change.undoes.join(', ')}`],
+    ),
+    ...formatPart('row', [`row ${change.rowId} of warehouse.${change.table}${key}`]),
+    ...formatPart('wants', formatFields(change)),
+    ...formatPart(
       'waits for',
       blocker === null
         ? []
         : [`change ${blocker.changeId}: ${nameChange(blocker)}, ${nameState(blocker.state)}`],
     ),
-    ...part('holds up', formatWaiting(story)),
-    ...part(
+    ...formatPart('holds up', formatWaiting(story)),
+    ...formatPart(
       'sent',
       story.attempts.flatMap((attempt) => formatAttempt(attempt, change)),
     ),
-    ...part('checked', formatLooks(change)),
-    ...part(
+    ...formatPart('checked', formatChecks(change)),
+    ...formatPart(
       'conflict',
       story.conflicts.flatMap((conflict) => formatConflict(conflict, story)),
     ),
-    ...part('came back', formatResult(change)),
-    ...part('may be', formatCandidates(change)),
-    ...part(
+    ...formatPart('came back', formatResult(change)),
+    ...formatPart('may be', formatCandidates(change)),
+    ...formatPart(
       'next',
       next === null ? [] : [describeNextStep(next), ...formatCommands(next.commands)],
     ),
@@ -207,18 +214,18 @@ function formatRequest(request: PlannedRequest | Unplannable, {operation}: Chang
   const indent = ' '.repeat(2 + labelWidth);
   const note = 'less what the service holds by then, as a look just before will tell';
   return [
-    ...part('would send', [head]),
+    ...formatPart('would send', [head]),
     ...document.map((line) => indent + line),
     ...(operation === 'update' && !('problem' in request) ? [indent + note] : []),
   ];
 }
 
 /** A label, with its lines below each other. Further lines may have a separate indent. */
-function part(label: string, lines: readonly string[]): string[] {
+function formatPart(label: string, lines: readonly string[]): string[] {
   const indent = ' '.repeat(2 + labelWidth);
-  return lines.map((line, at) => {
+  return lines.map((line, index) => {
     const text = wrap(indent + line);
-    return at === 0 ? `  ${label.padEnd(labelWidth)}${text.slice(indent.length)}` : text;
+    return index === 0 ? `  ${label.padEnd(labelWidth)}${text.slice(indent.length)}` : text;
   });
 }
 
@@ -235,8 +242,8 @@ function formatFields({operation, fields, base}: Change): string[] {
   const names = Object.keys(fields);
   const width = Math.max(0, ...names.map((name) => name.length));
   return names.map((name) => {
-    const was = name in base ? `${showWanted(base[name])} → ` : '';
-    return `${name.padEnd(width)}  ${was}${showWanted(fields[name])}`;
+    const before = name in base ? `${formatWantedValue(base[name])} → ` : '';
+    return `${name.padEnd(width)}  ${before}${formatWantedValue(fields[name])}`;
   });
 }
 
@@ -268,9 +275,9 @@ function formatAttempt(
   ];
 }
 
-function formatLooks({looks, state}: Change): string[] {
-  if (looks === 0) return [];
-  const times = looks === 1 ? 'once' : `${formatNumber(looks)} times`;
+function formatChecks({looks: checkCount, state}: Change): string[] {
+  if (checkCount === 0) return [];
+  const times = checkCount === 1 ? 'once' : `${formatNumber(checkCount)} times`;
   return [`${times} whether it had arrived${state === 'in_doubt' ? '; not found so far' : ''}`];
 }
 
@@ -280,29 +287,29 @@ function formatLooks({looks, state}: Change): string[] {
  */
 function formatConflict(conflict: FieldConflict, story: ChangeStory): string[] {
   const now = serviceSideOf(conflict.field, story).service ?? conflict.serviceValue;
-  const isPast = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);
+  const isOutdated = JSON.stringify(now) !== JSON.stringify(conflict.serviceValue);
   const {field, baseValue, warehouseValue, serviceValue, rule, winner, decidedAt, decidedBy} =
     conflict;
-  const decided =
+  const decision =
     winner === null || decidedAt === null
       ? 'no one has decided yet'
       : `the ${winner}'s value counts, decided ${showSecond(decidedAt)} by ${decidedBy}`;
   return [
-    `${field}, changed on both sides from ${showWanted(baseValue)}`,
-    `  here        ${showWanted(warehouseValue)}`,
-    ...(isPast ? [`  service had ${showWanted(serviceValue)}`] : []),
-    `  at service  ${showWanted(now)}`,
-    `  rule ${rule}: ${decided}`,
+    `${field}, changed on both sides from ${formatWantedValue(baseValue)}`,
+    `  here        ${formatWantedValue(warehouseValue)}`,
+    ...(isOutdated ? [`  service had ${formatWantedValue(serviceValue)}`] : []),
+    `  at service  ${formatWantedValue(now)}`,
+    `  rule ${rule}: ${decision}`,
   ];
 }
 
 function formatResult({result}: Change): string[] {
   const {altered = {}, tidied = {}, unsent = []} = result ?? {};
-  const draw = ([field, {sent, got}]: [string, {sent: ChangeValue; got: ChangeValue}]) =>
-    `${field}: sent ${showWanted(sent)}, it keeps ${showWanted(got)}`;
+  const describeField = ([field, {sent, got}]: [string, {sent: ChangeValue; got: ChangeValue}]) =>
+    `${field}: sent ${formatWantedValue(sent)}, it keeps ${formatWantedValue(got)}`;
   return [
-    ...Object.entries(altered).map(draw),
-    ...Object.entries(tidied).map((entry) => `${draw(entry)}, which says the same`),
+    ...Object.entries(altered).map(describeField),
+    ...Object.entries(tidied).map((entry) => `${describeField(entry)}, which says the same`),
     ...(unsent.length === 0
       ? []
       : [`not sent, for the service held it already: ${unsent.join(', ')}`]),
@@ -321,7 +328,7 @@ function formatCommands(
   return commands.map(({command, does}) => `  ${command.padEnd(width)}  ${does}`);
 }
 
-const head = ['change', 'made', 'what', 'fields', 'state', 'why'];
+const columnTitles = ['change', 'made', 'what', 'fields', 'state', 'why'];
 const widestBatch = 20;
 const longestName = 36;
 const longestFields = 28;
@@ -330,14 +337,14 @@ const shortestReason = 24;
 export function formatChanges(changes: readonly Change[], accounts: readonly Account[]): string {
   if (changes.length === 0)
     return 'no change: who writes to the tables of schema warehouse makes one';
-  const isNamed = changes.some(({batch}) => batch !== null);
-  const columns = isNamed ? head.toSpliced(2, 0, 'batch') : head;
+  const hasBatches = changes.some(({batch}) => batch !== null);
+  const columns = hasBatches ? columnTitles.toSpliced(2, 0, 'batch') : columnTitles;
   const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
   const rows = changes.map((change) => [
     change.changeId,
     `${formatRoughly(Date.now() - Date.parse(change.requestedAt))} ago`,
-    ...(isNamed ? [cut(change.batch ?? '', widestBatch)] : []),
-    cut(
+    ...(hasBatches ? [shortenLine(change.batch ?? '', widestBatch)] : []),
+    shortenLine(
       `${accounts.length > 1 ? `${names.get(change.accountId)}: ` : ''}${nameChange(change)}`,
       longestName,
     ),
@@ -345,10 +352,13 @@ export function formatChanges(changes: readonly Change[], accounts: readonly Acc
     inTone(nameOutcome(change)),
     describeWhy(change),
   ]);
-  const room = lineWidth() - widthBefore(columns, rows);
+  const availableWidth = lineWidth() - widthBefore(columns, rows);
   return fitTable(
     columns,
-    rows.map((row) => [...row.slice(0, -1), cut(row.at(-1) ?? '', Math.max(shortestReason, room))]),
+    rows.map((row) => [
+      ...row.slice(0, -1),
+      shortenLine(row.at(-1) ?? '', Math.max(shortestReason, availableWidth)),
+    ]),
   );
 }
 
@@ -356,24 +366,24 @@ export function formatChanges(changes: readonly Change[], accounts: readonly Acc
 function widthBefore(columns: readonly string[], rows: readonly (readonly string[])[]): number {
   const widths = columns
     .slice(0, -1)
-    .map((title, at) =>
-      Math.max(...[title, ...rows.map((row) => row[at] ?? '')].map(countColumns)),
+    .map((title, index) =>
+      Math.max(...[title, ...rows.map((row) => row[index] ?? '')].map(countColumns)),
     );
   return widths.reduce((total, width) => total + width, 0) + 3 * columns.length + 1;
 }
 
 /** As many names as fit, and the number of the rest. */
 function nameFields(names: readonly string[]): string {
-  const shown = names.slice(0, 1);
+  const shownNames = names.slice(0, 1);
   for (const name of names.slice(1)) {
-    if ([...shown, name].join(', ').length > longestFields) break;
-    shown.push(name);
+    if ([...shownNames, name].join(', ').length > longestFields) break;
+    shownNames.push(name);
   }
-  const more = names.length > shown.length ? ` +${names.length - shown.length}` : '';
-  return shown.join(', ') + more;
+  const more = names.length > shownNames.length ? ` +${names.length - shownNames.length}` : '';
+  return shownNames.join(', ') + more;
 }
 
-function cut(text: string, width: number): string {
+function shortenLine(text: string, width: number): string {
   const line = text.replaceAll(/\s+/g, ' ');
   return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
 }

@@ -58,11 +58,11 @@ export async function readSettingsFile(file: string): Promise<SettingsFile> {
   const source = await (file === '-' ? readText(process.stdin) : readFile(file, 'utf8')).catch(
     (error: Error) => {
       const isMissing = 'code' in error && error.code === 'ENOENT';
-      const told = isMissing
+      const problem = isMissing
         ? 'expected a file of settings, got none of that name; ' +
           `fieldmirror config export ${name} writes one`
         : `expected a file that can be read, got ${error.message}`;
-      throw new UsageError(`${name}: ${told}`, {cause: error});
+      throw new UsageError(`${name}: ${problem}`, {cause: error});
     },
   );
   return parseSettings(source, name);
@@ -78,18 +78,18 @@ export function parseSettings(source: string, name: string): SettingsFile {
   refuseSyntax(document, {name, lines});
   const refuse = (problems: readonly SettingProblem[]) =>
     refuseProblems(problems, document, {name, lines});
-  const odd = findOddKeys(document);
+  const oddKeys = findOddKeys(document);
   if (!isMap(document.contents))
     throw new UsageError(
       `${name}: expected sections such as accounts: and schedules:, ` +
         `got ${describeContents(document)}`,
     );
-  const given = toValue(document, name);
-  const read = fileSchema.safeParse(given);
-  const problems = read.error?.issues.flatMap((issue) => describeIssue(issue, given)) ?? [];
-  const isTold = ({path}: SettingProblem) => odd.some((each) => isSame(each.path, path));
-  refuse([...odd, ...problems.filter((problem) => !isTold(problem))]);
-  return {name, settings: read.data ?? {}, refuse};
+  const fileValue = toValue(document, name);
+  const parsed = fileSchema.safeParse(fileValue);
+  const problems = parsed.error?.issues.flatMap((issue) => describeIssue(issue, fileValue)) ?? [];
+  const isReported = ({path}: SettingProblem) => oddKeys.some((each) => isSame(each.path, path));
+  refuse([...oddKeys, ...problems.filter((problem) => !isReported(problem))]);
+  return {name, settings: parsed.data ?? {}, refuse};
 }
 
 /** @throws {UsageError} an alias without its anchor, or far too many aliases */
@@ -102,24 +102,24 @@ function toValue(document: Parsed, name: string): unknown {
   }
 }
 
-interface Place {
+interface SourceFile {
   readonly name: string;
   readonly lines: LineCounter;
 }
 
-function refuseSyntax({errors, warnings}: Parsed, {name, lines}: Place): void {
+function refuseSyntax({errors, warnings}: Parsed, {name, lines}: SourceFile): void {
   const problems = [...errors, ...warnings].map(({pos: [at], code, message}) => {
     const {line, col} = lines.linePos(at);
-    const told =
+    const problem =
       code === 'DUPLICATE_KEY'
         ? 'expected each key once, got this one again: put what is under both together'
         : `expected YAML, got ${message.charAt(0).toLowerCase()}${message.slice(1)}`;
-    return `${name}:${line}:${col}: ${told}`;
+    return `${name}:${line}:${col}: ${problem}`;
   });
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
 }
 
-const nothing =
+const missingValue =
   'expected a value, got nothing; leave the key out to leave it alone, ' +
   'or remove a whole entry with {remove: true}';
 
@@ -128,24 +128,24 @@ const nothing =
  * @returns keys without a value, and keys that appear twice: as 7 and as "7"
  */
 function findOddKeys(document: Parsed): SettingProblem[] {
-  const odd: SettingProblem[] = [];
+  const oddKeys: SettingProblem[] = [];
   const seen = new Set<string>();
   visit(document, {
     Pair(_, {key, value}, ancestors) {
       if (!isScalar(key)) return;
       if (key.source !== undefined) key.value = key.source;
-      const above = ancestors.flatMap((each) =>
+      const ancestorKeys = ancestors.flatMap((each) =>
         isPair(each) && isScalar(each.key) ? [String(each.key.value)] : [],
       );
-      const path = [...above, String(key.value)];
+      const path = [...ancestorKeys, String(key.value)];
       const place = JSON.stringify(path);
-      if (seen.has(place)) odd.push({path, text: 'expected it once, got it twice'});
+      if (seen.has(place)) oddKeys.push({path, text: 'expected it once, got it twice'});
       seen.add(place);
       if (value === null || (isScalar(value) && value.value === null))
-        odd.push({path, text: nothing});
+        oddKeys.push({path, text: missingValue});
     },
   });
-  return odd;
+  return oddKeys;
 }
 
 function describeContents({contents}: Parsed): string {
@@ -157,7 +157,7 @@ function describeContents({contents}: Parsed): string {
 function refuseProblems(
   problems: readonly SettingProblem[],
   document: Parsed,
-  {name, lines}: Place,
+  {name, lines}: SourceFile,
 ): void {
   if (problems.length === 0) return;
   const placed = problems.map(({path, text}) => {
@@ -194,25 +194,25 @@ interface Shape {
   readonly anyOf?: readonly Shape[];
 }
 
-const longest = 60;
+const longestValue = 60;
 
-/** @param given - the whole file */
-function describeIssue(issue: Issue, given: unknown, above: Path = []): SettingProblem[] {
-  const path = [...above, ...issue.path.map(String)];
-  const got = valueAt(given, path);
+/** @param fileValue - the whole file */
+function describeIssue(issue: Issue, fileValue: unknown, parentPath: Path = []): SettingProblem[] {
+  const path = [...parentPath, ...issue.path.map(String)];
+  const actual = readValueAt(fileValue, path);
   const isOwnText = issue.message.startsWith('expected');
   if (issue.code === 'invalid_union' && !isOwnText) {
     const [entry = [], removal = []] = issue.errors;
-    const meant = isKeyed(got) && Object.hasOwn(got, 'remove') ? removal : entry;
-    return meant.flatMap((inside) => describeIssue(inside, given, path));
+    const issues = isKeyed(actual) && Object.hasOwn(actual, 'remove') ? removal : entry;
+    return issues.flatMap((nested) => describeIssue(nested, fileValue, path));
   }
   if (issue.code === 'unrecognized_keys' && !isOwnText)
     return issue.keys.map((key) => ({path: [...path, key], text: describeUnknown(path, key)}));
   if (issue.code === 'invalid_key')
-    return [{path, text: `${issue.issues[0]?.message}, got ${show(path.at(-1))}`}];
-  const tellsAll = issue.code === 'custom' && issue.params?.isPrivate === true;
+    return [{path, text: `${issue.issues[0]?.message}, got ${describeValue(path.at(-1))}`}];
+  const isPrivate = issue.code === 'custom' && issue.params?.isPrivate === true;
   const expected = isOwnText ? issue.message : 'expected keys with values';
-  return [{path, text: tellsAll ? expected : `${expected}, got ${show(got)}`}];
+  return [{path, text: isPrivate ? expected : `${expected}, got ${describeValue(actual)}`}];
 }
 
 function describeUnknown(path: readonly string[], key: string): string {
@@ -227,22 +227,22 @@ function describeUnknown(path: readonly string[], key: string): string {
 function listKeys(path: readonly string[]): string[] {
   let shape: Shape = toJsonSchema();
   for (const key of path) {
-    const inside = ofObject(shape);
-    shape = inside.properties?.[key] ?? (inside.additionalProperties || {});
+    const objectShape = findObjectShape(shape);
+    shape = objectShape.properties?.[key] ?? (objectShape.additionalProperties || {});
   }
-  return Object.keys(ofObject(shape).properties ?? {});
+  return Object.keys(findObjectShape(shape).properties ?? {});
 }
 
 /** A nullable value has one of two shapes; this finds the shape of the object. */
-function ofObject(shape: Shape): Shape {
+function findObjectShape(shape: Shape): Shape {
   return (
     shape.anyOf?.find(({properties, additionalProperties}) => properties ?? additionalProperties) ??
     shape
   );
 }
 
-function valueAt(given: unknown, path: readonly string[]): unknown {
-  let value = given;
+function readValueAt(fileValue: unknown, path: readonly string[]): unknown {
+  let value = fileValue;
   for (const key of path)
     value = isKeyed(value) && Object.hasOwn(value, key) ? value[key] : undefined;
   return value;
@@ -252,19 +252,19 @@ function isKeyed(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-function show(value: unknown): string {
+function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (isKeyed(value) && !Array.isArray(value)) return 'keys with values';
-  return shorten(JSON.stringify(value), longest);
+  return shorten(JSON.stringify(value), longestValue);
 }
 
 /** The settings of a section that are in force. */
-interface Held {
+interface SectionSettings {
   readonly section: Section;
   readonly entries: readonly Named[];
 }
 
-const beginning = [
+const headerLines = [
   'Settings of Fieldmirror: fieldmirror config plan shows what this file would change,',
   'config apply changes it.',
   'An entry is written whole, and what is not named is left alone. {remove: true} in place of an',
@@ -272,14 +272,14 @@ const beginning = [
 ];
 
 /** The settings in force, in the order of a file. */
-export async function readEntries(db: Queryable): Promise<Held[]> {
-  const held: Held[] = [];
+export async function readEntries(db: Queryable): Promise<SectionSettings[]> {
+  const sections: SectionSettings[] = [];
   for (const section of allSections) {
     const entries = await section.read(db);
     const isShown = (each: Named) => section.hidesBuiltIn !== true || !isBuiltIn(section, each);
-    held.push({section, entries: entries.filter(isShown)});
+    sections.push({section, entries: entries.filter(isShown)});
   }
-  return held;
+  return sections;
 }
 
 /**
@@ -287,10 +287,10 @@ export async function readEntries(db: Queryable): Promise<Held[]> {
  * @param schema - the path of the JSON Schema for editors, relative to the file; null if there is
  *   none
  */
-export function formatFile(held: readonly Held[], schema: string | null): string {
-  const document = new Document(toFile(held));
-  document.commentBefore = comment(beginning);
-  for (const each of held) {
+export function formatFile(sections: readonly SectionSettings[], schema: string | null): string {
+  const document = new Document(toFile(sections));
+  document.commentBefore = formatComment(headerLines);
+  for (const each of sections) {
     formatAbout(document, each.section);
     formatValues(document, each);
   }
@@ -305,26 +305,26 @@ function formatAbout({contents}: Document, {name, about}: Section): void {
     .find((each) => isScalar(each) && each.value === name);
   if (!isNode(key)) return;
   key.spaceBefore = key !== contents.items[0]?.key;
-  key.commentBefore = comment(about);
+  key.commentBefore = formatComment(about);
 }
 
 /** Puts each list on one line, and marks each value that is at its default. */
-function formatValues(document: Document, {section, entries}: Held): void {
-  for (const named of entries) {
-    const preset = presetOf(section, named);
-    for (const [key, value] of Object.entries(fieldsOf(named.entry))) {
-      const node = document.getIn([section.name, ...toValuePath(named.path, key)], true);
+function formatValues(document: Document, {section, entries}: SectionSettings): void {
+  for (const namedEntry of entries) {
+    const preset = presetOf(section, namedEntry);
+    for (const [key, value] of Object.entries(fieldsOf(namedEntry.entry))) {
+      const node = document.getIn([section.name, ...toValuePath(namedEntry.path, key)], true);
       if (isSeq(node)) node.flow = true;
       if (isNode(node) && isSame(preset[key], value)) node.comment = ' default';
     }
   }
 }
 
-function toFile(held: readonly Held[]): SettingsTree {
-  return Object.fromEntries(held.map(({section, entries}) => [section.name, toTree(entries)]));
+function toFile(sections: readonly SectionSettings[]): SettingsTree {
+  return Object.fromEntries(sections.map(({section, entries}) => [section.name, toTree(entries)]));
 }
 
-function comment(lines: readonly string[]): string {
+function formatComment(lines: readonly string[]): string {
   return lines.map((line) => ` ${line}`).join('\n');
 }
 
@@ -335,15 +335,15 @@ const schemaFile = 'fieldmirror.schema.json';
  * Formats the settings in force as a file, and writes the file if one is named.
  * @throws {UsageError} the file cannot be written
  */
-export async function writeInForce(db: Queryable, file: string | undefined) {
-  const held = await readEntries(db);
-  const hasSchema = file !== undefined && (await isThere(join(dirname(file), schemaFile)));
-  const text = formatFile(held, hasSchema ? `./${schemaFile}` : null);
+export async function writeActiveSettings(db: Queryable, file: string | undefined) {
+  const sections = await readEntries(db);
+  const hasSchema = file !== undefined && (await isExistingFile(join(dirname(file), schemaFile)));
+  const text = formatFile(sections, hasSchema ? `./${schemaFile}` : null);
   if (file !== undefined) await write(file, text);
-  return {text, settings: toFile(held)};
+  return {text, settings: toFile(sections)};
 }
 
-export async function isThere(file: string): Promise<boolean> {
+export async function isExistingFile(file: string): Promise<boolean> {
   return await access(file).then(
     () => true,
     () => false,

@@ -17,7 +17,7 @@ import {
 import {describeFreshnessCost, findFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
-import {isThere, readSettingsFile, write, writeInForce} from './config-file.ts';
+import {isExistingFile, readSettingsFile, write, writeActiveSettings} from './config-file.ts';
 import {settingsEnvironment} from './settings.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
@@ -35,16 +35,20 @@ export async function exportConfig(
   file: string | undefined,
   {json, force}: Output & {readonly force?: boolean},
 ): Promise<number> {
-  if (file !== undefined && force !== true && (await isThere(file)))
+  if (file !== undefined && force !== true && (await isExistingFile(file)))
     throw new UsageError(
       `config export: ${file}: expected no file there, got one: its comments would be lost; ` +
         '--force replaces it',
     );
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    await refuseOld(warehouse);
-    const {text, settings} = await writeInForce(warehouse.pool, file);
-    const told = file === undefined ? text.trimEnd() : `${file} has the active settings`;
-    print(json, {json: {file: file ?? null, settings}, text: told, isDocument: file === undefined});
+    await refuseOldSchema(warehouse);
+    const {text, settings} = await writeActiveSettings(warehouse.pool, file);
+    const message = file === undefined ? text.trimEnd() : `${file} has the active settings`;
+    print(json, {
+      json: {file: file ?? null, settings},
+      text: message,
+      isDocument: file === undefined,
+    });
     return 0;
   });
 }
@@ -61,14 +65,14 @@ export async function configPlan(
 ): Promise<number> {
   const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    await refuseOld(warehouse);
+    await refuseOldSchema(warehouse);
     const planned = await planSettings(warehouse.pool, settings, settingsEnvironment(config));
     refuse(planned.problems);
-    const told = {...describePlan(planned), costs: await describeCosts(warehouse.pool, planned)};
-    const isSame = told.differences.length === 0;
+    const summary = {...describePlan(planned), costs: await describeCosts(warehouse.pool, planned)};
+    const isSame = summary.differences.length === 0;
     print(json, {
-      json: told,
-      text: formatSettingsPlan(told, isSame ? 'nothing would change' : 'would change:'),
+      json: summary,
+      text: formatSettingsPlan(summary, isSame ? 'nothing would change' : 'would change:'),
     });
     return check === true && !isSame ? 1 : 0;
   });
@@ -88,12 +92,12 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
     if (settings.hooks !== undefined) await sequenceFeed(pool);
     const applied = await applySettings(pool, {file: settings, isFile: true}, environment);
     refuse(applied.problems);
-    const told = {...describePlan(applied), costs};
+    const summary = {...describePlan(applied), costs};
     print(json, {
-      json: told,
+      json: summary,
       text: formatSettingsPlan(
-        told,
-        told.differences.length === 0 ? 'nothing to change' : 'changed:',
+        summary,
+        summary.differences.length === 0 ? 'nothing to change' : 'changed:',
       ),
     });
     return 0;
@@ -113,33 +117,35 @@ export async function configSchema(file: string | undefined, {json}: Output): Pr
   return 0;
 }
 
-async function refuseOld({pool, place}: Warehouse): Promise<void> {
+async function refuseOldSchema({pool, place}: Warehouse): Promise<void> {
   const {problem} = await checkMigrations(pool);
   if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
 }
 
 /** Describes the cost, in requests, of each freshness that a file would set: one line each. */
 async function describeCosts(db: Queryable, {sections}: SettingsPlan): Promise<string[]> {
-  const wanted = sections
+  const wantedFreshness = sections
     .filter(({section}) => section === freshnessSection)
     .flatMap(({differences}) => differences)
     .flatMap(({path: [account = '', stream = ''], to}) =>
       typeof to === 'string' ? [{account, stream, everyMs: intervalMs(to)}] : [],
     );
-  if (wanted.length === 0) return [];
+  if (wantedFreshness.length === 0) return [];
   const accounts = await listAccounts(db);
-  const told: string[] = [];
-  for (const {account: name, ...each} of wanted) {
+  const lines: string[] = [];
+  for (const {account: name, ...entry} of wantedFreshness) {
     const account = accounts.find((known) => known.name === name);
     const costs = account === undefined ? [] : await listUsualCosts(db, [account.accountId]);
     const schedules = account === undefined ? [] : await listSchedules(db, account);
-    told.push(`${name}: ${describeFreshnessCost(each, findFreshnessCost(each, schedules, costs))}`);
+    lines.push(
+      `${name}: ${describeFreshnessCost(entry, findFreshnessCost(entry, schedules, costs))}`,
+    );
   }
-  return told;
+  return lines;
 }
 
 /** If there are more places than this, only the number of the rest is printed. */
-const fewPlaces = 20;
+const mostPlaces = 20;
 
 /** The contents of a plan, for a program and for the text. */
 function describePlan({sections}: SettingsPlan) {
@@ -172,36 +178,41 @@ interface DescribedPlan extends ReturnType<typeof describePlan> {
   readonly costs: readonly string[];
 }
 
-/** @param done - the line above the differences */
+/** @param title - the line above the differences */
 function formatSettingsPlan(
   {differences, overridden, unnamed, costs}: DescribedPlan,
-  done: string,
+  title: string,
 ): string {
-  const rows = differences.map(({section, key, from, to}) => [section, key, show(from), show(to)]);
-  const changes = rows.length === 0 ? [] : [fitTable(['section', 'key', 'from', 'to'], rows)];
-  const stronger = overridden.map(
+  const rows = differences.map(({section, key, from, to}) => [
+    section,
+    key,
+    formatSetting(from),
+    formatSetting(to),
+  ]);
+  const table = rows.length === 0 ? [] : [fitTable(['section', 'key', 'from', 'to'], rows)];
+  const overriddenLines = overridden.map(
     ({section, key, inFile, inEnvironment}) =>
       `${section} / ${key}: the environment takes precedence over the file: ` +
-      `${show(inEnvironment)}, not ${show(inFile)}`,
+      `${formatSetting(inEnvironment)}, not ${formatSetting(inFile)}`,
   );
   return [
-    done,
-    ...changes,
+    title,
+    ...table,
     ...costs.map((cost) => wrap(cost)),
-    ...stronger,
+    ...overriddenLines,
     ...formatUnnamed(unnamed),
   ].join('\n');
 }
 
 function formatUnnamed(unnamed: readonly string[]): string[] {
   if (unnamed.length === 0) return [];
-  const rest = unnamed.length > fewPlaces ? ` and ${unnamed.length - fewPlaces} more` : '';
+  const rest = unnamed.length > mostPlaces ? ` and ${unnamed.length - mostPlaces} more` : '';
   return [
-    `left alone, for the file does not name it: ${unnamed.slice(0, fewPlaces).join(', ')}${rest}`,
+    `left alone, for the file does not name it: ${unnamed.slice(0, mostPlaces).join(', ')}${rest}`,
   ];
 }
 
-function show(value: SettingValue | null): string {
+function formatSetting(value: SettingValue | null): string {
   if (value === null) return '(none)';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

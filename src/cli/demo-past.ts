@@ -27,9 +27,9 @@ const pages = {pageSize: 500, compress: false, dialect: 'observed'} as const;
 /** A stream, and its window; null means the whole stream. */
 type Target = readonly [stream: string, windowName: string | null];
 
-const everything: readonly Target[] = allStreams.map(({name}) => [name, null]);
+const allTargets: readonly Target[] = allStreams.map(({name}) => [name, null]);
 /** The windows of the records that are likely to change. */
-const likely: readonly Target[] = [
+const likelyTargets: readonly Target[] = [
   ['jobs', 'uncompleted'],
   ['jobs', 'last_month'],
   ['jobs', 'this_month'],
@@ -59,39 +59,39 @@ interface Past {
  * Plays and sweeps the nights before the present one, whose changes are left to the first sweep of
  * the account. If it is interrupted, the nights until then are kept.
  */
-export async function livePast(deps: PastDeps, past: Past): Promise<void> {
+export async function playPast(deps: PastDeps, past: Past): Promise<void> {
   const counter = countSteps(`living through ${past.nights} days`, past.nights);
-  const world = await openPast(deps, past);
+  const pastService = await openPast(deps, past);
   try {
-    await liveNights(deps, past, {...world, counter});
+    await playNights(deps, past, {...pastService, counter});
     if (deps.signal?.aborted !== true) {
-      await world.playUntil(past.nights);
+      await pastService.playUntil(past.nights);
       counter.at(past.nights);
     }
   } finally {
     counter.end();
-    await world.close();
+    await pastService.close();
     await refreshStar(deps.pool);
   }
 }
 
-async function liveNights(
+async function playNights(
   deps: PastDeps,
   past: Past,
-  {sweeper, playUntil, counter}: World & {readonly counter: Counter},
+  {sweeper, playUntil, counter}: PastService & {readonly counter: Counter},
 ): Promise<void> {
-  const lived: Night[] = [];
+  const playedNights: Night[] = [];
   try {
-    for (const [at, night] of sweptNights(past).entries()) {
+    for (const [index, night] of sweptNights(past).entries()) {
       if (deps.signal?.aborted === true) break;
       const moment = await playUntil(night);
-      lived.push({moment, begun: await readClock(deps.pool)});
-      await sweep(sweeper, past.account, targetsOf(past, at, night));
+      playedNights.push({moment, begun: await readClock(deps.pool)});
+      await sweep(sweeper, past.account, targetsOf(past, index, night));
       if (isReportRead(past, night)) await readReport(deps.pool, past, night);
       counter.at(night);
     }
   } finally {
-    await setBack(deps.pool, lived);
+    await dateBack(deps.pool, playedNights);
   }
 }
 
@@ -108,12 +108,14 @@ function sweptNights({begin, nights}: Past): readonly number[] {
 /**
  * The first and the last night get full sweeps. A full sweep costs as much as four of the others.
  */
-function targetsOf({nights}: Past, at: number, night: number): readonly Target[] {
-  if (night === 0 || night === nights - 1) return everything;
-  return at % customersEveryTimes === 0 ? [...likely, ['customers', null]] : likely;
+function targetsOf({nights}: Past, index: number, night: number): readonly Target[] {
+  if (night === 0 || night === nights - 1) return allTargets;
+  return index % customersEveryTimes === 0
+    ? [...likelyTargets, ['customers', null]]
+    : likelyTargets;
 }
 
-interface World {
+interface PastService {
   readonly sweeper: SweepDeps;
   /** @returns the moment of that night */
   playUntil(night: number): Promise<string>;
@@ -124,7 +126,7 @@ interface World {
 async function openPast(
   {signal: _, ...deps}: PastDeps,
   {account: {timeZone}, databaseUrl, begin}: Past,
-): Promise<World> {
+): Promise<PastService> {
   const life = await openLife(databaseUrl);
   let moment = life.playedUntil ?? nightOf(begin, timeZone);
   const now = () => Temporal.Instant.from(moment);
@@ -152,7 +154,7 @@ async function openPast(
  * Plays the business up to the last night. A second run on the same day finds nothing new, because
  * the business does not advance within a day.
  */
-export async function playOn(
+export async function playUntilToday(
   databaseUrl: string,
   {today, timeZone}: {readonly today: Temporal.PlainDate; readonly timeZone: string},
 ): Promise<void> {
@@ -178,8 +180,8 @@ async function sweep(
 ): Promise<void> {
   const byStream = Map.groupBy(targets, ([stream]) => stream);
   await Promise.all(
-    [...byStream.values()].map(async (ofStream) => {
-      for (const [stream, windowName] of ofStream) {
+    [...byStream.values()].map(async (streamTargets) => {
+      for (const [stream, windowName] of streamTargets) {
         const {sweepId} = await requestSweep(deps.pool, {
           ...{accountId, stream, windowName},
           mode: windowName === null ? 'full' : 'window',
@@ -207,11 +209,11 @@ async function readReport(
     const figures = await readFigures(client, accountId);
     // Weeks from that day on are left out: the clock of Postgres is later, and they did not exist
     // then.
-    const told = figures.map(({weeks, ...figure}) => ({
+    const pastFigures = figures.map(({weeks, ...figure}) => ({
       ...figure,
       weeks: weeks.filter(({week}) => week < day),
     }));
-    await saveReported(client, accountId, {figures: told});
+    await saveReported(client, accountId, {figures: pastFigures});
   });
 }
 
@@ -234,7 +236,7 @@ interface Night {
  * them. This is only for the demo: it needs a superuser, and no trigger runs.
  * @param nights - in the order of time
  */
-async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
+async function dateBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
   if (nights.length === 0) return;
   await inTransaction(pool, async (client) => {
     await client.query(`SET LOCAL session_replication_role = replica;
@@ -252,8 +254,10 @@ async function setBack(pool: pg.Pool, nights: readonly Night[]): Promise<void> {
                         (SELECT noted - begun + moment FROM nights ORDER BY begun LIMIT 1))
                           WHERE noted IS NOT NULL $$`);
     for (const {place, columns} of await listNotedTimes(client)) {
-      const set = columns.map((column) => `${column} = pg_temp.set_back(${column})`).join(', ');
-      await client.query(`UPDATE ${place} SET ${set}`);
+      const assignments = columns
+        .map((column) => `${column} = pg_temp.set_back(${column})`)
+        .join(', ');
+      await client.query(`UPDATE ${place} SET ${assignments}`);
     }
     await client.query(`UPDATE sync.sweeps
       SET evidence = jsonb_set(evidence, '{readAt}',

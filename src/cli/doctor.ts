@@ -3,7 +3,12 @@
 import {join} from 'node:path';
 import type pg from 'pg';
 import {inspectRedis} from '../../jobs/redis.ts';
-import {type Account, listAccounts, placeOf, readAccountAccess} from '../accounts/accounts.ts';
+import {
+  type Account,
+  listAccounts,
+  readAccountAccess,
+  toServiceAddress,
+} from '../accounts/accounts.ts';
 import {openToken} from '../accounts/open-accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import {describeAddressStep, type Problem} from '../alerts/alerts.ts';
@@ -11,8 +16,8 @@ import {listRuleHealth} from '../alerts/deliveries.ts';
 import {
   findFailingHooks,
   findFailingRules,
-  findHeldUp,
   findLateParts,
+  findLockProblems,
   findStarProblems,
   findWorkerProblems,
   formatWorkers,
@@ -33,7 +38,7 @@ import {inTone} from '../core/tone.ts';
 import {listReportLists, listTargets} from '../delivery/targets.ts';
 import {listHooks} from '../feed/hooks.ts';
 import {readAccounts} from '../health/account-status.ts';
-import {describeCopy, mendOfCopy, namePlace, readInstallationRow} from '../health/installation.ts';
+import {describeCopy, fixForCopy, namePlace, readInstallationRow} from '../health/installation.ts';
 import {
   checkDirect,
   describeAhead,
@@ -45,7 +50,7 @@ import {
 import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
-import {listHeldUp} from '../postgres/lock-waits.ts';
+import {listBlockingSessions} from '../postgres/lock-waits.ts';
 import {describeRetention, readRetention} from '../retention/retention.ts';
 import {
   checkMigrations,
@@ -56,15 +61,15 @@ import {
   describeTemporary,
   findMigrationLack,
 } from '../schema/checks.ts';
-import type {SettingInForce} from '../settings/settings.ts';
+import type {ActiveSetting} from '../settings/settings.ts';
 import {readWaitingSince} from '../star/refresh-star.ts';
 import {allTables} from '../streams/all.ts';
 import {readClock} from '../sweeps/tombstones.ts';
 import {
   type AccountAddress,
-  askAccount,
   examineAccount,
   findZoneMismatch,
+  requestAccount,
 } from './accounts-check.ts';
 import {compareSettings, formatSettings} from './settings.ts';
 import {UnlockedReader} from './status.ts';
@@ -90,7 +95,7 @@ export async function doctor(
   config: Config,
   options: {readonly json: boolean; readonly all: boolean},
 ): Promise<number> {
-  const settings: SettingInForce[] = [];
+  const settings: ActiveSetting[] = [];
   const findings = await examine(config, (inForce) => settings.push(...inForce));
   const lines = findings.map(({what, state, found}) =>
     wrap(`${inTone(state)}${' '.repeat(9 - state.length)}${what}: ${found}`, 9),
@@ -109,37 +114,37 @@ export async function doctor(
 
 /**
  * Checks every dependency separately.
- * @param tell - receives the settings that are rows, if the schema is good
+ * @param reportSettings - receives the settings that are rows, if the schema is good
  */
 export async function examine(
   config: Config,
-  tell: (settings: readonly SettingInForce[]) => void = () => {},
+  reportSettings: (settings: readonly ActiveSetting[]) => void = () => {},
 ): Promise<readonly RunCheck[]> {
   return [
-    ...(await checkPostgres(config, tell)),
+    ...(await checkPostgres(config, reportSettings)),
     ...(await checkRedis(config)),
     ...(await checkApi(config)),
   ];
 }
 
 /** Turns the error of a check into a finding, with a hint for its fix. */
-async function look(
+async function runCheck(
   what: string,
   check: () => Promise<RunCheck[]>,
-  mend = '',
+  hint = '',
 ): Promise<RunCheck[]> {
   try {
     return await check();
   } catch (error) {
-    return [bad(what, `${error instanceof Error ? error.message : String(error)}${mend}`)];
+    return [bad(what, `${error instanceof Error ? error.message : String(error)}${hint}`)];
   }
 }
 
 async function checkPostgres(
   config: Config,
-  tell: (settings: readonly SettingInForce[]) => void,
+  reportSettings: (settings: readonly ActiveSetting[]) => void,
 ): Promise<RunCheck[]> {
-  return await look('Postgres', async () => {
+  return await runCheck('Postgres', async () => {
     if (config.databaseUrl === null && !hasEmbedded(config.home)) return [noPostgres(config)];
     const embedded = config.databaseUrl === null ? await openEmbeddedPostgres(config.home) : null;
     const url = config.databaseUrl ?? (await embedded?.url('warehouse')) ?? '';
@@ -147,12 +152,12 @@ async function checkPostgres(
     const pool = openPool(url, {...doctorPool, sharesSessions: directUrl !== null});
     try {
       const sessions = directUrl === null ? [] : await checkSessions(pool, directUrl);
-      const schema = await unlocked('migrations', pool, async () => [await checkSchema(pool)]);
-      const inside = schema.every(({state}) => state === 'good')
-        ? await checkInside(config, pool, tell)
+      const schema = await checkUnlocked('migrations', pool, async () => [await checkSchema(pool)]);
+      const contents = schema.every(({state}) => state === 'good')
+        ? await checkContents(config, pool, reportSettings)
         : [];
       const [version, clock] = [await checkVersion(pool), await checkDatabaseClock(pool)];
-      return [version, ...sessions, ...schema, clock, ...(await checkLocks(pool)), ...inside];
+      return [version, ...sessions, ...schema, clock, ...(await checkLocks(pool)), ...contents];
     } catch (error) {
       throw explainDatabaseError(error, url);
     } finally {
@@ -164,16 +169,16 @@ async function checkPostgres(
 
 /** Checks whether a session of another program blocks Fieldmirror. It reads only the catalogue. */
 async function checkLocks(pool: pg.Pool): Promise<RunCheck[]> {
-  const problems = findHeldUp(await listHeldUp(pool), await readNow(pool));
-  if (problems.length > 0) return problems.map((problem) => warnOf('locks', problem));
+  const problems = findLockProblems(await listBlockingSessions(pool), await readNow(pool));
+  if (problems.length > 0) return problems.map((problem) => warnOfProblem('locks', problem));
   return [good('locks', 'no session of somebody else has held Fieldmirror up for long')];
 }
 
 /** Checks the contents of a good schema. A lock of another session is a separate finding. */
-async function checkInside(
+async function checkContents(
   config: Config,
   pool: pg.Pool,
-  tell: (settings: readonly SettingInForce[]) => void,
+  reportSettings: (settings: readonly ActiveSetting[]) => void,
 ): Promise<RunCheck[]> {
   const checks: Readonly<Record<string, () => Promise<RunCheck[]>>> = {
     installation: async () => [await checkInstallation(config, pool)],
@@ -192,25 +197,25 @@ async function checkInside(
     alerts: () => checkAlerts(config, pool),
     settings: async () => {
       const {inForce, problem} = await compareSettings(config, pool);
-      tell(inForce);
+      reportSettings(inForce);
       return problem === null ? [] : [warning('settings', problem)];
     },
   };
   const findings: RunCheck[] = [];
   for (const [what, check] of Object.entries(checks))
-    findings.push(...(await unlocked(what, pool, check)));
+    findings.push(...(await checkUnlocked(what, pool, check)));
   return findings;
 }
 
 /** Turns a locked part into a finding that names the holder of the lock. */
-async function unlocked(
+async function checkUnlocked(
   what: string,
   pool: pg.Pool,
   check: () => Promise<RunCheck[]>,
 ): Promise<RunCheck[]> {
   const reader = new UnlockedReader(pool.options.connectionString ?? '');
-  const found = await reader.read(what, check);
-  return found ?? reader.unread.map(({reason}) => bad(what, reason));
+  const findings = await reader.read(what, check);
+  return findings ?? reader.unread.map(({reason}) => bad(what, reason));
 }
 
 /** The doctor creates no Postgres. */
@@ -226,7 +231,7 @@ function noPostgres({home}: Config): RunCheck {
 async function checkSessions(pool: pg.Pool, directUrl: string): Promise<RunCheck[]> {
   const direct = openPool(directUrl, doctorPool);
   try {
-    return await look('direct Postgres', async () => {
+    return await runCheck('direct Postgres', async () => {
       await checkDirect(pool, direct);
       return [
         good(
@@ -257,31 +262,31 @@ async function checkSchema(pool: pg.Pool): Promise<RunCheck> {
 /** Checks that nothing indicates a copy, in which no worker runs. */
 async function checkInstallation(config: Config, pool: pg.Pool): Promise<RunCheck> {
   const copy = describeCopy(await readInstallationRow(pool), await namePlace(config));
-  if (copy !== null) return bad('installation', `${copy}; ${mendOfCopy}`);
+  if (copy !== null) return bad('installation', `${copy}; ${fixForCopy}`);
   return good('installation', 'this database is the one that works for its accounts');
 }
 
 /** Checks that the roles exist, and have their rights. */
 async function checkGrants(pool: pg.Pool): Promise<RunCheck> {
-  const lack = describeRoles(await checkRoles(pool));
-  return lack === null
+  const problem = describeRoles(await checkRoles(pool));
+  return problem === null
     ? good('roles', 'all four are there, with their rights')
-    : warning('roles', lack);
+    : warning('roles', problem);
 }
 
 /** Checks that rights which Postgres gives to every login are revoked. */
 async function checkEveryLogin(pool: pg.Pool): Promise<RunCheck[]> {
   const rights = await checkPublic(pool);
   if (rights === null) return [];
-  const lack = describeTemporary(rights);
-  if (lack !== null) return [warning('every login', lack)];
+  const problem = describeTemporary(rights);
+  if (problem !== null) return [warning('every login', problem)];
   return [good('every login', `makes no temporary tables; ${describeLargeObjects(rights)}`)];
 }
 
 async function checkNumbers(pool: pg.Pool): Promise<RunCheck[]> {
-  const spent = await findSpentSequences(pool);
-  if (spent.length === 0) return [good('sequences', 'all ahead of their tables')];
-  return spent.map((sequence) => bad('sequences', describeSpent(sequence)));
+  const spentSequences = await findSpentSequences(pool);
+  if (spentSequences.length === 0) return [good('sequences', 'all ahead of their tables')];
+  return spentSequences.map((sequence) => bad('sequences', describeSpent(sequence)));
 }
 
 async function checkDatabaseClock(pool: pg.Pool): Promise<RunCheck> {
@@ -293,21 +298,21 @@ function compareClocks(what: string, aheadMs: number, resolutionMs = 0): RunChec
   const limit = `${maxClockMs / 1000} s`;
   if (Math.abs(aheadMs) <= maxClockMs + resolutionMs)
     return good(what, `within ${limit} of our clock`);
-  const apart = describeAhead(aheadMs);
+  const gap = describeAhead(aheadMs);
   return bad(
     what,
-    `expected at most ${limit} apart, got ${apart}; set both by NTP (timedatectl set-ntp true)`,
+    `expected at most ${limit} apart, got ${gap}; set both by NTP (timedatectl set-ntp true)`,
   );
 }
 
 async function checkRedis({redisUrl}: Config): Promise<RunCheck[]> {
   if (redisUrl === null) return [good('queue', 'in the same Postgres (REDIS_URL is not set)')];
-  return await look('Redis', async () => {
+  return await runCheck('Redis', async () => {
     const {reached, problems} = await inspectRedis(redisUrl);
-    const kept = good('Redis', 'append-only file on, nothing is evicted');
-    const found =
-      problems.length === 0 ? [kept] : problems.map((problem) => warning('Redis', problem));
-    return [good('queue', `on ${reached}`), ...found];
+    const goodFinding = good('Redis', 'append-only file on, nothing is evicted');
+    const findings =
+      problems.length === 0 ? [goodFinding] : problems.map((problem) => warning('Redis', problem));
+    return [good('queue', `on ${reached}`), ...findings];
   });
 }
 
@@ -316,9 +321,9 @@ async function checkWorkers(config: Config, pool: pg.Pool): Promise<RunCheck[]> 
   const {now, accounts} = await readAccounts(pool, await listAccounts(pool));
   const workforce = await readWorkforce(config, pool);
   const problems = findWorkerProblems(accounts, workforce, now);
-  const found = formatWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
-  if (problems.length === 0) return [good('worker', found)];
-  return problems.map((problem) => warnOf('worker', problem));
+  const summary = formatWorkers(workforce.workers, now).replaceAll(/^worker +/gm, '');
+  if (problems.length === 0) return [good('worker', summary)];
+  return problems.map((problem) => warnOfProblem('worker', problem));
 }
 
 /** Checks that every background part of the workers runs, and that mart is not behind. */
@@ -329,7 +334,7 @@ async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
     ...findLateParts(facts, now),
     ...findStarProblems(await readWaitingSince(pool), now),
   ];
-  if (problems.length > 0) return problems.map((problem) => warnOf('background', problem));
+  if (problems.length > 0) return problems.map((problem) => warnOfProblem('background', problem));
   const names = [...new Set(facts.parts.map(({part}) => part))];
   return [
     good(
@@ -343,7 +348,7 @@ async function checkParts(pool: pg.Pool): Promise<RunCheck[]> {
 async function checkHooks(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const hooks = await listHooks(pool);
   const problems = findFailingHooks(hooks, await readWorkforce(config, pool), await readNow(pool));
-  if (problems.length > 0) return problems.map((problem) => warnOf('subscribers', problem));
+  if (problems.length > 0) return problems.map((problem) => warnOfProblem('subscribers', problem));
   return hooks.length === 0
     ? []
     : [good('subscribers', `${hooks.length} of the feed, none is held up`)];
@@ -354,7 +359,7 @@ async function checkTargets(pool: pg.Pool): Promise<RunCheck[]> {
   const targets = await listTargets(pool);
   const now = await readNow(pool);
   const problems = findDeliveryProblems(targets, now);
-  if (problems.length > 0) return problems.map((problem) => warnOf('delivery', problem));
+  if (problems.length > 0) return problems.map((problem) => warnOfProblem('delivery', problem));
   const lines = formatTargets(targets, now).split('\n');
   return targets.length === 0
     ? []
@@ -366,7 +371,7 @@ async function checkReports(config: Config, pool: pg.Pool): Promise<RunCheck[]> 
   const lists = await listReportLists(pool);
   const now = await readNow(pool);
   const problems = findReportProblems(lists, await readWorkforce(config, pool), now);
-  if (problems.length > 0) return problems.map((problem) => warnOf('reports', problem));
+  if (problems.length > 0) return problems.map((problem) => warnOfProblem('reports', problem));
   const lines = formatReportLists(lists, now).split('\n');
   return lists.length === 0
     ? []
@@ -377,7 +382,7 @@ async function readWorkforce({keys}: Config, pool: pg.Pool): Promise<Workforce> 
   return {workers: await listWorkers(pool), keyIds: keys.map(({id}) => id)};
 }
 
-function warnOf(what: string, {account, text, next}: Problem): RunCheck {
+function warnOfProblem(what: string, {account, text, next}: Problem): RunCheck {
   const words = [
     account === null ? text : `account ${account}: ${text}`,
     ...(next === null ? [] : [next]),
@@ -417,7 +422,7 @@ async function checkAlerts(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
 async function checkSealed(config: Config, pool: pg.Pool): Promise<RunCheck[]> {
   const sealed = (await listAccounts(pool)).filter(
     ({keyId, apiUrl}) =>
-      keyId !== null && placeOf(config.account?.apiUrl ?? '') !== placeOf(apiUrl),
+      keyId !== null && toServiceAddress(config.account?.apiUrl ?? '') !== toServiceAddress(apiUrl),
   );
   return await Promise.all(
     sealed.map(async (account) => ({
@@ -460,28 +465,28 @@ async function checkApi(config: Config): Promise<RunCheck[]> {
     return [
       good('API', 'the reference service with made-up data (FIELDMIRROR_API_URL is not set)'),
     ];
-  return await look(
+  return await runCheck(
     'API',
-    () => askApi({...account, allowsHttp, allowsLinkLocal}, timeZone),
+    () => checkApiAnswer({...account, allowsHttp, allowsLinkLocal}, timeZone),
     '; see FIELDMIRROR_API_URL and FIELDMIRROR_API_TOKEN',
   );
 }
 
-async function askApi(address: AccountAddress, timeZone: string): Promise<RunCheck[]> {
-  const asked = Date.now();
-  const answer = await askAccount(address);
-  const here = (asked + Date.now()) / 2;
-  const mismatch = findZoneMismatch(answer.body.toString(), timeZone);
-  const answers = [
-    good('API', `answers, and takes the token (${Math.round(answer.ms)} ms)`),
+async function checkApiAnswer(address: AccountAddress, timeZone: string): Promise<RunCheck[]> {
+  const startMs = Date.now();
+  const page = await requestAccount(address);
+  const localMs = (startMs + Date.now()) / 2;
+  const mismatch = findZoneMismatch(page.body.toString(), timeZone);
+  const findings = [
+    good('API', `answers, and takes the token (${Math.round(page.ms)} ms)`),
     mismatch === null
       ? good('time zone', `${timeZone}: nothing speaks against it`)
       : bad('time zone', `FIELDMIRROR_TIME_ZONE: ${mismatch}`),
   ];
-  if (answer.dateHeader === null) return answers;
+  if (page.dateHeader === null) return findings;
   // A Date header has whole seconds, rounded down.
   return [
-    ...answers,
-    compareClocks("the service's clock", Date.parse(answer.dateHeader) + 500 - here, 500),
+    ...findings,
+    compareClocks("the service's clock", Date.parse(page.dateHeader) + 500 - localMs, 500),
   ];
 }

@@ -1,7 +1,7 @@
 // The verb `explain`: the origin of a field's value, and the history of a row.
 
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import {listOpenWishes} from '../changes/change.ts';
+import {listOpenChanges} from '../changes/change.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
@@ -9,8 +9,8 @@ import {
   describeAbsence,
   findRecord,
   formatField,
+  formatOpenChange,
   formatRow,
-  formatWish,
   readFieldStory,
   readRowEvents,
 } from '../explain/explain-record.ts';
@@ -19,7 +19,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
-import {chooseAmong, isEnvironments} from './accounts.ts';
+import {chooseAmong, isFromEnvironment} from './accounts.ts';
 import {print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -46,8 +46,8 @@ export async function explain(
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     const accounts = await listAccounts(pool);
-    const own = accounts.find((account) => isEnvironments(config, account));
-    const account = chooseAmong(accounts, options.account ?? own?.name);
+    const environmentAccount = accounts.find((account) => isFromEnvironment(config, account));
+    const account = chooseAmong(accounts, options.account ?? environmentAccount?.name);
     print(options.json, await readStory(pool, {question, stream, account}));
     return 0;
   });
@@ -66,32 +66,32 @@ async function readStory(
   }: {readonly question: ExplainQuestion; readonly stream: Stream; readonly account: Account},
 ): Promise<{readonly json: unknown; readonly text: string}> {
   const {number} = question;
-  const found = await findRecord(pool, stream, {account, number});
-  if (found === null)
+  const record = await findRecord(pool, stream, {account, number});
+  if (record === null)
     throw new UsageError(`explain: ${await describeAbsence(pool, {stream, account, number})}`);
   const place = {accountId: account.accountId, stream: stream.name, number};
-  const head = {account: account.name, stream: stream.name, number: question.number};
+  const subject = {account: account.name, stream: stream.name, number: question.number};
   if (question.field !== undefined) {
-    const story = await readFieldStory(pool, found, question.field);
+    const story = await readFieldStory(pool, record, question.field);
     return {
-      json: {...head, ...story},
-      text: `${title(head)}, ${story.field}\n${formatField(story)}`,
+      json: {...subject, ...story},
+      text: `${formatTitle(subject)}, ${story.field}\n${formatField(story)}`,
     };
   }
-  const events = readRowEvents(found.versions, await readDeletions(pool, place));
-  const wishes = await listOpenWishes(pool, {
+  const events = readRowEvents(record.versions, await readDeletions(pool, place));
+  const openChanges = await listOpenChanges(pool, {
     table: stream.table.name,
-    rowId: found.versions[0].rowId,
+    rowId: record.versions[0].rowId,
   });
-  const lines = [title(head), formatRow(events), ...wishes.map(formatWish)];
-  return {json: {...head, events, wanted: wishes}, text: lines.join('\n')};
+  const lines = [formatTitle(subject), formatRow(events), ...openChanges.map(formatOpenChange)];
+  return {json: {...subject, events, wanted: openChanges}, text: lines.join('\n')};
 }
 
 /**
  * Returns the same text for an assistant, which has one account.
  * @throws {UsageError} no such stream, row or field
  */
-export async function explainTo(
+export async function explainAsText(
   pool: Queryable,
   account: Account,
   question: ExplainQuestion,
@@ -99,7 +99,7 @@ export async function explainTo(
   return (await readStory(pool, {question, stream: checkQuestion(question), account})).text;
 }
 
-function title({
+function formatTitle({
   account,
   stream,
   number,
@@ -112,8 +112,8 @@ function title({
 }
 
 function checkQuestion({stream, number}: ExplainQuestion): Stream {
-  const found = findStream(stream);
+  const knownStream = findStream(stream);
   if (!isId(number))
     throw new UsageError(`explain: expected the number of one of the ${stream}, got "${number}"`);
-  return found;
+  return knownStream;
 }

@@ -60,7 +60,7 @@ interface ExportOptions {
   readonly json: boolean;
 }
 
-const exported = exportedTables.map(({name}) => name);
+const exportedNames = exportedTables.map(({name}) => name);
 
 /**
  * Writes tables of the star as files, all from one state of the warehouse.
@@ -76,8 +76,8 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
     const {problem} = await checkMigrations(pool);
     if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
     // A past moment needs one account: a day ends at another moment in each zone.
-    const isOfOne = options.account !== undefined || options.asOf !== undefined;
-    const account = isOfOne ? await chooseAccount({pool}, options.account) : null;
+    const isOneAccount = options.account !== undefined || options.asOf !== undefined;
+    const account = isOneAccount ? await chooseAccount({pool}, options.account) : null;
     const client = await pool.connect();
     try {
       await beginReading(client);
@@ -87,13 +87,16 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
       // As for an answer about the past: see prepareQuestion.
       if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
       const files = tables.map((table) => ({table, name: `${table}.${options.format}`, rows: 0}));
-      await writeAll(
+      await writeFiles(
         options.folder,
         files.map(({name}) => name),
-        async (aside) => {
+        async (temporaryFolder) => {
           for (const file of files) {
             const sql = sqlOfTable(file.table, {accountId, moment});
-            file.rows = await writeFile(client, sql, {...options, file: join(aside, file.name)});
+            file.rows = await writeFile(client, sql, {
+              ...options,
+              file: join(temporaryFolder, file.name),
+            });
           }
         },
       );
@@ -102,12 +105,12 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
         file: join(options.folder, name),
         rows,
       }));
-      const drawn = fitTable(
+      const summary = fitTable(
         ['file', 'rows'],
         written.map(({file, rows}) => [file, formatNumber(rows)]),
         [1],
       );
-      print(options.json, {json: written, text: drawn});
+      print(options.json, {json: written, text: summary});
       return 0;
     } finally {
       await client.query('ROLLBACK');
@@ -118,32 +121,34 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
 
 /** @throws {UsageError} no such table, or a table that cannot be read as of a moment */
 function chooseTables({tables, asOf}: Pick<ExportOptions, 'tables' | 'asOf'>): readonly string[] {
-  const ofVersions: readonly string[] = members
+  const versionTables: readonly string[] = members
     .filter(({isOfVersions}) => isOfVersions)
     .map(({name}) => name);
   const chosen = [...new Set(tables.map(findTable))];
-  if (asOf === undefined) return chosen.length === 0 ? exported : chosen;
-  const without = chosen.find((name) => ofVersions.includes(name));
-  if (without !== undefined)
+  if (asOf === undefined) return chosen.length === 0 ? exportedNames : chosen;
+  const refusedTable = chosen.find((name) => versionTables.includes(name));
+  if (refusedTable !== undefined)
     throw new UsageError(
-      `export: --as-of: ${without} holds history itself, as one row for each event; ` +
+      `export: --as-of: ${refusedTable} holds history itself, as one row for each event; ` +
         'export it without --as-of',
     );
-  return chosen.length === 0 ? exported.filter((name) => !ofVersions.includes(name)) : chosen;
+  return chosen.length === 0
+    ? exportedNames.filter((name) => !versionTables.includes(name))
+    : chosen;
 }
 
-interface Source {
+interface ExportSource {
   /** Null means every account. */
   readonly accountId: string | null;
   /** Null means the present. */
   readonly moment: string | null;
 }
 
-function sqlOfTable(table: string, {accountId, moment}: Source): string {
+function sqlOfTable(table: string, {accountId, moment}: ExportSource): string {
   const isShared = sharedTables.some(({name}) => name === table);
-  const past = moment === null || isShared ? '' : `_as_of(${pg.escapeLiteral(moment)})`;
+  const asOfCall = moment === null || isShared ? '' : `_as_of(${pg.escapeLiteral(moment)})`;
   const where = accountId === null ? '' : whereOf(table, accountId);
-  return `SELECT * FROM mart.${table}${past}${where}`;
+  return `SELECT * FROM mart.${table}${asOfCall}${where}`;
 }
 
 /**
@@ -153,12 +158,12 @@ function sqlOfTable(table: string, {accountId, moment}: Source): string {
 function whereOf(table: string, accountId: string): string {
   if (sharedTables.some(({name}) => name === table)) return '';
   const missing = members.find(({name}) => name === table)?.missing;
-  const orNone = missing === undefined ? '' : ' OR account_key IS NULL';
-  return ` WHERE account_key = ${accountId}${orNone}`;
+  const orMissing = missing === undefined ? '' : ' OR account_key IS NULL';
+  return ` WHERE account_key = ${accountId}${orMissing}`;
 }
 
 function findTable(name: string): string {
-  const known = [...exported, ...questions.map((question) => question.name)];
+  const known = [...exportedNames, ...questions.map((question) => question.name)];
   if (known.includes(name)) return name;
   throw new UsageError(
     `export: no table "${name}"${nearest(name, known)}; docs/insight.md lists them`,
@@ -183,8 +188,8 @@ export async function writeFile(
   sql: string,
   {file, format, excel}: FileOptions,
 ): Promise<number> {
-  return await writeAside(file, async (part) => {
-    const handle = await open(part, 'w').catch((error: Error) => {
+  return await writeAside(file, async (partFile) => {
+    const handle = await open(partFile, 'w').catch((error: Error) => {
       throw new UsageError(`${file}: expected a file that can be written, got ${error.message}`, {
         cause: error,
       });
@@ -193,7 +198,7 @@ export async function writeFile(
     try {
       return await (format === 'csv'
         ? writeCsv(client, sql, {out, isForSpreadsheet: excel === true})
-        : writeGroups(client, sql, out));
+        : writeParquetRows(client, sql, out));
     } finally {
       out.end();
       await finished(out);
@@ -204,18 +209,18 @@ export async function writeFile(
 /** Writes a text into a file, all of it or nothing; creates its folder if there is none. */
 export async function writeText(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), {recursive: true});
-  await writeAside(file, (part) => writeWhole(part, text));
+  await writeAside(file, (partFile) => writeWhole(partFile, text));
 }
 
 /** If the file cannot be written, no part of it remains, and the previous file is unchanged. */
-async function writeAside<T>(file: string, write: (part: string) => Promise<T>): Promise<T> {
-  const part = `${file}.part`;
+async function writeAside<T>(file: string, write: (partFile: string) => Promise<T>): Promise<T> {
+  const partFile = `${file}.part`;
   try {
-    const result = await write(part);
-    await rename(part, file);
+    const result = await write(partFile);
+    await rename(partFile, file);
     return result;
   } catch (error) {
-    await rm(part, {force: true}).catch(() => undefined);
+    await rm(partFile, {force: true}).catch(() => undefined);
     throw error;
   }
 }
@@ -227,26 +232,26 @@ async function writeAside<T>(file: string, write: (part: string) => Promise<T>):
  * @param names - of the files that it writes
  * @throws {UsageError} the folder cannot be written
  */
-async function writeAll(
+async function writeFiles(
   folder: string,
   names: readonly string[],
-  write: (aside: string) => Promise<void>,
+  write: (temporaryFolder: string) => Promise<void>,
 ): Promise<void> {
   const refuse = refuseFolder(folder);
   const created = await mkdir(folder, {recursive: true}).catch(refuse);
-  const aside = await mkdtemp(join(folder, '.part-')).catch(refuse);
+  const temporaryFolder = await mkdtemp(join(folder, '.part-')).catch(refuse);
   try {
-    await write(aside);
-    for (const name of names) await rename(join(aside, name), join(folder, name));
+    await write(temporaryFolder);
+    for (const name of names) await rename(join(temporaryFolder, name), join(folder, name));
   } finally {
-    await rm(aside, {recursive: true, force: true});
+    await rm(temporaryFolder, {recursive: true, force: true});
     if (created !== undefined) await removeEmpty(folder, created);
   }
 }
 
 const refuseFolder = (folder: string) => (cause: Error) => {
-  const got = `expected a folder that can be written, got ${cause.message}`;
-  throw new UsageError(`${folder}: ${got}`, {cause});
+  const problem = `expected a folder that can be written, got ${cause.message}`;
+  throw new UsageError(`${folder}: ${problem}`, {cause});
 };
 
 /** Removes the folders that were created, from the innermost one up, as far as they are empty. */
@@ -265,15 +270,19 @@ async function removeEmpty(innermost: string, outermost: string): Promise<void> 
  * Refuses the address of a store, which would otherwise become a folder of that name.
  * @throws {UsageError} it is not a path
  */
-export function checkPath(place: string, path: string): void {
+export function checkPath(prefix: string, path: string): void {
   if (!/^[a-z][a-z\d+.-]+:\/\//i.test(path)) return;
   throw new UsageError(
-    `${place}: expected a path on this machine, got ${path}; write the files to a folder, ` +
+    `${prefix}: expected a path on this machine, got ${path}; write the files to a folder, ` +
       'and copy them from there',
   );
 }
 
-async function writeGroups(client: pg.ClientBase, sql: string, out: Writable): Promise<number> {
+async function writeParquetRows(
+  client: pg.ClientBase,
+  sql: string,
+  out: Writable,
+): Promise<number> {
   const {writeParquet} = await import('../star/parquet.ts');
   const sink = (bytes: Uint8Array) =>
     new Promise<void>((resolve, reject) => {
@@ -310,7 +319,7 @@ export async function deliverStar(
       if (!json) printStep(`${name}: ${step}`);
     };
     const delivered: Delivered[] = [];
-    for (const name of choose(names, target))
+    for (const name of chooseTargets(names, target))
       delivered.push(await deliverOne({pool, storage: config, signal, onStep}, name));
     print(json, {
       json: delivered.map(({snapshot, ...each}) => ({...each, ...snapshot})),
@@ -320,7 +329,7 @@ export async function deliverStar(
   });
 }
 
-function choose(names: readonly string[], wanted: string | undefined): readonly string[] {
+function chooseTargets(names: readonly string[], wanted: string | undefined): readonly string[] {
   if (names.length === 0)
     throw new UsageError(
       'deliver: expected a target, got none; add one to the section delivery of a file of ' +
@@ -334,19 +343,19 @@ function choose(names: readonly string[], wanted: string | undefined): readonly 
 }
 
 /** The verb waits for a delivery of another process: `start` delivers to a new target at once. */
-const [lookEveryMs, mostLooks] = [1_000, 120];
+const [retryEveryMs, mostAttempts] = [1_000, 120];
 
 async function deliverOne(deps: DeliveryDeps, name: string): Promise<Delivered> {
   const {deliverTo} = await import('../delivery/deliver-star.ts');
-  for (let look = 1; look <= mostLooks; look++) {
+  for (let attempt = 1; attempt <= mostAttempts; attempt++) {
     await endDeadLeases(deps.pool);
     const outcome = await deliverTo(deps, name);
     if (outcome !== null) {
       if ('error' in outcome) throw outcome.error;
       return outcome;
     }
-    if (look === 1) deps.onStep?.(name, 'waiting for another process, which delivers to it');
-    await wait(lookEveryMs, undefined, {signal: deps.signal});
+    if (attempt === 1) deps.onStep?.(name, 'waiting for another process, which delivers to it');
+    await wait(retryEveryMs, undefined, {signal: deps.signal});
   }
   throw new FatalError(
     `deliver: another process delivers to ${name} at the moment; fieldmirror status shows it`,

@@ -59,7 +59,7 @@ export async function feed(
     if (options.follow) await follow(warehouse, {query, isJson: options.json}, signal);
     else {
       await sequenceFeed(warehouse.pool);
-      const page = await read(warehouse, query);
+      const page = await readPage(warehouse, query);
       const {entries, cursor} = page;
       print(options.json, {json: {entries, cursor}, text: formatFeed(page)});
     }
@@ -67,14 +67,14 @@ export async function feed(
   });
 }
 
-interface Following {
+interface FollowOptions {
   readonly query: FeedQuery;
   readonly isJson: boolean;
 }
 
 async function follow(
   warehouse: Warehouse,
-  {query, isJson}: Following,
+  {query, isJson}: FollowOptions,
   signal: AbortSignal,
 ): Promise<void> {
   const {pool, directUrl} = warehouse;
@@ -83,7 +83,7 @@ async function follow(
     for (let {after} = query; !signal.aborted; ) {
       const waitOn = watch.watch();
       await watch.sequence();
-      const page = await read(warehouse, {...query, after});
+      const page = await readPage(warehouse, {...query, after});
       for (const entry of page.entries)
         if (isJson) printOut(`${JSON.stringify(entry)}\n`);
         else printFolded(`${formatEntry(entry)}\n`);
@@ -95,14 +95,14 @@ async function follow(
   }
 }
 
-async function read({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
+async function readPage({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> {
   return await readFeed(pool, query).catch((cause: unknown) => {
     if (!(cause instanceof CursorError)) throw cause;
-    const next = cause.isGone
+    const nextStep = cause.isGone
       ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, ' +
         'then continue from that cursor'
       : 'leave --after out to read from the oldest entry';
-    throw new UsageError(`feed: ${cause.message}; ${next}`, {
+    throw new UsageError(`feed: ${cause.message}; ${nextStep}`, {
       cause,
       kind: cause.isGone ? 'cursor' : undefined,
     });
@@ -120,10 +120,10 @@ const longestValue = 40;
 const shownFields = 4;
 
 function formatFeed({entries, cursor}: FeedPage): string {
-  const end = `continue with: fieldmirror feed --after ${cursor}`;
+  const lastLine = `continue with: fieldmirror feed --after ${cursor}`;
   return entries.length === 0
-    ? `nothing changed\n${end}`
-    : [...entries.map(formatEntry), end].join('\n');
+    ? `nothing changed\n${lastLine}`
+    : [...entries.map(formatEntry), lastLine].join('\n');
 }
 
 /** `2027-03-15T09:30:00Z  customers 12 changed by erp: phone_number 555-0100 → 555-0199` */
@@ -133,8 +133,8 @@ function formatEntry(entry: FeedEntry): string {
   const author = entry.application ?? entry.written_by;
   const by = author === null ? '' : ` by ${author}`;
   const fields = formatFields(before ?? {}, after ?? {}, operation);
-  const what = [account, table, row, operation].filter((part) => part !== '').join(' ');
-  return `${at.slice(0, 19)}Z  ${what}${by}${fields === '' ? '' : `: ${fields}`}`;
+  const subject = [account, table, row, operation].filter((part) => part !== '').join(' ');
+  return `${at.slice(0, 19)}Z  ${subject}${by}${fields === '' ? '' : `: ${fields}`}`;
 }
 
 function formatFields(
@@ -146,11 +146,11 @@ function formatFields(
     return 'it was read as a whole for the first time; take its rows from the table';
   if (operation !== 'changed') return '';
   const names = Object.keys(after);
-  const shown = names
+  const shownValues = names
     .slice(0, shownFields)
     .map((name) => `${name} ${formatValue(before[name])} → ${formatValue(after[name])}`);
   return [
-    ...shown,
+    ...shownValues,
     ...(names.length > shownFields ? [`${names.length - shownFields} more`] : []),
   ].join(', ');
 }

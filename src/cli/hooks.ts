@@ -29,7 +29,7 @@ import {
 } from '../feed/hooks.ts';
 import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
 import {sendBatch} from '../feed/send-hooks.ts';
-import {mostEntries, usualMost} from '../feed/terms.ts';
+import {defaultEntries, maxEntries} from '../feed/terms.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';
@@ -52,22 +52,22 @@ export async function hooksAdd(
   name: string,
   {account, json, ...options}: Output & HookOptions & {readonly account?: string},
 ): Promise<number> {
-  const {plan, secret} = planHook(config, name, await withAddress(name, options));
+  const {plan, secret} = planHook(config, name, await readSecretAddress(name, options));
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
     const chosen = account === undefined ? null : await chooseAccount({pool}, account);
-    const held = (await listHooks(pool)).find((each) => each.name === name);
-    if (held?.hasAddress === false) refuseSettings(name, {...options, account});
+    const storedHook = (await listHooks(pool)).find((each) => each.name === name);
+    if (storedHook?.hasAddress === false) refuseSettings(name, {...options, account});
     checkWriters(plan.leavesOut ?? [], await listWriters(pool));
     // Entries that are committed already must come before the end of the feed, not after it.
     await sequenceFeed(pool);
-    const making =
-      held?.hasAddress === false
+    const storing =
+      storedHook?.hasAddress === false
         ? giveAddress(pool, {
             ...plan,
             after: options.after === 'end' ? await readFeedEnd(pool) : plan.after,
           })
         : insertHook(pool, {...plan, accountId: chosen?.accountId ?? null});
-    const cursor = await making.catch(refuseCursor);
+    const cursor = await storing.catch(refuseCursor);
     if (cursor === null)
       throw new UsageError(
         `hooks add: there is a subscriber ${name} already; fieldmirror hooks remove ${name}`,
@@ -81,7 +81,7 @@ export async function hooksAdd(
       json: {
         name,
         target: plan.target,
-        account: chosen?.name ?? held?.account ?? null,
+        account: chosen?.name ?? storedHook?.account ?? null,
         cursor,
         secret,
       },
@@ -107,19 +107,19 @@ function refuseSettings(
     account,
   }: HookOptions & {readonly account: string | undefined},
 ): void {
-  const given = [
+  const extras = [
     ...(table.length > 0 ? ['--table'] : []),
     ...(column.length > 0 ? ['--column'] : []),
     ...(leaveOut.length > 0 ? ['--leave-out'] : []),
-    ...(limit === usualMost ? [] : ['--limit']),
+    ...(limit === defaultEntries ? [] : ['--limit']),
     ...(mask ? ['--mask'] : []),
     ...(system === undefined ? [] : ['--system']),
     ...(account === undefined ? [] : ['--account']),
   ];
-  if (given.length === 0) return;
+  if (extras.length === 0) return;
   throw new UsageError(
     `hooks add: expected the address of ${name} alone, for a file of settings made it and has ` +
-      `the rest, got ${given.join(', ')}; change the file and fieldmirror config apply it, ` +
+      `the rest, got ${extras.join(', ')}; change the file and fieldmirror config apply it, ` +
       `or fieldmirror hooks remove ${name} first`,
   );
 }
@@ -128,10 +128,10 @@ function refuseSettings(
  * An address that was given as `-` is read as a secret: every user of the machine sees the
  * arguments of a verb.
  */
-async function withAddress(name: string, options: HookOptions): Promise<HookOptions> {
+async function readSecretAddress(name: string, options: HookOptions): Promise<HookOptions> {
   if (options.url !== '-') return options;
-  const missing = 'hooks add: --url: expected the address on standard input, got nothing';
-  const address = await readSecret(`--url of ${name} (it is not shown): `, missing);
+  const missingMessage = 'hooks add: --url: expected the address on standard input, got nothing';
+  const address = await readSecret(`--url of ${name} (it is not shown): `, missingMessage);
   return {...options, url: address.reveal()};
 }
 
@@ -185,10 +185,10 @@ export async function hooksRetry(
     refuseWaiting(hook);
     if (letter !== undefined)
       return await sendLetter(config, warehouse, {...options, hook, letter});
-    const from = (await retryHook(pool, name, after ?? null)) ?? hook.cursor;
+    const startCursor = (await retryHook(pool, name, after ?? null)) ?? hook.cursor;
     print(json, {
-      json: {name, cursor: from},
-      text: `${name} is sent the feed again, from cursor ${from} on`,
+      json: {name, cursor: startCursor},
+      text: `${name} is sent the feed again, from cursor ${startCursor} on`,
     });
     return 0;
   });
@@ -239,19 +239,24 @@ export async function sendDeadLetter(
 ): Promise<SentLetter> {
   await refuseCopy(pool, await namePlace(config));
   const {target} = await findHook(pool, name, 'retry');
-  const found = await readDeadLetter(pool, {name, letterId});
-  if (found === null || found.batchId === null) throw noLetter('retry', name, letterId);
-  const batch = await readFeedBatch(pool, found, found).catch(refuseCursor);
+  const deadLetter = await readDeadLetter(pool, {name, letterId});
+  if (deadLetter === null || deadLetter.batchId === null)
+    throw createLetterError('retry', name, letterId);
+  const batch = await readFeedBatch(pool, deadLetter, deadLetter).catch(refuseCursor);
   const means = {
     keys: config.keys,
     allowsHttp: config.allowsHttp,
     allowsLinkLocal: config.allowsLinkLocal,
     onSecret: () => {},
   };
-  const answer = await sendBatch({means, signal: signal ?? new AbortController().signal}, found, {
-    ...batch,
-    batchId: found.batchId,
-  });
+  const answer = await sendBatch(
+    {means, signal: signal ?? new AbortController().signal},
+    deadLetter,
+    {
+      ...batch,
+      batchId: deadLetter.batchId,
+    },
+  );
   return {target, answer, entries: batch.entries.length};
 }
 
@@ -270,7 +275,7 @@ export async function skip(
     await findHook(pool, name, 'skip');
     if (letter !== undefined) {
       if ((await readDeadLetter(pool, {name, letterId: String(letter)})) === null)
-        throw noLetter('skip', name, String(letter));
+        throw createLetterError('skip', name, String(letter));
       await deleteDeadLetter(pool, String(letter));
       print(json, {
         json: {name, dropped: letter},
@@ -278,16 +283,16 @@ export async function skip(
       });
       return 0;
     }
-    const made = await skipBatch(pool, name);
-    if (made === null)
+    const letterId = await skipBatch(pool, name);
+    if (letterId === null)
       throw new UsageError(
         `hooks skip: expected a batch that ${name} does not take, got none; hooks list`,
       );
     print(json, {
-      json: {name, letter: Number(made)},
+      json: {name, letter: Number(letterId)},
       text:
-        `${name} continues after the batch, which is dead letter ${made}: ` +
-        `fieldmirror hooks retry ${name} --letter ${made} sends it late`,
+        `${name} continues after the batch, which is dead letter ${letterId}: ` +
+        `fieldmirror hooks retry ${name} --letter ${letterId} sends it late`,
     });
     return 0;
   });
@@ -303,7 +308,7 @@ async function findHook(db: Queryable, name: string, verb: string): Promise<Feed
   );
 }
 
-function noLetter(verb: string, name: string, letter: string): UsageError {
+function createLetterError(verb: string, name: string, letter: string): UsageError {
   return new UsageError(
     `hooks ${verb}: ${name} has no dead letter ${letter}; fieldmirror hooks list`,
   );
@@ -313,7 +318,7 @@ function noLetter(verb: string, name: string, letter: string): UsageError {
 function formatHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLetter[]): string {
   if (hooks.length === 0)
     return 'no subscriber is sent the feed: fieldmirror hooks add NAME --url URL';
-  const head = ['subscriber', 'at', 'of', 'last taken', 'behind', 'state'];
+  const columnTitles = ['subscriber', 'at', 'of', 'last taken', 'behind', 'state'];
   const failing = hooks.flatMap(({name, failingSince, lastError}) =>
     failingSince === null
       ? []
@@ -327,12 +332,14 @@ function formatHooks(hooks: readonly FeedHook[], deadLetters: readonly DeadLette
   const letters = deadLetters.map(({letterId, hook, skippedAt, reason}) =>
     wrap(`dead letter ${letterId} of ${hook}, skipped ${formatAgo(skippedAt)}: ${reason}`),
   );
-  return [fitTable(head, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join('\n');
+  return [fitTable(columnTitles, hooks.map(describeHook)), ...failing, ...waiting, ...letters].join(
+    '\n',
+  );
 }
 
 function describeHook({name, target, sentAt, behind, ...hook}: FeedHook): (string | number)[] {
-  const served = hook.isUntaken ? `waits for key ${hook.keyId}` : 'active';
-  const state = hook.hasAddress ? served : 'has no address';
+  const servedState = hook.isUntaken ? `waits for key ${hook.keyId}` : 'active';
+  const state = hook.hasAddress ? servedState : 'has no address';
   return [
     name,
     target,
@@ -394,8 +401,8 @@ export function planHook(
         `hooks add: --column: no column "${typed}" in ${table.join(', ') || 'any table'}` +
           `${nearest(typed, columns)}; docs/data-dictionary.md lists them`,
       );
-  if (limit < 1 || limit > mostEntries)
-    throw new UsageError(`hooks add: --limit: expected 1 to ${mostEntries}, got ${limit}`);
+  if (limit < 1 || limit > maxEntries)
+    throw new UsageError(`hooks add: --limit: expected 1 to ${maxEntries}, got ${limit}`);
   if (key === undefined)
     throw new UsageError(
       "hooks add: expected a key to seal the subscriber's address with, got none: " +
@@ -419,8 +426,8 @@ export function planHook(
  * @throws {UsageError} a writer is neither a login nor a key: its entries would come back as an
  *   echo
  */
-function checkWriters(given: readonly string[], known: readonly string[]): void {
-  for (const writer of given)
+function checkWriters(writers: readonly string[], known: readonly string[]): void {
+  for (const writer of writers)
     if (!known.includes(writer))
       throw new UsageError(
         `hooks add: --leave-out: no login and no key "${writer}"${nearest(writer, known)}; ` +

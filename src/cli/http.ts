@@ -6,7 +6,7 @@ import {isIP} from 'node:net';
 import {makeSignInCode} from '../accounts/access.ts';
 import {listWorkers} from '../accounts/workers.ts';
 import {openServer as listen, type ServerOptions} from '../console/server.ts';
-import type {ConsoleServices, GivenRule} from '../console/services.ts';
+import type {ConsoleServices, RuleForm} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {parseInterval} from '../core/format.ts';
@@ -50,7 +50,7 @@ export async function openHttpServer(
   const pools = openPools(databaseUrl, {sharesSessions: directUrl !== databaseUrl});
   const {consoleUrl: publicUrl, hostNames, proxy} = config;
   const services = makeConsoleServices(config, {pool, directUrl});
-  const running = await listen({
+  const server = await listen({
     ...{pools, telemetry, ...listening},
     console: {publicUrl, hostNames, proxy, directUrl, services},
   }).catch(async (error: unknown) => {
@@ -63,12 +63,12 @@ export async function openHttpServer(
         'and all traffic there, keys too, can be read on the way: ' +
         'put TLS in front of it\n',
     );
-  const url = publicUrl === null ? running.url : publicUrl.href.replace(/\/$/, '');
+  const url = publicUrl === null ? server.url : publicUrl.href.replace(/\/$/, '');
   return {
     url,
     makeLink: async () => linkOf(url, await makeSignInCode(pool, 'admin')),
     close: async () => {
-      await running.close();
+      await server.close();
       await pools.close();
     },
   };
@@ -194,10 +194,10 @@ async function findConsole({pool}: Warehouse): Promise<string> {
 /** @throws {UsageError} the errors of `planRule`, or a span is invalid */
 export async function planFilledRule(
   config: Pick<Config, 'keys' | 'allowsHttp'>,
-  given: GivenRule,
+  rule: RuleForm,
 ): Promise<PlannedRule> {
   const {planRule} = await import('./alerts.ts');
-  const {name, receiver, address, smtp, every, quiet, causes} = given;
+  const {name, receiver, address, smtp, every, quiet, causes} = rule;
   return planRule(config, name, {
     [receiver]: address,
     cause: causes,

@@ -2,7 +2,7 @@
 // is stored in a file that only its owner can read. It is never an argument, and never printed.
 
 import {existsSync} from 'node:fs';
-import {listAccounts, placeOf, upsertAccount} from '../accounts/accounts.ts';
+import {listAccounts, toServiceAddress, upsertAccount} from '../accounts/accounts.ts';
 import {listSealingKeys} from '../accounts/seals.ts';
 import type {Config} from '../core/config.ts';
 import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '../core/errors.ts';
@@ -13,10 +13,10 @@ import {hasEmbedded} from '../postgres/embedded.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
 import {checkName} from './accounts-add.ts';
-import {askAccount, findZoneMismatch, guessZones} from './accounts-check.ts';
-import {writeInForce} from './config-file.ts';
-import {readHeld} from './postgres.ts';
-import {Asker, callOf, print, readSecret, wrap} from './terminal.ts';
+import {findZoneMismatch, guessZones, requestAccount} from './accounts-check.ts';
+import {writeActiveSettings} from './config-file.ts';
+import {readContents} from './postgres.ts';
+import {callOf, Prompter, print, readSecret, wrap} from './terminal.ts';
 import {envFileOf, expectFile, readEnvFile, settingsFile, writeEnvFile} from './verb.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -40,39 +40,39 @@ interface InitOptions {
  *   nothing is stored
  */
 export async function init(config: Config, options: InitOptions): Promise<number> {
-  const asker = process.stdin.isTTY ? new Asker() : null;
+  const asker = process.stdin.isTTY ? new Prompter() : null;
   try {
     const envFile = envFileOf(process.env);
     await refuseFiles(asker, envFile, options.force);
     await refuseMadeUpHome(config, options.embedded);
-    const found = await findAccount(asker, config, options);
-    const timeZone = await findZone(asker, found.page, options.timeZone);
-    const account = {...found, timeZone};
-    const kept = await saveAccount(
+    const foundAccount = await findAccount(asker, config, options);
+    const timeZone = await findZone(asker, foundAccount.page, options.timeZone);
+    const account = {...foundAccount, timeZone};
+    const saved = await saveAccount(
       asker,
       {...config, settings: []},
       {account, embedded: options.embedded},
     );
-    const key = chooseKey(config.keys, kept.sealedWith);
+    const key = chooseKey(config.keys, saved.sealedWith);
     writeEnvFile(envFile, {
       FIELDMIRROR_API_URL: account.apiUrl,
       FIELDMIRROR_API_TOKEN: account.token.reveal(),
       FIELDMIRROR_TIME_ZONE: timeZone,
-      DATABASE_URL: kept.databaseUrl,
-      DATABASE_DIRECT_URL: kept.directUrl,
+      DATABASE_URL: saved.databaseUrl,
+      DATABASE_DIRECT_URL: saved.directUrl,
       ...(config.allowsHttp ? {FIELDMIRROR_ALLOW_HTTP: '1'} : {}),
       ...(config.allowsLinkLocal ? {FIELDMIRROR_ALLOW_LINK_LOCAL: '1'} : {}),
       ...(key.made === null ? {} : {FIELDMIRROR_KEY: key.made.reveal()}),
     });
     const {name, apiUrl} = account;
     // The embedded Postgres has another port each time.
-    const place = kept.place.replace(/, port \d+$/, '');
+    const place = saved.place.replace(/, port \d+$/, '');
     print(options.json, {
       json: {
         ...{account: {name, apiUrl, timeZone}, place, files: [envFile, settingsFile]},
         key: {id: key.id, isNew: key.made !== null, missing: key.missing},
       },
-      text: describe({name, apiUrl, timeZone, place, envFile, key}),
+      text: describeResult({name, apiUrl, timeZone, place, envFile, key}),
     });
     return 0;
   } finally {
@@ -80,28 +80,28 @@ export async function init(config: Config, options: InitOptions): Promise<number
   }
 }
 
-async function refuseFiles(asker: Asker | null, envFile: string, force: boolean): Promise<void> {
+async function refuseFiles(asker: Prompter | null, envFile: string, force: boolean): Promise<void> {
   expectFile(envFile);
   const hasSettings = Object.keys(readEnvFile(process.env, {isAnew: true})).length > 0;
-  const there = [
+  const existingFiles = [
     ...(hasSettings ? [envFile] : []),
     ...(existsSync(settingsFile) ? [settingsFile] : []),
   ];
-  if (there.length === 0 || force) return;
-  const names = there.join(' and ');
-  const kept =
+  if (existingFiles.length === 0 || force) return;
+  const names = existingFiles.join(' and ');
+  const effect =
     `in ${envFile} the account and the warehouse are replaced, other lines stay; ` +
     `${settingsFile} is rewritten`;
   if (asker === null)
     throw new UsageError(
-      `init: expected no settings yet, got ${names}; with --force ${kept}. Nothing was done`,
+      `init: expected no settings yet, got ${names}; with --force ${effect}. Nothing was done`,
     );
-  const question = `There are settings already, in ${names}: ${kept}. Continue, yes or no`;
-  const goesOn = await asker.ask(question, 'no', (answer) => /^y(es)?$/i.test(answer));
-  if (!goesOn) throw new UsageError('init: nothing was done');
+  const question = `There are settings already, in ${names}: ${effect}. Continue, yes or no`;
+  const isConfirmed = await asker.ask(question, 'no', (answer) => /^y(es)?$/i.test(answer));
+  if (!isConfirmed) throw new UsageError('init: nothing was done');
 }
 
-function describe(done: {
+function describeResult(result: {
   readonly name: string;
   readonly apiUrl: string;
   readonly timeZone: string;
@@ -111,14 +111,14 @@ function describe(done: {
 }): string {
   const call = (verb: string) => callOf(verb);
   return [
-    `account ${done.name} (${done.apiUrl}, ${done.timeZone}) answers, ` +
-      `and the warehouse is ready: ${done.place}`,
+    `account ${result.name} (${result.apiUrl}, ${result.timeZone}) answers, ` +
+      `and the warehouse is ready: ${result.place}`,
     '',
-    `  ${done.envFile}  has the token and the addresses, for you alone: ` +
+    `  ${result.envFile}  has the token and the addresses, for you alone: ` +
       'keep it out of repositories',
     `  ${settingsFile}  has the other settings: change it, then ${call('config apply')}`,
     '',
-    ...describeKey(done.key, done.envFile),
+    ...describeKey(result.key, result.envFile),
     '',
     'What next:',
     `  ${call('start')}  # mirrors the account, stays, and prints a link to the console`,
@@ -143,16 +143,16 @@ interface KeyChoice {
  * created: a person has that key somewhere, and a second one would hide that it is missing.
  * @param sealedWith - the keys of the warehouse, by their fingerprints
  */
-function chooseKey(given: readonly SealingKey[], sealedWith: readonly string[]): KeyChoice {
-  const missing = sealedWith.filter((id) => !given.some((key) => key.id === id));
-  const [first] = given;
+function chooseKey(givenKeys: readonly SealingKey[], sealedWith: readonly string[]): KeyChoice {
+  const missing = sealedWith.filter((id) => !givenKeys.some((key) => key.id === id));
+  const [first] = givenKeys;
   if (first !== undefined || missing.length > 0)
     return {id: first?.id ?? null, made: null, missing};
-  const made = makeKey();
-  return {id: parseKeys(made.reveal())[0]?.id ?? null, made, missing};
+  const newKey = makeKey();
+  return {id: parseKeys(newKey.reveal())[0]?.id ?? null, made: newKey, missing};
 }
 
-function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] {
+function describeKey({id, made: newKey, missing}: KeyChoice, envFile: string): string[] {
   if (missing.length > 0) {
     const expected = `key ${missing.join(' and key ')}`;
     return [
@@ -163,7 +163,7 @@ function describeKey({id, made, missing}: KeyChoice, envFile: string): string[] 
       ),
     ];
   }
-  if (made === null)
+  if (newKey === null)
     return [
       `The sealing key is the one that was given: key ${id ?? ''}. FIELDMIRROR_KEY stays as it is.`,
     ];
@@ -186,40 +186,40 @@ interface FoundAccount {
   readonly page: string;
 }
 
-interface Given {
+interface TypedOptions {
   readonly name?: string;
   readonly url?: string;
 }
 
 /** @throws the errors of `init` */
 async function findAccount(
-  asker: Asker | null,
+  asker: Prompter | null,
   config: Config,
-  given: Given,
+  options: TypedOptions,
 ): Promise<FoundAccount> {
-  let apiUrl = await findAddress(asker, config, given.url);
-  let name = await findName(asker, apiUrl, given.name);
+  let apiUrl = await findAddress(asker, config, options.url);
+  let name = await findName(asker, apiUrl, options.name);
   for (;;) {
     const token = await findToken(asker, config, {name, apiUrl});
     try {
-      const {body} = await askAccount({
+      const {body} = await requestAccount({
         apiUrl,
         token,
         allowsHttp: config.allowsHttp,
         allowsLinkLocal: config.allowsLinkLocal,
       });
-      asker?.tell(`${placeOf(apiUrl)} answers, and takes the token`);
+      asker?.tell(`${toServiceAddress(apiUrl)} answers, and takes the token`);
       return {name, apiUrl, token, page: body.toString()};
     } catch (error) {
-      if (asker === null || !isTold(error)) throw error;
+      if (asker === null || !isReportable(error)) throw error;
       asker.tell(error.message);
       // If the token was refused, only the token is requested again; otherwise the address is, too.
       if (error instanceof AccessError) continue;
-      const wrong = apiUrl;
-      apiUrl = await asker.ask("The account's base address", wrong, checkAddress(config));
+      const wrongUrl = apiUrl;
+      apiUrl = await asker.ask("The account's base address", wrongUrl, checkAddress(config));
       // If the name was derived from the wrong address, it is requested again, too.
-      if (apiUrl !== wrong && name === usualName(wrong))
-        name = await findName(asker, apiUrl, given.name);
+      if (apiUrl !== wrongUrl && name === usualName(wrongUrl))
+        name = await findName(asker, apiUrl, options.name);
     }
   }
 }
@@ -229,22 +229,24 @@ async function findAccount(
  * @throws {UsageError} a zone that is not the account's, or no zone can be derived
  */
 async function findZone(
-  asker: Asker | null,
+  asker: Prompter | null,
   page: string,
-  given: string | undefined,
+  typedZone: string | undefined,
 ): Promise<string> {
-  const take = (zone: string) => {
+  const checkZone = (zone: string) => {
     if (!isTimeZone(zone))
       throw new UsageError(`init: --time-zone: ${expectTimeZone(zone)}, got "${zone}"`);
     const mismatch = findZoneMismatch(page, zone);
     if (mismatch !== null) throw new UsageError(`init: --time-zone: ${mismatch}`);
     return zone;
   };
-  if (given !== undefined) return take(given);
-  const guessed = guessZones(page);
-  if (asker !== null) return await asker.ask("The account's time zone", guessed[0] ?? null, take);
-  if (guessed.length === 1) return guessed[0] ?? '';
-  const got = guessed.length === 0 ? 'is not clear from' : `may be ${guessed.join(' or ')} by`;
+  if (typedZone !== undefined) return checkZone(typedZone);
+  const guessedZones = guessZones(page);
+  if (asker !== null)
+    return await asker.ask("The account's time zone", guessedZones[0] ?? null, checkZone);
+  if (guessedZones.length === 1) return guessedZones[0] ?? '';
+  const got =
+    guessedZones.length === 0 ? 'is not clear from' : `may be ${guessedZones.join(' or ')} by`;
   throw new UsageError(
     "init: --time-zone: expected the account's IANA zone, such as America/New_York, " +
       `got nothing; it ${got} the times that the service writes`,
@@ -271,18 +273,18 @@ function checkAddress({allowsHttp}: Config): (address: string) => string {
 }
 
 async function findAddress(
-  asker: Asker | null,
+  asker: Prompter | null,
   config: Config,
-  given: string | undefined,
+  typedUrl: string | undefined,
 ): Promise<string> {
-  const take = checkAddress(config);
-  const known = given ?? config.apiUrl ?? undefined;
-  if (known !== undefined) return take(known);
+  const checkTyped = checkAddress(config);
+  const knownUrl = typedUrl ?? config.apiUrl ?? undefined;
+  if (knownUrl !== undefined) return checkTyped(knownUrl);
   if (asker !== null)
     return await asker.ask(
       "The account's base address, such as https://app.example.com/acme",
       null,
-      take,
+      checkTyped,
     );
   throw new UsageError(
     "init: --url: expected the account's base address, such as https://app.example.com/acme, " +
@@ -300,23 +302,25 @@ function usualName(apiUrl: string): string {
 }
 
 async function findName(
-  asker: Asker | null,
+  asker: Prompter | null,
   apiUrl: string,
-  given: string | undefined,
+  typedName: string | undefined,
 ): Promise<string> {
-  const take = (name: string) => {
+  const checkTyped = (name: string) => {
     checkName(name, 'init: --name');
     return name;
   };
-  if (given !== undefined) return take(given);
-  const usual = usualName(apiUrl);
-  return asker === null ? take(usual) : await asker.ask('A name for it here', usual, take);
+  if (typedName !== undefined) return checkTyped(typedName);
+  const suggestedName = usualName(apiUrl);
+  return asker === null
+    ? checkTyped(suggestedName)
+    : await asker.ask('A name for it here', suggestedName, checkTyped);
 }
 
 /** Without a terminal, the environment's token is used, but only for the environment's address. */
 async function findToken(
-  asker: Asker | null,
-  {token, apiUrl: own}: Config,
+  asker: Prompter | null,
+  {token, apiUrl: environmentUrl}: Config,
   {name, apiUrl}: {readonly name: string; readonly apiUrl: string},
 ): Promise<Secret> {
   if (asker !== null)
@@ -326,14 +330,18 @@ async function findToken(
       (text) => new Secret(text),
       {isHidden: true},
     );
-  if (token !== null && (own === null || placeOf(own) === placeOf(apiUrl))) return token;
+  if (
+    token !== null &&
+    (environmentUrl === null || toServiceAddress(environmentUrl) === toServiceAddress(apiUrl))
+  )
+    return token;
   return await readSecret(
     '',
     'init: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
   );
 }
 
-function isTold(error: unknown): error is Error {
+function isReportable(error: unknown): error is Error {
   return [FatalError, RetryableError, RecordError, UsageError].some(
     (kind) => error instanceof kind,
   );
@@ -356,7 +364,7 @@ type Account = FoundAccount & {readonly timeZone: string};
 
 /** @throws the errors of `init` */
 async function saveAccount(
-  asker: Asker | null,
+  asker: Prompter | null,
   config: Config,
   {account, embedded}: {readonly account: Account; readonly embedded: boolean},
 ): Promise<SavedWarehouse> {
@@ -371,7 +379,7 @@ async function saveAccount(
   const question =
     'The warehouse: postgres://user:password@host/database (it is not shown), ' +
     `or nothing for a separate Postgres in ${config.home}`;
-  const take = async (answer: string) => {
+  const trySave = async (answer: string) => {
     const databaseUrl = answer === '' ? null : checkDatabase(answer);
     try {
       return await saveInWarehouse({...config, databaseUrl, directUrl: null}, account);
@@ -382,7 +390,7 @@ async function saveAccount(
       throw new UsageError(error.message, {cause: error});
     }
   };
-  return await asker.ask(question, '', take, {isHidden: true});
+  return await asker.ask(question, '', trySave, {isHidden: true});
 }
 
 function checkDatabase(address: string): string {
@@ -398,14 +406,14 @@ async function saveInWarehouse(config: Config, account: Account): Promise<SavedW
     const {pool, place} = warehouse;
     await refuseOthers(pool, account);
     await inTransaction(pool, async (client) => {
-      const held = await upsertAccount(client, {name, apiUrl, timeZone});
+      const storedAccount = await upsertAccount(client, {name, apiUrl, timeZone});
       await beginAccount(
         client,
-        held,
+        storedAccount,
         allStreams.map((stream) => stream.name),
       );
     });
-    await writeInForce(pool, settingsFile);
+    await writeActiveSettings(pool, settingsFile);
     const sealedWith = await listSealingKeys(pool);
     return {databaseUrl: config.databaseUrl, directUrl: config.directUrl, place, sealedWith};
   });
@@ -415,13 +423,16 @@ async function saveInWarehouse(config: Config, account: Account): Promise<SavedW
  * @throws {FatalError} the warehouse has the made-up business, or this account under another name
  */
 async function refuseOthers(db: Queryable, {name, apiUrl}: Account): Promise<void> {
-  const held = await listAccounts(db);
-  refuseMadeUp(held.map((each) => each.name));
-  const twin = held.find((each) => placeOf(each.apiUrl) === placeOf(apiUrl) && each.name !== name);
-  if (twin !== undefined)
+  const storedAccounts = await listAccounts(db);
+  refuseMadeUp(storedAccounts.map((each) => each.name));
+  const duplicate = storedAccounts.find(
+    (each) => toServiceAddress(each.apiUrl) === toServiceAddress(apiUrl) && each.name !== name,
+  );
+  if (duplicate !== undefined)
     throw new FatalError(
-      `init: ${placeOf(apiUrl)} is mirrored there already, as account ${twin.name}; ` +
-        `give --name ${twin.name}`,
+      `init: ${toServiceAddress(apiUrl)} is mirrored there already, as account ` +
+        `${duplicate.name}; ` +
+        `give --name ${duplicate.name}`,
     );
 }
 
@@ -442,11 +453,11 @@ function refuseMadeUp(names: readonly string[]): void {
  */
 async function refuseMadeUpHome(config: Config, embedded: boolean): Promise<void> {
   if ((config.databaseUrl !== null && !embedded) || !hasEmbedded(config.home)) return;
-  const here = {...config, databaseUrl: null, directUrl: null};
+  const embeddedConfig = {...config, databaseUrl: null, directUrl: null};
   const {accounts} = await withWarehouse(
-    here,
+    embeddedConfig,
     {migrates: false},
-    async ({pool}) => await readHeld(pool),
+    async ({pool}) => await readContents(pool),
   );
   refuseMadeUp(accounts);
 }

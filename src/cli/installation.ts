@@ -9,8 +9,8 @@ import {printErr} from '../core/text.ts';
 import {
   claimInstallation,
   describeCopy,
+  fixForCopy,
   type Installation,
-  mendOfCopy,
   namePlace,
   readInstallationRow,
 } from '../health/installation.ts';
@@ -29,10 +29,11 @@ export async function installationShow(config: Config, {json}: Output): Promise<
     const installation = await readInstallationRow(pool);
     const name = await namePlace(config);
     const copy = describeCopy(installation, name);
-    const told = copy === null ? describe(installation) : `${copy}; ${mendOfCopy}`;
+    const description =
+      copy === null ? describeInstallation(installation) : `${copy}; ${fixForCopy}`;
     print(json, {
       json: {...installation, name, copy},
-      text: `warehouse ${place}, reached as ${name}\n${told}`,
+      text: `warehouse ${place}, reached as ${name}\n${description}`,
     });
     return copy === null ? 0 : 1;
   });
@@ -52,7 +53,7 @@ export async function claim(
     const {database} = installation;
     const name = await namePlace(config);
     printErr(
-      `${describeCopy(installation, name) ?? describe(installation)}\n` +
+      `${describeCopy(installation, name) ?? describeInstallation(installation)}\n` +
         `From now on ${place} works for its accounts: changes are sent, sweeps are run. ` +
         'Other copies may no longer do so.\n',
     );
@@ -66,15 +67,15 @@ export async function claim(
   });
 }
 
-function describe({names, claimedAt, claimedBy}: Installation): string {
+function describeInstallation({names, claimedAt, claimedBy}: Installation): string {
   if (names === null)
     return 'No worker has begun here yet: the first one makes it the one that works.';
   return `It is the one that works for its accounts, since ${claimedAt}, by ${claimedBy}.`;
 }
 
 function describeClaim(place: string): string {
-  const next = 'A start that runs continues within seconds.';
-  return `${place} is the one that works for its accounts. ${next}`;
+  const nextStep = 'A start that runs continues within seconds.';
+  return `${place} is the one that works for its accounts. ${nextStep}`;
 }
 
 function describeHeld(held: readonly string[]): string[] {
@@ -100,28 +101,28 @@ function describeHeld(held: readonly string[]): string[] {
 export async function reseal(config: Config, {json}: {readonly json: boolean}): Promise<number> {
   const [key] = config.keys;
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    if (key !== undefined) await refuseWithout(pool, key.id);
+    if (key !== undefined) await refuseWorkersWithoutKey(pool, key.id);
     const sealed = await inTransaction(pool, (client) => resealAll(client, config.keys));
     const lines = sealed.map(({what, keyId}) => `${what}: was sealed with key ${keyId}`);
-    const end =
+    const summary =
       sealed.length === 0
         ? `All is sealed with key ${key?.id} already`
         : `All is sealed with key ${key?.id} now`;
     print(json, {
       json: {keyId: key?.id, resealed: sealed.map(({what, keyId}) => ({what, before: keyId}))},
-      text: [...lines, `${end}: start, http and all verbs need no other.`].join('\n'),
+      text: [...lines, `${summary}: start, http and all verbs need no other.`].join('\n'),
     });
     return 0;
   });
 }
 
 /** A worker that has only the old key would serve no account a moment later. */
-async function refuseWithout(db: Queryable, keyId: string): Promise<void> {
-  const without = (await listWorkers(db)).filter(
+async function refuseWorkersWithoutKey(db: Queryable, keyId: string): Promise<void> {
+  const workersWithoutKey = (await listWorkers(db)).filter(
     ({isAlive, keyIds}) => isAlive && keyIds.length > 0 && !keyIds.includes(keyId),
   );
-  if (without.length === 0) return;
-  const names = without.map(
+  if (workersWithoutKey.length === 0) return;
+  const names = workersWithoutKey.map(
     ({host, pid, keyIds}) => `${host}, pid ${pid}, has ${keyIds.join(', ')}`,
   );
   throw new FatalError(
@@ -146,13 +147,13 @@ export async function migrate(config: Config, options: {readonly json: boolean})
         const {migrateQueue} = await import('../../jobs/queue.ts');
         await migrateQueue(directUrl, {tell: printWait});
       }
-      const done = applied === 1 ? '1 migration' : `${applied} migrations`;
-      const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${done} applied`;
+      const appliedText = applied === 1 ? '1 migration' : `${applied} migrations`;
+      const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${appliedText} applied`;
       const roles = await checkRoles(direct);
-      const lack = describeRoles(roles);
+      const problem = describeRoles(roles);
       print(options.json, {
         json: {applied, roles: {missing: roles.missing, statements: listRoleStatements(roles)}},
-        text: lack === null ? text : `${text}\nroles: ${lack}`,
+        text: problem === null ? text : `${text}\nroles: ${problem}`,
       });
       return 0;
     },

@@ -8,9 +8,9 @@ import {printOut} from '../core/text.ts';
 
 /** Prints the version if nothing else is requested, without loading the command line parser. */
 export function printVersion(args: readonly string[]): boolean {
-  const isAsked = args.length === 1 && args[0] === '--version';
-  if (isAsked) printOut(`${readVersion()}\n`);
-  return isAsked;
+  const isRequested = args.length === 1 && args[0] === '--version';
+  if (isRequested) printOut(`${readVersion()}\n`);
+  return isRequested;
 }
 
 // Limits keep memory small, but they are read only once, when a process begins. So a process for
@@ -42,7 +42,7 @@ export const heapLimits = [
 ];
 
 /** Verbs that process many rows, or whose processes run for weeks. */
-const limited: ReadonlySet<string | undefined> = new Set([
+const limitedVerbs: ReadonlySet<string | undefined> = new Set([
   'start',
   'sync',
   'http',
@@ -58,10 +58,18 @@ const limited: ReadonlySet<string | undefined> = new Set([
 export function limitMemory(args: readonly string[]): void {
   const verb = args.find((word) => !word.startsWith('-'));
   const isLimited = heapLimits.every((flag) => process.execArgv.includes(flag));
-  if (isLimited || !limited.has(verb) || process.execve === undefined) return;
+  if (isLimited || !limitedVerbs.has(verb) || process.execve === undefined) return;
   const isSet = Object.keys(allocatorLimits).some((name) => process.env[name] !== undefined);
-  const again = [process.execPath, ...process.execArgv, ...heapLimits, ...process.argv.slice(1)];
-  process.execve(process.execPath, again, {...(isSet ? {} : allocatorLimits), ...process.env});
+  const newArguments = [
+    process.execPath,
+    ...process.execArgv,
+    ...heapLimits,
+    ...process.argv.slice(1),
+  ];
+  process.execve(process.execPath, newArguments, {
+    ...(isSet ? {} : allocatorLimits),
+    ...process.env,
+  });
 }
 
 /**
@@ -83,7 +91,7 @@ export function findParts(): void {
  * Node's message for a package that it finds in no folder `node_modules`; for a missing file of
  * this program Node has another message.
  */
-const missing = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w-][\w.-]*)/;
+const missingPackagePattern = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w-][\w.-]*)/;
 
 /**
  * The fix for a package that is not installed; null if the error has another cause.
@@ -92,10 +100,10 @@ const missing = /^Cannot find (?:package|module) '((?:@[\w.-]+\/)?[\w-][\w.-]*)/
 export function describeMissingPackage(error: unknown, root = packageRoot): string | null {
   const {code, message = ''} = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') return null;
-  const [, name] = missing.exec(message) ?? [];
+  const [, name] = missingPackagePattern.exec(message) ?? [];
   if (name === undefined) return null;
   const isInstalled = root.split(/[/\\]/).includes('node_modules');
-  const mend = isInstalled ? 'install fieldmirror again' : `run npm install in ${root}`;
+  const nextStep = isInstalled ? 'install fieldmirror again' : `run npm install in ${root}`;
   const place = isInstalled ? dirname(root) : join(root, 'node_modules');
-  return `package ${name}: expected it in ${place}, found none; ${mend}`;
+  return `package ${name}: expected it in ${place}, found none; ${nextStep}`;
 }

@@ -69,10 +69,10 @@ export async function match(config: Config, table: string, options: MatchOptions
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {accountId, name} = await chooseAccount(warehouse, options.account);
     const place = {accountId, table, system, account: name, columns};
-    if (options.undo !== undefined) return await undo(warehouse, place, options.undo, options);
+    if (options.undo !== undefined) return await undoBatch(warehouse, place, options.undo, options);
     if (options.decided !== undefined)
-      return await decide(warehouse, place, options.decided, options);
-    return await compare(warehouse, place, options.from ?? '-', options);
+      return await applyDecisions(warehouse, place, options.decided, options);
+    return await compareFile(warehouse, place, options.from ?? '-', options);
   });
 }
 
@@ -82,13 +82,13 @@ interface MatchPlace extends MatchScope {
 
 function checkOptions(table: string, options: MatchOptions): MatchColumns {
   const {from, decided, undo: batch, review, apply, country, system = defaultSystem} = options;
-  const given = Object.entries({'--from': from, '--decided': decided, '--undo': batch})
+  const typedOptions = Object.entries({'--from': from, '--decided': decided, '--undo': batch})
     .filter(([, value]) => value !== undefined)
     .map(([name]) => name);
-  if (given.length !== 1)
+  if (typedOptions.length !== 1)
     throw new UsageError(
       `match: expected one of --from FILE, --decided FILE, --undo BATCH, got ${
-        given.length === 0 ? 'none' : given.join(' and ')
+        typedOptions.length === 0 ? 'none' : typedOptions.join(' and ')
       }`,
     );
   if (review !== undefined && from === undefined)
@@ -98,16 +98,16 @@ function checkOptions(table: string, options: MatchOptions): MatchColumns {
   checkShortName(system, 'match: --system');
   if (!isSupportedCountry(country))
     throw new UsageError(`match: --country: expected two letters such as US, got "${country}"`);
-  const found = Object.entries(matchColumns).find(([name]) => name === table);
-  if (found !== undefined) return found[1];
+  const entry = Object.entries(matchColumns).find(([name]) => name === table);
+  if (entry !== undefined) return entry[1];
   const names = Object.keys(matchColumns);
-  const near = nearest(table, names);
+  const suggestion = nearest(table, names);
   throw new UsageError(
-    `match: no table "${table}" that can be matched${near}; there are ${names.join(', ')}`,
+    `match: no table "${table}" that can be matched${suggestion}; there are ${names.join(', ')}`,
   );
 }
 
-async function compare(
+async function compareFile(
   {pool}: Warehouse,
   place: MatchPlace,
   file: string,
@@ -123,15 +123,15 @@ async function compare(
   if (review !== undefined) await writeReview(review, matches, rows, place.columns);
   const links = matches.sure.map(linkOf);
   const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
-  const found = {
+  const result = {
     ...matching,
     ...{refused, written, review: review ?? null, file: name},
   };
-  print(json, {json: toJson(found, unknown), text: describe(place, found)});
+  print(json, {json: toJson(result, unknown), text: describeMatch(place, result)});
   return refused.length > 0 ? 1 : 0;
 }
 
-interface Found extends Matching {
+interface MatchResult extends Matching {
   readonly refused: readonly RefusedLine[];
   readonly written: {readonly batch: string | null; readonly rowIds: readonly string[]} | null;
   readonly review: string | null;
@@ -211,7 +211,10 @@ async function writeReview(
   }
 }
 
-function toJson({matches, refused, written, linked, review}: Found, unknown: readonly string[]) {
+function toJson(
+  {matches, refused, written, linked, review}: MatchResult,
+  unknown: readonly string[],
+) {
   const {sure, several, onlyHere, onlyThere} = matches;
   const showPair = ({ours, theirs, likeness}: Pair) => ({
     ...{key: theirs.party.id, rowId: ours.party.id},
@@ -236,9 +239,9 @@ function toJson({matches, refused, written, linked, review}: Found, unknown: rea
   };
 }
 
-function describe(
+function describeMatch(
   {table, account, system, columns}: MatchPlace,
-  {matches, rows, linked, written, review, file}: Found,
+  {matches, rows, linked, written, review, file}: MatchResult,
 ): string {
   const {sure, several, onlyHere, onlyThere} = countBuckets(matches);
   const nameOurs = ({party}: PlainParty) => {
@@ -283,7 +286,7 @@ function describe(
   ].join('\n');
 }
 
-function describeWritten(written: Found['written'], sure: number): string {
+function describeWritten(written: MatchResult['written'], sure: number): string {
   if (written === null)
     return sure === 0
       ? 'Nothing was written.'
@@ -291,12 +294,12 @@ function describeWritten(written: Found['written'], sure: number): string {
   const {batch, rowIds} = written;
   if (batch === null) return 'Nothing was left to link.';
   const left = sure - rowIds.length;
-  const told = left === 0 ? '' : `; ${formatNumber(left)} were linked by others meanwhile`;
+  const rest = left === 0 ? '' : `; ${formatNumber(left)} were linked by others meanwhile`;
   const count = formatNumber(rowIds.length);
-  return `${count} links were written as batch ${batch}${told}; --undo ${batch} removes them`;
+  return `${count} links were written as batch ${batch}${rest}; --undo ${batch} removes them`;
 }
 
-async function decide(
+async function applyDecisions(
   {pool}: Warehouse,
   place: MatchPlace,
   file: string,
@@ -306,14 +309,14 @@ async function decide(
   const {links, refused} = await readDecisions(readFileLines(linesOf(file)), name);
   printRefused(name, refused);
   const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
-  const set = new Set(written?.rowIds);
-  const left = written === null ? [] : links.filter(({rowId}) => !set.has(rowId));
+  const writtenIds = new Set(written?.rowIds);
+  const left = written === null ? [] : links.filter(({rowId}) => !writtenIds.has(rowId));
   for (const {line, key, rowId} of left.slice(0, mostRefusals))
     printErr(
       `${name}, line ${line}: row ${rowId} or key ${key} is linked already, or the account ` +
         'has no such row; it is left out\n',
     );
-  const counted = `${formatNumber(links.length)} decided links of ${name}`;
+  const countText = `${formatNumber(links.length)} decided links of ${name}`;
   print(json, {
     json: {
       ...{decided: links.length, refused, left},
@@ -321,24 +324,24 @@ async function decide(
     },
     text:
       written === null
-        ? `${counted}. Nothing was written; --apply links them.`
-        : `${counted}. ${describeWritten(written, written.rowIds.length)}`,
+        ? `${countText}. Nothing was written; --apply links them.`
+        : `${countText}. ${describeWritten(written, written.rowIds.length)}`,
   });
   return refused.length + left.length > 0 ? 1 : 0;
 }
 
-async function undo(
+async function undoBatch(
   {pool}: Warehouse,
   place: MatchPlace,
   batch: string,
   {json}: MatchOptions,
 ): Promise<number> {
-  const undone = await inTransaction(pool, (db) => undoLinks(db, place, batch));
-  const {system, removed, left} = undone;
+  const result = await inTransaction(pool, (db) => undoLinks(db, place, batch));
+  const {system, removed, left} = result;
   const rest = left === 0 ? '' : `; ${formatNumber(left)} were set or removed since, and are left`;
   const count = formatNumber(removed);
   print(json, {
-    json: {batch, ...undone},
+    json: {batch, ...result},
     text: `${count} links of batch ${batch} in system ${system} were removed${rest}`,
   });
   return 0;
@@ -371,15 +374,18 @@ export async function linksList(
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const {accountId, name: account} = await chooseAccount({pool}, options.account);
     const links = await listLinks(pool, {...scope, accountId, key, limit});
-    const rows = links.map(({number, rowId, key: held, since, linkedBy}) => [
+    const rows = links.map(({number, rowId, key: storedKey, since, linkedBy}) => [
       number ?? `row ${rowId}`,
-      held,
+      storedKey,
       since === null ? '' : formatAgo(since),
       linkedBy ?? '',
     ]);
-    const none = `account ${account}: system ${scope.system} has no key of ${table}`;
-    const head = [table, 'key', 'since', 'set by'];
-    print(json, {json: {links}, text: rows.length === 0 ? none : fitTable(head, rows)});
+    const emptyMessage = `account ${account}: system ${scope.system} has no key of ${table}`;
+    const columnTitles = [table, 'key', 'since', 'set by'];
+    print(json, {
+      json: {links},
+      text: rows.length === 0 ? emptyMessage : fitTable(columnTitles, rows),
+    });
     return 0;
   });
 }
@@ -403,11 +409,11 @@ export async function linksSet(
     if (rowId === null)
       throw new UsageError(`${verb}: account ${account.name} has no record ${number} of ${table}`);
     const isNew = await setLink(pool, {table, rowId, system}, key).catch((error: unknown) => {
-      throw explain(error, verb);
+      throw explainRefusal(error, verb);
     });
-    const words = isNew ? 'now' : 'already';
-    const held = key === null ? 'no key' : `key ${key}`;
-    const text = `${table} ${number} ${words} has ${held} in system ${system}`;
+    const timing = isNew ? 'now' : 'already';
+    const keyText = key === null ? 'no key' : `key ${key}`;
+    const text = `${table} ${number} ${timing} has ${keyText} in system ${system}`;
     print(options.json, {json: {table, number, rowId, system, key, isNew}, text});
     return 0;
   });
@@ -423,9 +429,9 @@ function readScope(
   const [numberColumn] = tables.find((table) => table.name === name)?.key ?? [];
   if (numberColumn !== undefined) return {table: name, numberColumn, system};
   const names = tables.map((table) => table.name);
-  const near = nearest(name, names);
+  const suggestion = nearest(name, names);
   throw new UsageError(
-    `${verb}: no table "${name}" with a number${near}; there are ${names.join(', ')}`,
+    `${verb}: no table "${name}" with a number${suggestion}; there are ${names.join(', ')}`,
   );
 }
 
@@ -442,8 +448,8 @@ async function findRow(
 }
 
 /** Turns a refusal of the SQL functions into a usage error with their message. */
-function explain(error: unknown, verb: string): unknown {
+function explainRefusal(error: unknown, verb: string): unknown {
   if (!(error instanceof pg.DatabaseError) || !/^(?:22|23)/.test(error.code ?? '')) return error;
-  const next = error.code === '23505' ? '; fieldmirror links remove removes it there' : '';
-  return new UsageError(`${verb}: ${error.message}${next}`, {cause: error});
+  const nextStep = error.code === '23505' ? '; fieldmirror links remove removes it there' : '';
+  return new UsageError(`${verb}: ${error.message}${nextStep}`, {cause: error});
 }

@@ -41,24 +41,25 @@ interface UrlOptions {
  */
 export async function url(config: Config, {password, json}: UrlOptions): Promise<number> {
   if (config.databaseUrl === null) requireEmbedded(config.home);
-  const whole = config.databaseUrl ?? (await findEmbedded(config.home));
-  if (whole === null) throw new FatalError(describeRest(config.home));
-  const bare = withoutPassword(whole);
-  const shown = password ? whole : bare;
-  print(json, {json: {url: shown}, text: shown});
-  if (!json && shown !== whole) printErr(`its password is left out: ${describePassword(config)}\n`);
+  const fullUrl = config.databaseUrl ?? (await findEmbedded(config.home));
+  if (fullUrl === null) throw new FatalError(describeNotRunning(config.home));
+  const urlWithoutPassword = removePassword(fullUrl);
+  const printedUrl = password ? fullUrl : urlWithoutPassword;
+  print(json, {json: {url: printedUrl}, text: printedUrl});
+  if (!json && printedUrl !== fullUrl)
+    printErr(`its password is left out: ${describePassword(config)}\n`);
   return 0;
 }
 
 /** Libpq accepts a password as a parameter, too. */
-function withoutPassword(address: string): string {
-  const shown = new URL(address);
-  shown.password = '';
-  for (const name of ['password', 'sslpassword']) shown.searchParams.delete(name);
-  return shown.href;
+function removePassword(address: string): string {
+  const parsedUrl = new URL(address);
+  parsedUrl.password = '';
+  for (const name of ['password', 'sslpassword']) parsedUrl.searchParams.delete(name);
+  return parsedUrl.href;
 }
 
-function describeRest(home: string): string {
+function describeNotRunning(home: string): string {
   return (
     `url: expected the embedded Postgres in ${join(home, 'postgres')} to run, but it rests: ` +
     `it runs for as long as ${callOf('start')} does; ${callOf('psql')} starts it automatically`
@@ -110,30 +111,30 @@ export async function psql(config: Config, {args, role, signal}: PsqlStart): Pro
   return await withWarehouse(config, {migrates: false}, async ({pool, directUrl}) => {
     // If Postgres does not answer, our own message is printed before psql prints any.
     await pool.query('SELECT 1');
-    const owner = environmentOf(directUrl);
-    const {PGPASSWORD: _, ...address} = owner;
-    const asRole = role === null ? owner : {...address, PGUSER: role};
-    return await run(args, asRole, signal);
+    const ownerEnvironment = toPsqlEnvironment(directUrl);
+    const {PGPASSWORD: _, ...address} = ownerEnvironment;
+    const environment = role === null ? ownerEnvironment : {...address, PGUSER: role};
+    return await run(args, environment, signal);
   });
 }
 
 /** Converts an address to the variables that psql reads. */
-export function environmentOf(address: string): Readonly<Record<string, string>> {
+export function toPsqlEnvironment(address: string): Readonly<Record<string, string>> {
   const {hostname, port, username, password, pathname, searchParams} = new URL(address);
   const parameters = Object.entries(variables).flatMap(([name, variable]) => {
     const value = searchParams.get(name);
     return value === null ? [] : [[variable, value] as const];
   });
-  const given = [
+  const parts = [
     ['PGHOST', hostname.replace(/^\[(.*)\]$/, '$1')],
     ['PGPORT', port],
     ['PGUSER', username],
     ['PGPASSWORD', password],
     ['PGDATABASE', pathname.slice(1)],
   ] as const;
-  const told = given.filter(([, value]) => value !== '');
+  const presentParts = parts.filter(([, value]) => value !== '');
   return Object.fromEntries([
-    ...told.map(([name, value]) => [name, decodeURIComponent(value)]),
+    ...presentParts.map(([name, value]) => [name, decodeURIComponent(value)]),
     ...parameters,
   ]);
 }
@@ -185,18 +186,18 @@ export async function reset(config: Config, {json}: Output): Promise<number> {
 }
 
 async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
-  const shown = join(home, 'postgres');
-  if (!hasEmbedded(home)) return reportNothing(json, `there is no Postgres in ${shown}`);
+  const folder = join(home, 'postgres');
+  if (!hasEmbedded(home)) return reportNothing(json, `there is no Postgres in ${folder}`);
   const openedAt = new Date();
   const embedded = await openEmbeddedPostgres(home, printStep);
-  let held: Held;
+  let contents: WarehouseContents;
   try {
-    held = await withPool(await embedded.url('warehouse'), async (pool) => {
-      await refuseWorkers(pool, shown);
-      refuseSessions(shown, await listSessions(pool, openedAt));
-      return await askFor(
+    contents = await withPool(await embedded.url('warehouse'), async (pool) => {
+      await refuseWorkers(pool, folder);
+      refuseSessions(folder, await listSessions(pool, openedAt));
+      return await confirmRemoval(
         pool,
-        shown,
+        folder,
         'the data folder with every database in it, and its password',
       );
     });
@@ -206,7 +207,10 @@ async function resetEmbedded({home}: Config, json: boolean): Promise<number> {
     await embedded.leave();
   }
   await removeEmbedded(home);
-  print(json, {json: {removed: shown, ...held}, text: `${shown} is removed; ${next()}`});
+  print(json, {
+    json: {removed: folder, ...contents},
+    text: `${folder} is removed; ${describeNextStart()}`,
+  });
   return 0;
 }
 
@@ -214,26 +218,30 @@ async function resetSchemas({redisUrl}: Config, address: string, json: boolean):
   return await withPool(address, async (pool) => {
     const {host, pathname} = new URL(address);
     const place = `${host}${pathname}`;
-    if ((await readHeld(pool)).schemas.length === 0)
+    if ((await readContents(pool)).schemas.length === 0)
       return reportNothing(json, `${place} has no schema of Fieldmirror`);
     await refuseWorkers(pool, place);
     refuseDependents(place, await listDependents(pool));
     const database = decodeURIComponent(pathname.slice(1));
-    const held = await askFor(pool, database, `these schemas of ${place}, with everything in them`);
+    const contents = await confirmRemoval(
+      pool,
+      database,
+      `these schemas of ${place}, with everything in them`,
+    );
     await inTransaction(pool, async (client) => {
       refuseDependents(place, await listDependents(client));
-      await dropOwnSchemas(client, held.schemas);
+      await dropOwnSchemas(client, contents.schemas);
     });
     const wakeUps = redisUrl === null ? '' : '; wake-ups that Redis holds still find nothing to do';
     print(json, {
-      json: {removed: place, ...held},
-      text: `the schemas are removed${wakeUps}; ${next()}`,
+      json: {removed: place, ...contents},
+      text: `the schemas are removed${wakeUps}; ${describeNextStart()}`,
     });
     return 0;
   });
 }
 
-const next = () =>
+const describeNextStart = () =>
   `${callOf('start')} begins from scratch, with the settings that are there (the environment, ` +
   '.env). Backups, roles and files of settings stay';
 
@@ -243,16 +251,20 @@ function reportNothing(json: boolean, reason: string): number {
 }
 
 /** Shows the contents that will be removed, and lets a person type the name back. */
-async function askFor(pool: pg.Pool, name: string, goes: string): Promise<Held> {
-  const held = await readHeld(pool);
+async function confirmRemoval(
+  pool: pg.Pool,
+  name: string,
+  removedParts: string,
+): Promise<WarehouseContents> {
+  const contents = await readContents(pool);
   printErr(
-    `${formatHeld(held)}\nRemoved for good: ${goes}.\n` +
+    `${formatContents(contents)}\nRemoved for good: ${removedParts}.\n` +
       'The service keeps what it has, and is not informed.\n',
   );
   await typeBack('to remove it', name);
   // A person thinks for a while; meanwhile a worker may have started.
   await refuseWorkers(pool, name);
-  return held;
+  return contents;
 }
 
 async function refuseWorkers(pool: pg.Pool, place: string): Promise<void> {
@@ -316,7 +328,7 @@ async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>):
 
 // The contents of a warehouse, as they are shown before it is removed.
 
-interface Held {
+interface WarehouseContents {
   readonly schemas: readonly OwnSchema[];
   readonly accounts: readonly string[];
   /** Changes that were made here and are not settled. */
@@ -326,18 +338,18 @@ interface Held {
 const megabyte = 1_000_000;
 
 /** Counts only the parts that exist: another version may have made the schema. */
-export async function readHeld(db: Queryable): Promise<Held> {
+export async function readContents(db: Queryable): Promise<WarehouseContents> {
   const schemas = await listOwnSchemas(db);
   const {rows} = await db.query<{accounts: boolean; changes: boolean}>(
     `SELECT to_regclass('sync.accounts') IS NOT NULL AS accounts,
             EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass('sync.changes')
               AND attname = 'is_open') AS changes`,
   );
-  const isThere = rows[0] ?? {accounts: false, changes: false};
-  const accounts = isThere.accounts
+  const existing = rows[0] ?? {accounts: false, changes: false};
+  const accounts = existing.accounts
     ? (await db.query<{name: string}>('SELECT name FROM sync.accounts ORDER BY name')).rows
     : [];
-  const changes = isThere.changes
+  const changes = existing.changes
     ? (
         await db.query<{open: number}>(
           'SELECT count(*)::int AS open FROM sync.changes WHERE is_open',
@@ -347,7 +359,7 @@ export async function readHeld(db: Queryable): Promise<Held> {
   return {schemas, accounts: accounts.map(({name}) => name), openChanges: changes[0]?.open ?? 0};
 }
 
-function formatHeld({schemas, accounts, openChanges}: Held): string {
+function formatContents({schemas, accounts, openChanges}: WarehouseContents): string {
   const rows = schemas.map(({schema, tables, bytes}) => [
     schema,
     tables,

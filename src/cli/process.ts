@@ -1,5 +1,5 @@
 // The process around a verb: the requests to stop it, and its end, at which an error becomes a
-// sentence and an exit code. Also the place of a `start`: it is the only one in its folder, and it
+// sentence and an exit code. Also the lock of a `start`: it is the only one in its folder, and it
 // notifies a supervisor that waits for it.
 
 import {execFile} from 'node:child_process';
@@ -32,7 +32,7 @@ const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
 export function reportError(error: unknown): number {
   const exitCode = exitCodeOf(error);
   // Commander has printed its own errors already, but not the reference to the documents.
-  if (!(error instanceof CommanderError)) printErr(`${describe(error, exitCode)}\n`);
+  if (!(error instanceof CommanderError)) printErr(`${describeError(error, exitCode)}\n`);
   else if (exitCode === exitCodes.usage) printErr(`${seeKind('usage')}\n`);
   return exitCode;
 }
@@ -47,7 +47,7 @@ export function exitCodeOf(error: unknown): number {
   return exitCodes.bug;
 }
 
-function describe(error: unknown, exitCode: number): string {
+function describeError(error: unknown, exitCode: number): string {
   const missing = describeMissingPackage(error);
   if (missing !== null) return `${missing}\n${seeKind('package')}`;
   if (exitCode !== exitCodes.bug) {
@@ -55,8 +55,8 @@ function describe(error: unknown, exitCode: number): string {
     const message = error instanceof Error ? error.message : String(error);
     return page === null ? message : `${message}\n${page}`;
   }
-  const told = error instanceof Error ? error.stack : String(error);
-  return `This is a bug in Fieldmirror; please report it.\n${told}\n${seeKind('bug')}`;
+  const details = error instanceof Error ? error.stack : String(error);
+  return `This is a bug in Fieldmirror; please report it.\n${details}\n${seeKind('bug')}`;
 }
 
 /** An unhandled error is a bug, and ends the process as one. */
@@ -78,9 +78,9 @@ export function exitOnStrayErrors(): void {
 export async function exit(exitCode: number, signal: AbortSignal): Promise<never> {
   await flush();
   if (!(signal.reason instanceof FatalError)) process.exit(exitCode);
-  const failed = reportError(signal.reason);
+  const failureExitCode = reportError(signal.reason);
   await flush();
-  process.exit(failed);
+  process.exit(failureExitCode);
 }
 
 /**
@@ -107,7 +107,7 @@ export function awaitStop(): AbortSignal {
   const stop = (reason: Error) => {
     if (stopping.signal.aborted) return;
     stopping.abort(reason);
-    setTimeout(() => process.exit(codeOf(reason)), stopMs).unref();
+    setTimeout(() => process.exit(toExitCode(reason)), stopMs).unref();
   };
   const stopOrEnd = (signal: StopSignal) => {
     if (stopping.signal.aborted) process.exit(codeOfSignal(signal));
@@ -124,7 +124,7 @@ export function awaitStop(): AbortSignal {
   return stopping.signal;
 }
 
-function codeOf(reason: Error): number {
+function toExitCode(reason: Error): number {
   return reason instanceof StoppedError ? codeOfSignal(reason.signal) : 1;
 }
 
@@ -176,19 +176,19 @@ interface Link {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const lookEveryMs = 1_000;
+const parentCheckEveryMs = 1_000;
 const shells = new Set(['sh', 'ash', 'dash', 'bash', 'zsh']);
-const detaching = /\b(nohup|setsid|daemonize|systemd-run)\b|&\s*$/;
+const detachPattern = /\b(nohup|setsid|daemonize|systemd-run)\b|&\s*$/;
 
 /** Calls `onEnd` once when the npm that runs this process has ended; never if no npm runs it. */
 function watchParent(env: Environment, onEnd: () => void): void {
   if (!isRunByNpm(env)) return;
-  const links = linksToNpm();
+  const links = listLinksToNpm();
   const timer = setInterval(() => {
-    if (links.every(({pid, parentPid}) => parentOf(pid) === parentPid)) return;
+    if (links.every(({pid, parentPid}) => readParentPid(pid) === parentPid)) return;
     clearInterval(timer);
     onEnd();
-  }, lookEveryMs);
+  }, parentCheckEveryMs);
   timer.unref();
 }
 
@@ -200,28 +200,30 @@ export function isRunByNpm({
   npm_lifecycle_event: event,
   npm_lifecycle_script: script = '',
 }: Environment): boolean {
-  return event !== undefined && /fieldmirror|main\.ts/.test(script) && !detaching.test(script);
+  return event !== undefined && /fieldmirror|main\.ts/.test(script) && !detachPattern.test(script);
 }
 
 /**
  * npm runs a script in a shell. Some shells stay between npm and this process, others are replaced
  * by it.
  */
-function linksToNpm(): Link[] {
+function listLinksToNpm(): Link[] {
   const own = {pid: process.pid, parentPid: process.ppid};
-  const above = shells.has(nameOf(own.parentPid)) ? parentOf(own.parentPid) : null;
-  return above === null ? [own] : [own, {pid: own.parentPid, parentPid: above}];
+  const shellParentPid = shells.has(readProcessName(own.parentPid))
+    ? readParentPid(own.parentPid)
+    : null;
+  return shellParentPid === null ? [own] : [own, {pid: own.parentPid, parentPid: shellParentPid}];
 }
 
 /** @returns null if the parent is not known */
-function parentOf(pid: number): number | null {
+function readParentPid(pid: number): number | null {
   if (pid === process.pid) return process.ppid;
   // In "9182 (sh) S 9171 …" the name may contain blanks and brackets.
   const parent = readProcess(pid, 'stat')?.replace(/^.*\) \S /s, '');
   return parent === undefined ? null : Number.parseInt(parent, 10);
 }
 
-function nameOf(pid: number): string {
+function readProcessName(pid: number): string {
   return readProcess(pid, 'comm')?.trim() ?? '';
 }
 
@@ -238,21 +240,21 @@ function readProcess(pid: number, file: 'stat' | 'comm'): string | undefined {
 // folder, which the kernel closes when the process ends, however it ends. A socket file without a
 // listener is a leftover, and does not count.
 
-/** The place of the only `start` of a folder, held by this process. */
-interface StartPlace {
+/** The lock of the only `start` of a folder, held by this process. */
+interface StartLock {
   /** Sets the address of the console, which a second start prints. */
   setConsole(url: string | null): void;
   release(): Promise<void>;
 }
 
-interface Running {
+interface RunningStart {
   readonly pid: number;
   readonly console: string | null;
 }
 
-const fileName = 'start.sock';
+const socketFileName = 'start.sock';
 /** The longest path of a socket: 108 bytes on Linux, 104 on macOS, with the zero at the end. */
-const mostBytes = 100;
+const longestPathBytes = 100;
 const answerMs = 2_000;
 const attempts = 100;
 const pauseMs = 50;
@@ -260,38 +262,38 @@ const pauseMs = 50;
 const guardMs = 3_000;
 
 /**
- * Takes the place of the only `start` of the folder.
+ * Takes the lock of the only `start` of the folder.
  * @param home - FIELDMIRROR_HOME
  * @throws {FatalError} another start is running in this folder
  */
-export async function takeStartPlace(home: string): Promise<StartPlace> {
+export async function takeStartLock(home: string): Promise<StartLock> {
   const folder = resolve(home);
   // If the folder cannot be created, the creation of Postgres in it reports the reason.
   await mkdir(folder, {recursive: true}).catch(() => {});
-  const reach = await reachFolder(folder);
-  if (reach === null) return nobodysPlace;
+  const shortPath = await openShortPath(folder);
+  if (shortPath === null) return noLock;
   const running: {pid: number; console: string | null} = {pid: process.pid, console: null};
-  const path = join(reach.path, fileName);
+  const path = join(shortPath.path, socketFileName);
   try {
     for (let attempt = 1; attempt <= attempts; attempt++) {
       const server = await listen(path, () => JSON.stringify(running));
-      if (server === 'denied') return nobodysPlace;
+      if (server === 'denied') return noLock;
       if (server !== 'taken')
         return {
           setConsole: (url) => {
             running.console = url;
           },
-          release: () => close(server, reach),
+          release: () => close(server, shortPath),
         };
-      const other = await ask(path);
-      if (other !== null) throw describeRunning(home, other);
+      const otherStart = await readRunningStart(path);
+      if (otherStart !== null) throw describeRunning(home, otherStart);
       await removeLeftOver(path);
     }
   } catch (error) {
-    await reach.close();
+    await shortPath.close();
     throw error;
   }
-  await reach.close();
+  await shortPath.close();
   throw new FatalError(
     `start: expected no other start in ${home}, got several that begin at once; start again`,
     {kind: 'in-use'},
@@ -299,12 +301,12 @@ export async function takeStartPlace(home: string): Promise<StartPlace> {
 }
 
 /** If no socket can be created, a second start is not detected. */
-const nobodysPlace: StartPlace = {setConsole: () => {}, release: async () => {}};
+const noLock: StartLock = {setConsole: () => {}, release: async () => {}};
 
-function describeRunning(home: string, {pid, console}: Running): FatalError {
-  const where = console === null ? 'it has no console yet' : `its console is at ${console}`;
+function describeRunning(home: string, {pid, console}: RunningStart): FatalError {
+  const consoleText = console === null ? 'it has no console yet' : `its console is at ${console}`;
   return new FatalError(
-    `start: already running in ${home}: pid ${pid}; ${where}, ` +
+    `start: already running in ${home}: pid ${pid}; ${consoleText}, ` +
       'and fieldmirror open prints a link that signs in. Nothing was started; ' +
       'stop that one first, or set FIELDMIRROR_HOME to another folder',
     {kind: 'in-use'},
@@ -312,13 +314,13 @@ function describeRunning(home: string, {pid, console}: Running): FatalError {
 }
 
 /** A path to the folder that is short enough for a socket; null if there is none. */
-async function reachFolder(
+async function openShortPath(
   folder: string,
 ): Promise<{path: string; close: () => Promise<void>} | null> {
   const short = [folder, relative(process.cwd(), folder) || '.'].toSorted(
     (a, b) => a.length - b.length,
   )[0];
-  if (short !== undefined && Buffer.byteLength(join(short, fileName)) <= mostBytes)
+  if (short !== undefined && Buffer.byteLength(join(short, socketFileName)) <= longestPathBytes)
     return {path: short, close: async () => {}};
   if (process.platform !== 'linux') return null;
   const handle = await open(folder).catch(() => null);
@@ -330,37 +332,37 @@ async function listen(path: string, answer: () => string): Promise<Server | 'tak
     socket.on('error', () => {});
     socket.end(answer());
   });
-  const begun = Promise.withResolvers<Server | 'taken' | 'denied'>();
+  const listening = Promise.withResolvers<Server | 'taken' | 'denied'>();
   server.once('error', (error: NodeJS.ErrnoException) =>
-    begun.resolve(error.code === 'EADDRINUSE' ? 'taken' : 'denied'),
+    listening.resolve(error.code === 'EADDRINUSE' ? 'taken' : 'denied'),
   );
-  server.listen(path, () => begun.resolve(server));
-  const got = await begun.promise;
+  server.listen(path, () => listening.resolve(server));
+  const result = await listening.promise;
   server.on('error', () => {});
   server.unref();
-  return got;
+  return result;
 }
 
 /**
  * Reads which process listens; null if none does. A process that listens and does not answer counts
  * as running.
  */
-async function ask(path: string): Promise<Running | null> {
+async function readRunningStart(path: string): Promise<RunningStart | null> {
   const socket = connect(path);
   const ending = new AbortController();
-  const text = new Promise<string | null>((done) => {
-    let said = '';
-    socket.on('data', (chunk) => (said += chunk));
-    socket.on('end', () => done(said));
+  const whenReceived = new Promise<string | null>((done) => {
+    let received = '';
+    socket.on('data', (chunk) => (received += chunk));
+    socket.on('end', () => done(received));
     socket.on('error', () => done(null));
   });
-  const late = wait(answerMs, '', {signal: ending.signal}).catch(() => '');
-  const said = await Promise.race([text, late]);
+  const timeout = wait(answerMs, '', {signal: ending.signal}).catch(() => '');
+  const response = await Promise.race([whenReceived, timeout]);
   ending.abort();
   socket.destroy();
-  if (said === null) return null;
+  if (response === null) return null;
   try {
-    return JSON.parse(said) as Running;
+    return JSON.parse(response) as RunningStart;
   } catch {
     return {pid: 0, console: null};
   }
@@ -372,30 +374,33 @@ async function ask(path: string): Promise<Running | null> {
  */
 async function removeLeftOver(path: string): Promise<void> {
   const guard = `${path}.removing`;
-  const held = await open(guard, 'wx').catch(() => null);
-  if (held === null) {
-    await removeOld(guard);
+  const guardHandle = await open(guard, 'wx').catch(() => null);
+  if (guardHandle === null) {
+    await removeStaleGuard(guard);
     await wait(pauseMs);
     return;
   }
   try {
-    if ((await ask(path)) === null) await rm(path, {force: true});
+    if ((await readRunningStart(path)) === null) await rm(path, {force: true});
   } finally {
-    await held.close();
+    await guardHandle.close();
     await rm(guard, {force: true});
   }
 }
 
 /** Removes a guard file whose process was killed during the removal. */
-async function removeOld(guard: string): Promise<void> {
+async function removeStaleGuard(guard: string): Promise<void> {
   const {mtimeMs} = await stat(guard).catch(() => ({mtimeMs: Date.now()}));
   if (Date.now() - mtimeMs > guardMs) await rm(guard, {force: true});
 }
 
-async function close(server: Server, reach: {readonly close: () => Promise<void>}): Promise<void> {
+async function close(
+  server: Server,
+  shortPath: {readonly close: () => Promise<void>},
+): Promise<void> {
   // Closing the server removes the file, too.
   await new Promise<void>((done) => server.close(() => done()));
-  await reach.close();
+  await shortPath.close();
 }
 
 // A supervisor that waits for notices, as systemd does for a unit of Type=notify: when the work can
@@ -417,9 +422,9 @@ interface Watched {
 }
 
 const run = promisify(execFile);
-const ownerLookEveryMs = 500;
+const readinessCheckEveryMs = 500;
 /** Longer than systemd-notify waits until systemd has received a notice. */
-const tellMs = 6_000;
+const notifyTimeoutMs = 6_000;
 
 /**
  * Takes the address of the supervisor out of the environment, so that a Postgres that we start does
@@ -448,10 +453,10 @@ export async function notifySupervisor(
   watched: Watched,
 ): Promise<void> {
   const {signal, isReady, log} = watched;
-  const tell = async (...words: string[]) => {
+  const notify = async (...words: string[]) => {
     try {
       const env = {...process.env, NOTIFY_SOCKET: socket};
-      await run('systemd-notify', words, {env, timeout: tellMs});
+      await run('systemd-notify', words, {env, timeout: notifyTimeoutMs});
     } catch (error) {
       log.warn(
         {event: 'supervisor.not_notified', words, reason: String(error)},
@@ -460,16 +465,16 @@ export async function notifySupervisor(
       );
     }
   };
-  while (!signal.aborted && !(await isReady())) await pause(ownerLookEveryMs, signal);
-  if (!signal.aborted) await tell('READY=1', 'STATUS=Running');
+  while (!signal.aborted && !(await isReady())) await pause(readinessCheckEveryMs, signal);
+  if (!signal.aborted) await notify('READY=1', 'STATUS=Running');
   while (!signal.aborted) {
     if (patienceMs === null) await once(signal, 'abort');
     else {
       await pause(patienceMs / 3, signal);
-      if (!signal.aborted) await tell('WATCHDOG=1');
+      if (!signal.aborted) await notify('WATCHDOG=1');
     }
   }
-  await tell('STOPPING=1', 'STATUS=Stopping');
+  await notify('STOPPING=1', 'STATUS=Stopping');
 }
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {

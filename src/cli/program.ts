@@ -74,8 +74,9 @@ export function buildProgram(signal: AbortSignal): Command {
  * part.
  */
 function describeHelp(verb: Command): string {
-  const above = verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
-  const call = ['fieldmirror', ...above, verb.name(), '--help'].join(' ');
+  const parentNames =
+    verb.parent === null || verb.parent.parent === null ? [] : [verb.parent.name()];
+  const call = ['fieldmirror', ...parentNames, verb.name(), '--help'].join(' ');
   return `${call} lists its ${verb.commands.length > 0 ? 'verbs' : 'options'}`;
 }
 
@@ -86,7 +87,7 @@ export async function runProgram(): Promise<never> {
   try {
     await buildProgram(signal).parseAsync();
   } catch (error) {
-    process.exitCode = signal.aborted ? endStopped(error, signal) : reportError(error);
+    process.exitCode = signal.aborted ? toExitCodeAfterStop(error, signal) : reportError(error);
   }
   return await exit(Number(process.exitCode ?? 0), signal);
 }
@@ -94,7 +95,7 @@ export async function runProgram(): Promise<never> {
 /**
  * The exit code after a person has stopped the verb: work in progress continues at the next start.
  */
-function endStopped(error: unknown, {reason}: AbortSignal): number {
+function toExitCodeAfterStop(error: unknown, {reason}: AbortSignal): number {
   const exitCode = exitCodeOf(error);
   if (exitCode !== 70) return exitCode;
   return reason instanceof StoppedError ? codeOfSignal(reason.signal) : 1;

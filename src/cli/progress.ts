@@ -58,28 +58,28 @@ export function watchProgress(isQuiet: boolean): Progress {
 /** Results go to standard output, steps to standard error. */
 export function printLines(
   clock = machineClock,
-  aside: (line: string) => void = printStep,
+  printLine: (line: string) => void = printStep,
 ): Progress {
-  const begun = new Map<
+  const runs = new Map<
     string,
     {readonly beganAt: number; readonly expected: number; toldAt: number}
   >();
   return {
     begin: (stream, expected) => {
       const beganAt = clock();
-      begun.set(stream, {beganAt, expected, toldAt: beganAt});
-      aside(`sweeping ${stream}`);
+      runs.set(stream, {beganAt, expected, toldAt: beganAt});
+      printLine(`sweeping ${stream}`);
     },
     advance: ({stream, records}) => {
-      const own = begun.get(stream);
-      if (own === undefined || clock() - own.toldAt < lineEveryMs) return;
-      own.toldAt = clock();
-      aside(
-        `sweeping ${stream}: ${describeRecords(records, own.expected, own.toldAt - own.beganAt)}`,
+      const run = runs.get(stream);
+      if (run === undefined || clock() - run.toldAt < lineEveryMs) return;
+      run.toldAt = clock();
+      printLine(
+        `sweeping ${stream}: ${describeRecords(records, run.expected, run.toldAt - run.beganAt)}`,
       );
     },
     end: (_stream, line) => printFolded(`${line}\n`),
-    note: (line) => aside(line),
+    note: (line) => printLine(line),
     close: () => {},
   };
 }
@@ -87,7 +87,7 @@ export function printLines(
 /** One line for each stream, updated in place. @param terminal - the output for the bars */
 export function formatBars(terminal: NodeJS.WritableStream, clock = machineClock): Progress {
   const bars = openBars(terminal);
-  const drawn = new Map<
+  const runs = new Map<
     string,
     {readonly bar: cliProgress.SingleBar; beganAt: number | null; expected: number}
   >();
@@ -95,16 +95,18 @@ export function formatBars(terminal: NodeJS.WritableStream, clock = machineClock
     begin: (stream, expected) => {
       const far = describeRecords(0, expected, 0);
       const facts: Facts = {name: stream.padEnd(10), far, expected, end: null};
-      drawn.set(stream, {bar: bars.create(expected, 0, facts), beganAt: null, expected});
+      runs.set(stream, {bar: bars.create(expected, 0, facts), beganAt: null, expected});
     },
     advance: ({stream, records}) => {
-      const own = drawn.get(stream);
-      if (own === undefined) return;
+      const run = runs.get(stream);
+      if (run === undefined) return;
       // Sweeps wait for one another, so the time of one begins with its first batch.
-      own.beganAt ??= clock();
-      own.bar.update(records, {far: describeRecords(records, own.expected, clock() - own.beganAt)});
+      run.beganAt ??= clock();
+      run.bar.update(records, {
+        far: describeRecords(records, run.expected, clock() - run.beganAt),
+      });
     },
-    end: (stream, end) => drawn.get(stream)?.bar.update({end}),
+    end: (stream, end) => runs.get(stream)?.bar.update({end}),
     note: (line) => bars.log(`${toPrintable(line)} …\n`),
     close: () => {
       if (bars.isActive) bars.stop();
@@ -169,7 +171,7 @@ const tickEach: Tick = (call, everyMs) => {
 export function printPushLines(
   tick: Tick,
   clock = machineClock,
-  aside: (text: string) => void = printErr,
+  printText: (text: string) => void = printErr,
 ): PushProgress {
   let state = {done: 0, total: 0, beganAt: 0};
   let end = () => {};
@@ -178,7 +180,7 @@ export function printPushLines(
       end();
       state = {done: 0, total: due, beganAt: clock()};
       const line = () =>
-        aside(`pushing ${account}: ${describeChanges(state, clock() - state.beganAt)} …\n`);
+        printText(`pushing ${account}: ${describeChanges(state, clock() - state.beganAt)} …\n`);
       if (due > 0) end = tick(line, lineEveryMs);
     },
     advance: () => void state.done++,

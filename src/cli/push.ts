@@ -2,7 +2,7 @@
 
 import {reportChange} from '../../jobs/queue-jobs.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
-import {type Change, listNeedy, listUnsent} from '../changes/change.ts';
+import {type Change, listChangesForPerson, listUnsent} from '../changes/change.ts';
 import {countChanges, countMovingChanges} from '../changes/change-health.ts';
 import {type HeldChanges, readHeldChanges} from '../changes/claim-changes.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../changes/request.ts';
@@ -15,7 +15,7 @@ import {printOut} from '../core/text.ts';
 import {inTone} from '../core/tone.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {pushAccount} from '../push/push.ts';
-import type {Carried, PushCounts} from '../push/run.ts';
+import type {CarriedChange, PushCounts} from '../push/run.ts';
 import {describeLogin, isLoginText, loginText, setLogin} from '../push/set-login.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
 import {
@@ -59,12 +59,10 @@ export async function push(
     });
   return await withApp(
     config,
-    async (world) => {
-      const {active, unopened} = await listPushed(world, name);
+    async (app) => {
+      const {active, unopened} = await listPushed(app, name);
       const progress = watchPush(json);
-      const pushed = await pushAll(world, active, {signal, progress}).finally(() =>
-        progress.close(),
-      );
+      const pushed = await pushAll(app, active, {signal, progress}).finally(() => progress.close());
       const text = [formatPushed(pushed), ...describeUnopened(unopened)].join('\n');
       print(json, {json: {...pushed, unopened}, text});
       if (unopened.length > 0) return 3;
@@ -75,12 +73,12 @@ export async function push(
 }
 
 async function listPushed(
-  world: App,
+  app: App,
   name: string | undefined,
 ): Promise<Pick<Served, 'active' | 'unopened'>> {
-  if (name === undefined) return await listServed(world);
-  const account = requireActive(await chooseAccount(world, name));
-  await requireOpened(world, account);
+  if (name === undefined) return await listServed(app);
+  const account = requireActive(await chooseAccount(app, name));
+  await requireOpened(app, account);
   return {active: [account], unopened: []};
 }
 
@@ -89,34 +87,34 @@ async function listPushed(
  * `progress`.
  */
 export async function pushAll(
-  world: Pick<App, 'pool' | 'databaseUrl' | 'openAccount' | 'log'>,
+  app: Pick<App, 'pool' | 'databaseUrl' | 'openAccount' | 'log'>,
   accounts: readonly Account[],
   {signal, progress}: {readonly signal: AbortSignal; readonly progress?: PushProgress},
 ): Promise<Pushed> {
-  const {pool} = world;
-  const [clock] = (await pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows;
-  const counted = [];
+  const {pool} = app;
+  const [clockRow] = (await pool.query<{now: string}>('SELECT clock_timestamp() AS now')).rows;
+  const results = [];
   for (const {accountId, name} of accounts) {
     const [moving] = await countMovingChanges(pool, [accountId]);
     progress?.begin(name, moving?.left ?? 0);
-    const onCarried = (carried: Carried) => {
-      reportChange(world.log, carried);
+    const onCarried = (carried: CarriedChange) => {
+      reportChange(app.log, carried);
       // Changes that are postponed or in doubt are tried again later.
       if (carried.end !== 'postponed' && carried.end !== 'in_doubt') progress?.advance();
     };
-    const counts = await pushAccount({...world, onCarried}, accountId, signal);
+    const counts = await pushAccount({...app, onCarried}, accountId, signal);
     const open = await countChanges(pool, [accountId]);
-    const held = await readHeldChanges(pool, accountId);
-    counted.push({
+    const claimedChanges = await readHeldChanges(pool, accountId);
+    results.push({
       account: name,
       ...counts,
       open: open.map(({state, count}) => ({state, count})),
-      held,
+      held: claimedChanges,
     });
   }
   const accountIds = accounts.map(({accountId}) => accountId);
-  const needy = await listNeedy(pool, {accountIds, since: clock?.now ?? ''});
-  return {accounts: counted, needy};
+  const needy = await listChangesForPerson(pool, {accountIds, since: clockRow?.now ?? ''});
+  return {accounts: results, needy};
 }
 
 /** The number of changes read at once: there may be a hundred thousand. */
@@ -140,7 +138,7 @@ async function printPlan(
   for await (const batch of readPlans(db, accounts)) {
     count += batch.length;
     if (isJson) plans.push(...batch);
-    else printOut(batch.map(formatOne).join(''));
+    else printOut(batch.map(formatPlannedChange).join(''));
   }
   const requests = count === 1 ? '1 request' : `${formatNumber(count)} requests`;
   const text = count === 0 ? 'nothing waits to be sent' : `${requests}; nothing was sent`;
@@ -166,7 +164,7 @@ async function* readPlans(db: Queryable, accounts: readonly Account[]): AsyncGen
   }
 }
 
-function formatOne(plan: Plan): string {
+function formatPlannedChange(plan: Plan): string {
   const waits = plan.waitsFor === null ? '' : `, waits for change ${plan.waitsFor}`;
   const head = `change ${plan.changeId}: ${plan.change}, ${nameState(plan.state)}${waits}`;
   return `${[head, ...formatPlan(plan).map((line) => `  ${line}`)].join('\n')}\n\n`;
@@ -189,12 +187,12 @@ interface Pushed {
   readonly needy: readonly Change[];
 }
 
-const shownNeedy = 20;
-const nothing = 'nothing was due';
+const mostShownNeedy = 20;
+const nothingDue = 'nothing was due';
 
 /** Whether there was anything to push, or is still. */
 export function hasPushed({accounts, needy}: Pushed): boolean {
-  return needy.length > 0 || accounts.some((pushed) => describeCounts(pushed) !== nothing);
+  return needy.length > 0 || accounts.some((pushed) => describeCounts(pushed) !== nothingDue);
 }
 
 /** A line for each account, and the changes that need a person. */
@@ -205,13 +203,15 @@ export function formatPushed({accounts, needy}: Pushed): string {
     wrap(`${pushed.account.padEnd(width)}  ${describeCounts(pushed)}`),
   );
   if (needy.length === 0) return lines.join('\n');
-  const more = needy.length - shownNeedy;
+  const hiddenCount = needy.length - mostShownNeedy;
   return [
     ...lines,
     '',
     inTone('Needs a person:', 'bad'),
-    ...needy.slice(0, shownNeedy).flatMap(formatNeedy),
-    ...(more > 0 ? [`  and ${formatNumber(more)} more: fieldmirror changes list`] : []),
+    ...needy.slice(0, mostShownNeedy).flatMap(formatNeedy),
+    ...(hiddenCount > 0
+      ? [`  and ${formatNumber(hiddenCount)} more: fieldmirror changes list`]
+      : []),
   ].join('\n');
 }
 
@@ -224,20 +224,20 @@ function describeCounts({
   open,
   held,
 }: Pushed['accounts'][number]): string {
-  const parts: readonly (readonly [number, string])[] = [
+  const counts: readonly (readonly [number, string])[] = [
     [done, 'done'],
     [rejected, 'refused'],
     [conflict, conflict === 1 ? 'needs a decision' : 'need a decision'],
     [inDoubt, 'in doubt'],
     [postponed, 'to be tried again'],
   ];
-  const did = parts
+  const outcomes = counts
     .filter(([count]) => count > 0)
-    .map(([count, what]) => `${formatNumber(count)} ${what}`);
-  const left = open.map(({state, count}) => `${formatNumber(count)} ${nameState(state)}`);
+    .map(([count, label]) => `${formatNumber(count)} ${label}`);
+  const openTexts = open.map(({state, count}) => `${formatNumber(count)} ${nameState(state)}`);
   return [
-    did.length === 0 ? nothing : did.join(', '),
-    ...(left.length === 0 ? [] : [`still open: ${left.join(', ')}`]),
+    outcomes.length === 0 ? nothingDue : outcomes.join(', '),
+    ...(openTexts.length === 0 ? [] : [`still open: ${openTexts.join(', ')}`]),
     ...(held.count === 0
       ? []
       : [
@@ -283,17 +283,17 @@ export async function employeesLogin(
     throw new UsageError(`employees login: --username: expected ${loginText}, got another text`);
   return await withApp(
     config,
-    async (world) => {
-      const account = requireActive(await chooseAccount(world, name));
-      await requireOpened(world, account);
+    async (app) => {
+      const account = requireActive(await chooseAccount(app, name));
+      await requireOpened(app, account);
       const password = await readSecret(
         `Password of employee ${number} (it is not shown): `,
         'employees login: expected the password on standard input, got nothing',
         {keepsBlanks: true},
       );
       const {accountId} = account;
-      const asked = {accountId, number, username, password, force, by: null};
-      const result = await setLogin(world, asked, signal);
+      const request = {accountId, number, username, password, force, by: null};
+      const result = await setLogin(app, request, signal);
       const {outcome, words, hint = null} = result;
       if (outcome === 'not-found') throw new UsageError(describeLogin(result));
       print(json, {

@@ -34,7 +34,7 @@ import type {RunningService} from '../service/server.ts';
 import {beginReading} from '../star/answer.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {readAskedFaults, serveUntilStopped, todayIn} from './service.ts';
+import {formatToday, readFaultOption, serveUntilStopped} from './service.ts';
 import {callOf, fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
@@ -52,14 +52,14 @@ interface Source {
   readonly instead?: Readonly<Record<string, string>>;
 }
 
-const ofJob = {parent: ['jobs', 'job_id']} as const;
-const ofCustomer = {parent: ['customers', 'customer_id']} as const;
+const jobParent = {parent: ['jobs', 'job_id']} as const;
+const customerParent = {parent: ['customers', 'customer_id']} as const;
 
 /** The service knows three states of a job. */
-const status = `CASE WHEN status IN ('scheduled', 'in_progress', 'complete') THEN status
+const statusSql = `CASE WHEN status IN ('scheduled', 'in_progress', 'complete') THEN status
                      ELSE 'scheduled' END`;
 
-const ofLogin = {
+const loginSql = {
   active: 'coalesce(active, true)::text',
   can_login: 'coalesce(can_login, false)::text',
 };
@@ -68,14 +68,14 @@ const sources: readonly Source[] = [
   {table: 'job_types', to: jobTypes},
   {table: 'job_statuses', to: jobStatuses},
   {table: 'tax_entities', to: taxEntityResource},
-  {table: 'employees', to: employeeResource, instead: ofLogin},
+  {table: 'employees', to: employeeResource, instead: loginSql},
   {table: 'customers', to: customerResource},
-  {table: 'contacts', to: contacts, ...ofCustomer},
-  {table: 'customer_notes', to: notes, ...ofCustomer, kind: 'Customer'},
-  {table: 'jobs', to: jobResource, ...ofCustomer, instead: {status}},
-  {table: 'job_charges', to: jobCharges, ...ofJob},
-  {table: 'time_entries', to: timeEntries, ...ofJob},
-  {table: 'job_notes', to: notes, ...ofJob, kind: 'Job'},
+  {table: 'contacts', to: contacts, ...customerParent},
+  {table: 'customer_notes', to: notes, ...customerParent, kind: 'Customer'},
+  {table: 'jobs', to: jobResource, ...customerParent, instead: {status: statusSql}},
+  {table: 'job_charges', to: jobCharges, ...jobParent},
+  {table: 'time_entries', to: timeEntries, ...jobParent},
+  {table: 'job_notes', to: notes, ...jobParent, kind: 'Job'},
   {table: 'tasks', to: taskResource, instead: {completed: 'coalesce(completed, false)::text'}},
 ];
 
@@ -93,7 +93,7 @@ async function* readRehearsalRows(
   key: Buffer,
 ): AsyncGenerator<readonly ServiceRow[]> {
   for (const source of sources) {
-    const columns = columnsOf(source);
+    const columns = listColumns(source);
     const masked = columns.filter(({isPersonal}) => isPersonal).map(({name}) => name);
     const query = formatQuery(source, columns);
     for await (const rows of readByCursor<RawRow>(client, query, [accountId], rowsAtOnce))
@@ -115,44 +115,47 @@ async function countRehearsalRows(client: pg.ClientBase, accountId: string): Pro
 
 type RawRow = Readonly<Record<string, string | null>>;
 
-interface Taken {
+interface SelectedColumn {
   readonly name: string;
   readonly sql: string;
   readonly isPersonal: boolean;
 }
 
 /** The columns that are fields of the resource, as text. */
-function columnsOf({table, to, instead = {}}: Source): Taken[] {
+function listColumns({table, to, instead = {}}: Source): SelectedColumn[] {
   const {columns = [], personal = []} = allTables.find(({name}) => name === table) ?? {};
-  const known = new Set(to.fields.map(({name}) => name));
+  const fieldNames = new Set(to.fields.map(({name}) => name));
   return columns
-    .filter(({name, type}) => known.has(name) && type !== 'nested' && type !== 'float')
+    .filter(({name, type}) => fieldNames.has(name) && type !== 'nested' && type !== 'float')
     .map(({name, type}) => {
-      const plain =
+      const columnSql =
         type === 'instant'
           ? `to_char("${name}" AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
           : `"${name}"::text`;
-      return {name, sql: instead[name] ?? plain, isPersonal: personal.includes(name)};
+      return {name, sql: instead[name] ?? columnSql, isPersonal: personal.includes(name)};
     });
 }
 
-function formatQuery({table, to, parent, kind}: Source, columns: readonly Taken[]): string {
-  const list = columns.map(({name, sql}) => `${sql} AS "${name}"`);
+function formatQuery(
+  {table, to, parent, kind}: Source,
+  columns: readonly SelectedColumn[],
+): string {
+  const selectList = columns.map(({name, sql}) => `${sql} AS "${name}"`);
   if (to === jobResource)
-    list.push(`(SELECT coalesce(array_agg(employee_id ORDER BY employee_id), '{}')
+    selectList.push(`(SELECT coalesce(array_agg(employee_id ORDER BY employee_id), '{}')
                   FROM warehouse.job_employees AS link
                  WHERE link.account_id = held.account_id AND link.job_number = held.job_number
                    AND employee_id IS NOT NULL AND _deleted_at IS NULL)::text AS beside`);
-  if (kind !== undefined) list.push(`${parent?.[1]}::text AS beside`);
-  const isThere =
+  if (kind !== undefined) selectList.push(`${parent?.[1]}::text AS beside`);
+  const parentCondition =
     parent === undefined
       ? ''
       : `AND EXISTS (SELECT FROM warehouse.${parent[0]} AS owner
                       WHERE owner.account_id = held.account_id AND owner.id = held.${parent[1]}
                         AND owner._deleted_at IS NULL)`;
-  return `SELECT ${list.join(', ')} FROM warehouse.${table} AS held
+  return `SELECT ${selectList.join(', ')} FROM warehouse.${table} AS held
            WHERE account_id = $1 AND _deleted_at IS NULL AND id IS NOT NULL
-             AND ${to.key} IS NOT NULL ${isThere}`;
+             AND ${to.key} IS NOT NULL ${parentCondition}`;
 }
 
 function toServiceRow(
@@ -214,7 +217,7 @@ export async function rehearse(
   signal: AbortSignal,
 ): Promise<number> {
   const {json} = options;
-  const faults = await readAskedFaults(options.faults);
+  const faults = await readFaultOption(options.faults);
   // The embedded Postgres has room for the rehearsal's database, wherever the warehouse is.
   const opening = {migrates: false, makes: config.databaseUrl !== null, signal};
   return await withWarehouse(config, opening, async ({pool, place}, {embedded}) => {
@@ -231,10 +234,10 @@ export async function rehearse(
     try {
       const running = await startFilled({pool, account, databaseUrl}, {config, options, faults});
       await serveUntilStopped(running, AbortSignal.any([signal, claim.lost]), ({url, token}) => {
-        const told = {url, token, timeZone: account.timeZone};
-        print(json, {json: told, text: describe(account.name, told)});
+        const connection = {url, token, timeZone: account.timeZone};
+        print(json, {json: connection, text: describeRehearsal(account.name, connection)});
       });
-      if (claim.lost.aborted) throw new FatalError(describeLost);
+      if (claim.lost.aborted) throw new FatalError(lostConnectionText);
     } finally {
       await claim.leave();
     }
@@ -244,7 +247,7 @@ export async function rehearse(
   });
 }
 
-const describeLost =
+const lostConnectionText =
   'rehearse: the connection to its database broke, so another rehearsal may have begun there; ' +
   'this one has ended; rehearse --report prints what it received';
 
@@ -258,16 +261,16 @@ async function startFilled(
   }: {
     readonly config: Config;
     readonly options: RehearseOptions;
-    readonly faults: Awaited<ReturnType<typeof readAskedFaults>>;
+    readonly faults: Awaited<ReturnType<typeof readFaultOption>>;
   },
 ): Promise<RunningService> {
   const {reservePort, startService} = await import('../service/server.ts');
   const {port} = options;
-  const letGo = await reservePort(port);
+  const releasePort = await reservePort(port);
   try {
     printFilled(await fill({pool, account, databaseUrl}));
   } finally {
-    await letGo();
+    await releasePort();
   }
   const {timeZone} = account;
   const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
@@ -280,7 +283,7 @@ async function printEffects(databaseUrl: string, json: boolean): Promise<void> {
   print(json, {json: effects, text: formatEffects(effects)});
 }
 
-interface Filled {
+interface FillResult {
   readonly records: number;
   /** Rows of the account that could not become a record. */
   readonly leftOut: number;
@@ -292,7 +295,7 @@ interface FillPlace {
   readonly databaseUrl: string;
 }
 
-async function fill({pool, account, databaseUrl}: FillPlace): Promise<Filled> {
+async function fill({pool, account, databaseUrl}: FillPlace): Promise<FillResult> {
   const {fillRehearsal} = await import('../service/business.ts');
   printStep(`filling the rehearsal with account ${account.name}`);
   const client = await pool.connect();
@@ -303,9 +306,9 @@ async function fill({pool, account, databaseUrl}: FillPlace): Promise<Filled> {
     const counts = await fillRehearsal(databaseUrl, {
       batches: readRehearsalRows(client, account.accountId, randomBytes(32)),
       timeZone: account.timeZone,
-      today: todayIn(account.timeZone),
+      today: formatToday(account.timeZone),
     });
-    const records = [...counts.values()].reduce((all, count) => all + count, 0);
+    const records = [...counts.values()].reduce((total, count) => total + count, 0);
     return {records, leftOut: rows - records};
   } finally {
     await client.query('ROLLBACK');
@@ -313,14 +316,14 @@ async function fill({pool, account, databaseUrl}: FillPlace): Promise<Filled> {
   }
 }
 
-function printFilled({records, leftOut}: Filled): void {
+function printFilled({records, leftOut}: FillResult): void {
   printErr(`${formatNumber(records)} records, with personal data masked\n`);
   if (leftOut > 0)
     printErr(`left out: ${formatNumber(leftOut)} rows without an id, or without their parent\n`);
 }
 
 /** The token opens masked data only, so it may be shown. */
-function describe(
+function describeRehearsal(
   name: string,
   {url, token, timeZone}: {readonly url: string; readonly token: string; readonly timeZone: string},
 ): string {
@@ -340,13 +343,13 @@ function describe(
   ].join('\n');
 }
 
-const words = {create: 'created', update: 'updated', delete: 'deleted'} as const;
+const verbs = {create: 'created', update: 'updated', delete: 'deleted'} as const;
 
 function formatEffects(effects: readonly Effect[]): string {
   if (effects.length === 0) return 'Nothing would have changed.';
   const rows = effects.map(({table, kind, records, times, fields}) => [
     table,
-    words[kind],
+    verbs[kind],
     formatNumber(records),
     formatNumber(times),
     Object.entries(fields)
@@ -355,8 +358,8 @@ function formatEffects(effects: readonly Effect[]): string {
   ]);
   const examples = effects.flatMap((effect) =>
     effect.examples.map(({method, path, number, values}) => {
-      const written = Object.keys(values).length === 0 ? '' : `: ${JSON.stringify(values)}`;
-      return `  ${method} ${path}\n    ${effect.table} ${number} ${words[effect.kind]}${written}`;
+      const details = Object.keys(values).length === 0 ? '' : `: ${JSON.stringify(values)}`;
+      return `  ${method} ${path}\n    ${effect.table} ${number} ${verbs[effect.kind]}${details}`;
     }),
   );
   return [

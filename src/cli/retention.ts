@@ -3,7 +3,7 @@
 // data.
 
 import {
-  clearUpForgotten,
+  cleanUpForgotten,
   countForgotten,
   describeEnd,
   describeFiles,
@@ -40,7 +40,7 @@ interface PruneOptions {
   readonly signal: AbortSignal;
 }
 
-interface Row extends Pick<Retention, 'kind' | 'days' | 'prunedTo'> {
+interface PrunedRow extends Pick<Retention, 'kind' | 'days' | 'prunedTo'> {
   readonly count: number;
 }
 
@@ -80,16 +80,17 @@ export async function prune(config: Config, options: PruneOptions): Promise<numb
       count: counts.get(kind) ?? 0,
     }));
     const joined = counts.get('joined_versions') ?? 0;
-    const told = joined === 0 ? '' : `\n${formatNumber(joined)} pairs of versions were joined`;
+    const joinedText =
+      joined === 0 ? '' : `\n${formatNumber(joined)} pairs of versions were joined`;
     print(json, {
       json: {state: dryRun ? 'counted' : 'pruned', kinds: rows, joinedVersions: joined},
-      text: `${formatPruned(rows, dryRun)}${told}`,
+      text: `${formatPruned(rows, dryRun)}${joinedText}`,
     });
     return 0;
   });
 }
 
-function formatPruned(rows: readonly Row[], isDry: boolean): string {
+function formatPruned(rows: readonly PrunedRow[], isDry: boolean): string {
   const total = rows.reduce((sum, {count}) => sum + count, 0);
   const table = fitTable(
     ['what', 'kept', isDry ? 'would go' : 'removed', 'none from before'],
@@ -100,11 +101,11 @@ function formatPruned(rows: readonly Row[], isDry: boolean): string {
       prunedTo ?? '',
     ]),
   );
-  const end = isDry ? 'would be removed; nothing was' : 'removed';
-  return `${table}\n${formatNumber(total)} ${end}`;
+  const ending = isDry ? 'would be removed; nothing was' : 'removed';
+  return `${table}\n${formatNumber(total)} ${ending}`;
 }
 
-interface Options {
+interface ForgetOptions {
   readonly account?: string;
   readonly json: boolean;
 }
@@ -118,16 +119,16 @@ interface Options {
 export async function forget(
   config: Config,
   {stream, number}: {readonly stream: string; readonly number: string},
-  {account: name, json}: Options,
+  {account: name, json}: ForgetOptions,
 ): Promise<number> {
   checkArguments(stream, number);
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
-    const pool = openPatient(directUrl);
+    const pool = openPatientPool(directUrl);
     try {
       const account = await chooseAccount({pool}, name);
       const customer = {accountId: account.accountId, number};
-      const held = await findCustomer(pool, customer);
-      if (held === null)
+      const storedCustomer = await findCustomer(pool, customer);
+      if (storedCustomer === null)
         throw new UsageError(
           `forget customers: expected the number of a customer of ${account.name}, ` +
             `got ${number}, of which nothing is here`,
@@ -135,16 +136,22 @@ export async function forget(
       const label = `customer ${number} of ${account.name}`;
       printErr(
         `${formatRemoved(await countForgotten(pool, customer))}\n` +
-          `${describeEnd(label, held).join('\n')}\n`,
+          `${describeEnd(label, storedCustomer).join('\n')}\n`,
       );
-      await typeBack(`to forget ${label}`, held.name ?? number);
+      await typeBack(`to forget ${label}`, storedCustomer.name ?? number);
       const names = await listNames(pool, customer);
       const receipt = await inTransaction(pool, (client) => forgetCustomer(client, customer));
-      const reports = await clearUpForgotten(pool, {accountId: account.accountId, names});
-      const gone = [sumRemoved(receipt.removed), ...describeFiles(reports)].join('; ');
+      const reports = await cleanUpForgotten(pool, {accountId: account.accountId, names});
+      const summary = [sumRemoved(receipt.removed), ...describeFiles(reports)].join('; ');
       print(json, {
-        json: {account: account.name, customer: number, isLive: held.isLive, ...receipt, reports},
-        text: `${label} is forgotten: ${gone}`,
+        json: {
+          account: account.name,
+          customer: number,
+          isLive: storedCustomer.isLive,
+          ...receipt,
+          reports,
+        },
+        text: `${label} is forgotten: ${summary}`,
       });
       return 0;
     } finally {
@@ -161,10 +168,10 @@ export async function clearUp(
   directUrl: string,
   forgotten: {readonly accountId: string; readonly names: readonly string[]},
 ): Promise<string> {
-  const pool = openPatient(directUrl);
+  const pool = openPatientPool(directUrl);
   try {
-    const told = describeFiles(await clearUpForgotten(pool, forgotten)).join('; ');
-    return told === '' ? 'No weekly report named it.' : `${capitalise(told)}.`;
+    const summary = describeFiles(await cleanUpForgotten(pool, forgotten)).join('; ');
+    return summary === '' ? 'No weekly report named it.' : `${capitalise(summary)}.`;
   } finally {
     await pool.end();
   }
@@ -174,7 +181,7 @@ export async function clearUp(
  * All versions and all messages are searched, which takes longer than the statement timeout of a
  * worker.
  */
-function openPatient(directUrl: string): ReturnType<typeof openPool> {
+function openPatientPool(directUrl: string): ReturnType<typeof openPool> {
   return openPool(directUrl, {
     ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
     onWait: printWait,

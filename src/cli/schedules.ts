@@ -20,7 +20,7 @@ import {intervalMs, isSame, type SettingsTree} from '../settings/section.ts';
 import {applySettings, planSettings} from '../settings/settings.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {describeFreshnessCost, findFreshnessCost, requestsADay} from '../sweeps/freshness.ts';
-import {isOfFreshness, listSchedules, type Schedule} from '../sweeps/schedules.ts';
+import {isFreshnessSchedule, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
 import {chooseAccount, requireActive} from './accounts.ts';
@@ -37,7 +37,7 @@ interface Output {
   readonly account?: string;
 }
 
-interface Listed extends Schedule {
+interface ListedSchedule extends Schedule {
   readonly account: string;
   /** From the usual cost of similar sweeps; null if none of them has ended. */
   readonly requestsADay: number | null;
@@ -63,21 +63,21 @@ export async function schedulesList(
       pool,
       accounts.map(({accountId}) => accountId),
     );
-    const schedules: Listed[] = [];
+    const schedules: ListedSchedule[] = [];
     for (const {accountId, name: account} of accounts) {
-      const own = costs.filter((cost) => cost.accountId === accountId);
-      for (const held of await listSchedules(pool, {accountId}))
-        schedules.push({account, ...held, requestsADay: requestsADay(held, own)});
+      const accountCosts = costs.filter((cost) => cost.accountId === accountId);
+      for (const stored of await listSchedules(pool, {accountId}))
+        schedules.push({account, ...stored, requestsADay: requestsADay(stored, accountCosts)});
     }
     const now = await readNow(pool);
-    const rows = schedules.map((each) => [
-      each.account,
-      each.name,
-      each.windowName === null ? `all ${each.stream}` : `${each.stream}, ${each.windowName}`,
-      formatInterval(each.everyMs),
-      describeDue(each.nextDueAt, now),
-      each.lastRequestedAt === null ? 'never' : formatAgo(each.lastRequestedAt, now),
-      each.requestsADay === null ? 'not known' : formatNumber(each.requestsADay),
+    const rows = schedules.map((row) => [
+      row.account,
+      row.name,
+      row.windowName === null ? `all ${row.stream}` : `${row.stream}, ${row.windowName}`,
+      formatInterval(row.everyMs),
+      describeDue(row.nextDueAt, now),
+      row.lastRequestedAt === null ? 'never' : formatAgo(row.lastRequestedAt, now),
+      row.requestsADay === null ? 'not known' : formatNumber(row.requestsADay),
     ]);
     const head = [
       'account',
@@ -89,7 +89,7 @@ export async function schedulesList(
       'requests a day',
     ];
     const text =
-      rows.length === 0 ? 'no schedule' : `${fitTable(head, rows)}\n${describeAll(schedules)}`;
+      rows.length === 0 ? 'no schedule' : `${fitTable(head, rows)}\n${describeTotal(schedules)}`;
     print(json, {json: {schedules}, text});
     return 0;
   });
@@ -107,20 +107,23 @@ export async function set(
   {account, json, yes, ...wanted}: Output & WantedSchedule & {readonly yes: boolean},
 ): Promise<number> {
   if (yes) {
-    const stream = allStreams.find((each) => each.name === name)?.name ?? 'STREAM';
+    const stream = allStreams.find((candidate) => candidate.name === name)?.name ?? 'STREAM';
     throw new UsageError(
       'schedules set: --yes: expected it beside --fresh, whose cost it confirms, ' +
         `got it without; for a freshness: fieldmirror schedules set ${stream} --fresh 1h --yes, ` +
         'for a schedule leave --yes out; nothing was set',
     );
   }
-  const {everyMs, ...others} = wanted;
-  const values = {...others, ...(everyMs === undefined ? {} : {every: formatInterval(everyMs)})};
+  const {everyMs, ...otherValues} = wanted;
+  const values = {
+    ...otherValues,
+    ...(everyMs === undefined ? {} : {every: formatInterval(everyMs)}),
+  };
   if (Object.keys(values).length === 0)
     throw new UsageError(
       'schedules set: expected something to set: --every, --at, --stream, --window or --fresh',
     );
-  return await change(config, {name, account, json}, values);
+  return await changeSchedule(config, {name, account, json}, values);
 }
 
 /** Removes a schedule. @throws {UsageError} no schedule has that name */
@@ -129,7 +132,7 @@ export async function schedulesRemove(
   name: string,
   {account, json}: Output,
 ): Promise<number> {
-  return await change(config, {name, account, json}, null);
+  return await changeSchedule(config, {name, account, json}, null);
 }
 
 /**
@@ -140,10 +143,10 @@ export async function schedulesRemove(
 export async function run(
   config: Config,
   name: string,
-  {account: given, json}: Output,
+  {account: accountName, json}: Output,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const account = requireActive(await chooseAccount({pool}, given));
+    const account = requireActive(await chooseAccount({pool}, accountName));
     const {stream, mode, windowName} = await findSchedule(pool, account, name);
     const {accountId} = account;
     const sweep = await requestSweep(pool, {
@@ -156,104 +159,112 @@ export async function run(
     const isServed = (await listWorkers(pool)).some(
       ({isAlive, accountIds}) => isAlive && accountIds.includes(accountId),
     );
-    const next = isServed
+    const nextStep = isServed
       ? `a worker takes it up within seconds: fieldmirror sweeps show ${sweep.sweepId}`
       : 'no worker serves the account now: fieldmirror start takes it up';
     print(json, {
       json: {sweep, isServed},
-      text: `sweep ${sweep.sweepId} of ${stream} is due; ${next}`,
+      text: `sweep ${sweep.sweepId} of ${stream} is due; ${nextStep}`,
     });
     return 0;
   });
 }
 
-function describeAll(schedules: readonly Listed[]): string {
-  const known = schedules.flatMap(({requestsADay}) => requestsADay ?? []);
-  const all = formatNumber(known.reduce((total, requests) => total + requests, 0));
-  const left = schedules.length - known.length;
-  const uncounted = left === 0 ? '' : `; ${left} not counted, for none like them has ended yet`;
-  return `${all} requests a day in all, by what the last sweeps took${uncounted}`;
+function describeTotal(schedules: readonly ListedSchedule[]): string {
+  const knownCosts = schedules.flatMap(({requestsADay}) => requestsADay ?? []);
+  const totalText = formatNumber(knownCosts.reduce((total, requests) => total + requests, 0));
+  const uncountedCount = schedules.length - knownCosts.length;
+  const uncountedText =
+    uncountedCount === 0 ? '' : `; ${uncountedCount} not counted, for none like them has ended yet`;
+  return `${totalText} requests a day in all, by what the last sweeps took${uncountedText}`;
 }
 
-async function change(
+async function changeSchedule(
   config: Config,
   {
     name,
-    account: given,
+    account: accountName,
     json,
   }: Pick<Output, 'json'> & {readonly name: string; readonly account: string | undefined},
   values: Readonly<Record<string, string>> | null,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const account = await chooseAccount({pool}, given);
+    const account = await chooseAccount({pool}, accountName);
     const file =
       values === null
-        ? removing(account, await findSchedule(pool, account, name))
-        : await changing(pool, {account: account.name, name}, values);
+        ? planRemoval(account, await findSchedule(pool, account, name))
+        : await planChange(pool, {account: account.name, name}, values);
     const {problems} = await applySettings(
       pool,
       {file, isFile: false},
       settingsEnvironment(config),
     );
-    if (problems.length > 0) throw refuse(problems.map(({path, text}) => [path.slice(3), text]));
-    const [held = null] = (await listSchedules(pool, account)).filter((each) => each.name === name);
+    if (problems.length > 0)
+      throw toUsageError(problems.map(({path, text}) => [path.slice(3), text]));
+    const [savedSchedule = null] = (await listSchedules(pool, account)).filter(
+      (candidate) => candidate.name === name,
+    );
     const text =
-      held === null
+      savedSchedule === null
         ? `schedule ${name} of ${account.name} is taken away; a sweep that it made continues`
-        : `schedule ${name} of ${account.name}: every ${formatInterval(held.everyMs)}, ` +
-          describeNext(held, await readNow(pool));
-    print(json, {json: {account: account.name, schedule: held}, text});
+        : `schedule ${name} of ${account.name}: every ${formatInterval(savedSchedule.everyMs)}, ` +
+          describeNext(savedSchedule, await readNow(pool));
+    print(json, {json: {account: account.name, schedule: savedSchedule}, text});
     return 0;
   });
 }
 
-function removing({name: account}: Account, held: Schedule): SettingsTree {
+function planRemoval({name: account}: Account, currentSchedule: Schedule): SettingsTree {
   const remove = {remove: true};
-  if (isOfFreshness(held)) return {freshness: {[account]: {[held.stream]: remove}}};
-  return {schedules: {[account]: {[held.name]: remove}}};
+  if (isFreshnessSchedule(currentSchedule))
+    return {freshness: {[account]: {[currentSchedule.stream]: remove}}};
+  return {schedules: {[account]: {[currentSchedule.name]: remove}}};
 }
 
 /** The complete schedule: its own values, replaced by the given ones. */
-async function changing(
+async function planChange(
   db: Queryable,
   {account, name}: {readonly account: string; readonly name: string},
   values: Readonly<Record<string, string>>,
 ): Promise<SettingsTree> {
-  const named = scheduleName.safeParse(name);
-  if (!named.success) throw refuse(named.error.issues.map(({message}) => [[], message]));
+  const parsedName = scheduleName.safeParse(name);
+  if (!parsedName.success)
+    throw toUsageError(parsedName.error.issues.map(({message}) => [[], message]));
   const entries = await schedulesSection.read(db);
-  const held = entries.find(({path}) => isSame(path, [account, name]))?.entry;
-  const read = schedule.safeParse({...held, ...values});
-  if (!read.success) {
-    const needed = held === undefined ? ['stream', 'every'] : [];
-    const missing = needed.filter((key) => values[key] === undefined);
-    throw refuse([
+  const currentEntry = entries.find(({path}) => isSame(path, [account, name]))?.entry;
+  const parsed = schedule.safeParse({...currentEntry, ...values});
+  if (!parsed.success) {
+    const requiredKeys = currentEntry === undefined ? ['stream', 'every'] : [];
+    const missing = requiredKeys.filter((key) => values[key] === undefined);
+    throw toUsageError([
       ...missing.map((key) => [[], `expected ${key}, for the schedule is new`] as const),
-      ...read.error.issues.map(({path, message}) => [path.map(String), message] as const),
+      ...parsed.error.issues.map(({path, message}) => [path.map(String), message] as const),
     ]);
   }
-  const {at, ...rest} = read.data;
+  const {at, ...rest} = parsed.data;
   // Its previous time of day has no meaning if the interval is in hours or minutes.
   const isMoot = values.at === undefined && !isWholeDays(intervalMs(rest.every));
-  return {schedules: {[account]: {[name]: isMoot ? rest : read.data}}};
+  return {schedules: {[account]: {[name]: isMoot ? rest : parsed.data}}};
 }
 
 /** Each value is named by the option that gives it. */
-function refuse(
+function toUsageError(
   problems: readonly (readonly [path: readonly string[], text: string])[],
 ): UsageError {
-  const told = problems.map(([[key], text]) => (key === undefined ? text : `--${key}: ${text}`));
-  return new UsageError(`schedules: ${told.join('; ')}; nothing was set`);
+  const messages = problems.map(([[key], text]) =>
+    key === undefined ? text : `--${key}: ${text}`,
+  );
+  return new UsageError(`schedules: ${messages.join('; ')}; nothing was set`);
 }
 
 async function findSchedule(db: Queryable, account: Account, name: string): Promise<Schedule> {
-  const held = await listSchedules(db, account);
-  const names = held.map((each) => each.name);
-  const found = held.find((each) => each.name === name);
-  if (found !== undefined) return found;
-  const there = names.length === 0 ? 'it has none' : `there are ${names.join(', ')}`;
+  const schedules = await listSchedules(db, account);
+  const names = schedules.map((candidate) => candidate.name);
+  const match = schedules.find((candidate) => candidate.name === name);
+  if (match !== undefined) return match;
+  const namesText = names.length === 0 ? 'it has none' : `there are ${names.join(', ')}`;
   throw new UsageError(
-    `account ${account.name} has no schedule "${name}"${nearest(name, names)}; ${there}`,
+    `account ${account.name} has no schedule "${name}"${nearest(name, names)}; ${namesText}`,
   );
 }
 
@@ -290,32 +301,32 @@ interface WantedFreshness {
 export async function setFreshness(
   config: Config,
   name: string,
-  {everyMs, yes, account: given, json}: WantedFreshness,
+  {everyMs, yes, account: accountName, json}: WantedFreshness,
 ): Promise<number> {
   const stream = findStream(name).name;
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
-    const account = await chooseAccount({pool}, given);
+    const account = await chooseAccount({pool}, accountName);
     const wanted = {stream, everyMs};
     const costs = await listUsualCosts(pool, [account.accountId]);
     const cost = findFreshnessCost(wanted, await listSchedules(pool, account), costs);
     const every = formatInterval(everyMs);
-    const read = freshness.safeParse(every);
-    if (!read.success) throw refuseFreshness(read.error.issues.map(({message}) => message));
-    const file = {freshness: {[account.name]: {[stream]: read.data}}};
+    const parsed = freshness.safeParse(every);
+    if (!parsed.success) throw toFreshnessError(parsed.error.issues.map(({message}) => message));
+    const file = {freshness: {[account.name]: {[stream]: parsed.data}}};
     const {problems} = yes
       ? await applySettings(pool, {file, isFile: false}, settingsEnvironment(config))
       : await planSettings(pool, file, settingsEnvironment(config));
-    if (problems.length > 0) throw refuseFreshness(problems.map(({text}) => text));
-    const done = yes
+    if (problems.length > 0) throw toFreshnessError(problems.map(({text}) => text));
+    const resultText = yes
       ? `set for ${account.name}: the first look is due now`
       : 'nothing was set yet. To set it: ' +
         `fieldmirror schedules set ${stream} --fresh ${every} --yes`;
-    const text = [wrap(describeFreshnessCost(wanted, cost)), done].join('\n');
+    const text = [wrap(describeFreshnessCost(wanted, cost)), resultText].join('\n');
     print(json, {json: {account: account.name, stream, every, cost, isSet: yes}, text});
     return yes ? 0 : 1;
   });
 }
 
-function refuseFreshness(problems: readonly string[]): UsageError {
+function toFreshnessError(problems: readonly string[]): UsageError {
   return new UsageError(`schedules: --fresh: ${problems.join('; ')}; nothing was set`);
 }

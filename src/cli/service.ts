@@ -5,7 +5,7 @@ import {once} from 'node:events';
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
 import {type Account, readAccount, upsertAccount} from '../accounts/accounts.ts';
-import type {GivenAccess} from '../accounts/open-accounts.ts';
+import type {EnvironmentAccess} from '../accounts/open-accounts.ts';
 import {createClient} from '../api/client.ts';
 import {createTransport} from '../api/transport.ts';
 import type {Config} from '../core/config.ts';
@@ -59,8 +59,8 @@ export async function service(
     throw new UsageError(
       'service: --speed is for a business that keeps running: give --live as well',
     );
-  const {faults: asked, ...given} = options;
-  const faults = await readAskedFaults(asked);
+  const {faults: faultOption, ...serverOptions} = options;
+  const faults = await readFaultOption(faultOption);
   const embedded =
     options.database === undefined ? await openEmbeddedPostgres(config.home, printStep) : null;
   embedded?.keepUp();
@@ -70,7 +70,7 @@ export async function service(
     const {
       seed = 1,
       customers = 500,
-      today = options.live === true ? todayIn(timeZone) : undefined,
+      today = options.live === true ? formatToday(timeZone) : undefined,
     } = options;
     const {seedBusiness} = await import('../service/business.ts');
     const {startService} = await import('../service/server.ts');
@@ -81,11 +81,11 @@ export async function service(
       ...(today === undefined ? {} : {today}),
       onMaking: printMaking,
     });
-    if (!business.isNew) refuseAnother(business, options);
+    if (!business.isNew) refuseOtherBusiness(business, options);
     const log = createLogger({level: config.logLevel, secrets: [], isPretty: process.stderr.isTTY});
     const {base: basePath, plainShows = false} = options;
     const running = await startService({
-      ...given,
+      ...serverOptions,
       ...faults,
       databaseUrl,
       timeZone,
@@ -95,7 +95,10 @@ export async function service(
       log,
     });
     await serveUntilStopped(running, signal, ({url, token}) =>
-      print(options.json, {json: {url, token, timeZone}, text: describe({url, token, timeZone})}),
+      print(options.json, {
+        json: {url, token, timeZone},
+        text: describeService({url, token, timeZone}),
+      }),
     );
     return 0;
   } finally {
@@ -105,25 +108,25 @@ export async function service(
 
 /**
  * The faults that the option `--faults` names, in the form that `startService` accepts.
- * @param asked - true if it was given without a list
+ * @param option - true if it was given without a list
  * @throws {UsageError} an unknown fault
  */
-export async function readAskedFaults(
-  asked: string | true | undefined,
+export async function readFaultOption(
+  option: string | true | undefined,
 ): Promise<{readonly faults?: Faults}> {
-  if (asked === undefined) return {};
+  if (option === undefined) return {};
   const {readFaults} = await import('../service/faults.ts');
-  return {faults: readFaults(asked === true ? 'usual' : asked)};
+  return {faults: readFaults(option === true ? 'usual' : option)};
 }
 
 /** Reports how a service is reached, and closes it when the signal aborts. */
 export async function serveUntilStopped(
   running: RunningService,
   signal: AbortSignal,
-  tellPlace: (running: RunningService) => void,
+  printAddress: (running: RunningService) => void,
 ): Promise<void> {
   try {
-    tellPlace(running);
+    printAddress(running);
     if (!signal.aborted) await once(signal, 'abort');
   } finally {
     await running.close();
@@ -131,7 +134,7 @@ export async function serveUntilStopped(
 }
 
 /** Today's date in a time zone: `2026-11-02`. */
-export function todayIn(timeZone: string): string {
+export function formatToday(timeZone: string): string {
   return new Date().toLocaleDateString('sv-SE', {timeZone});
 }
 
@@ -139,19 +142,22 @@ export function todayIn(timeZone: string): string {
  * @throws {UsageError} the options describe another business than the existing one, which would be
  *   shown
  */
-function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOptions): void {
+function refuseOtherBusiness(
+  {seed, madeCustomers, today}: Business,
+  options: ServiceOptions,
+): void {
   const facts = [
-    ['--seed', seed, asked.seed],
-    ['--customers', madeCustomers, asked.customers],
-    ['--today', today, asked.today],
+    ['--seed', seed, options.seed],
+    ['--customers', madeCustomers, options.customers],
+    ['--today', today, options.today],
   ] as const;
   const differing = facts.filter(
-    ([, held, wanted]) => wanted !== undefined && String(held ?? '') !== String(wanted),
+    ([, current, wanted]) => wanted !== undefined && String(current ?? '') !== String(wanted),
   );
   if (differing.length === 0) return;
   const lines = differing.map(
-    ([option, held, wanted]) =>
-      `service: ${option}: expected ${held ?? 'none'}, ` +
+    ([option, current, wanted]) =>
+      `service: ${option}: expected ${current ?? 'none'}, ` +
       `as of the business that is held here, got ${wanted}`,
   );
   throw new UsageError(
@@ -161,7 +167,7 @@ function refuseAnother({seed, madeCustomers, today}: Business, asked: ServiceOpt
 }
 
 /** The token opens made-up data only, so it may be shown. */
-function describe(account: {
+function describeService(account: {
   readonly url: string;
   readonly token: string;
   readonly timeZone: string;
@@ -188,14 +194,14 @@ function describe(account: {
 }
 
 /** The size of the made-up business at its beginning. */
-const size = {customers: 500, seed: 1};
+const demoSize = {customers: 500, seed: 1};
 
 /** Another process of this machine answers within this time, or it does not run. */
-const answersWithinMs = 2000;
+const answerTimeoutMs = 2000;
 
 interface Demo {
   readonly account: Account;
-  readonly access: GivenAccess;
+  readonly access: EnvironmentAccess;
   readonly source: string;
 }
 
@@ -206,7 +212,7 @@ export async function openDemo(
 ): Promise<Demo> {
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
-  const {latestNight, livePast, playOn} = await import('./demo-past.ts');
+  const {latestNight, playPast: livePast, playUntilToday: playOn} = await import('./demo-past.ts');
   const today = latestNight(Temporal.Now.zonedDateTimeISO(timeZone));
   // The past is dated back only in a warehouse that is ours alone.
   const nights = config.databaseUrl === null ? config.demoNights : 0;
@@ -216,7 +222,7 @@ export async function openDemo(
   const {seedBusiness} = await import('../service/business.ts');
   const {startService} = await import('../service/server.ts');
   const business = await seedBusiness(databaseUrl, {
-    ...size,
+    ...demoSize,
     timeZone,
     today: begin.toString(),
     onMaking: printMaking,
@@ -252,20 +258,21 @@ export async function openDemo(
  */
 async function openAccount(
   pool: pg.Pool,
-  {apiUrl, token}: GivenAccess,
+  {apiUrl, token}: EnvironmentAccess,
   timeZone: string,
 ): Promise<Account> {
-  const held = await readAccount(pool, demoName);
-  const isRunning = held !== null && (await answers({apiUrl: held.apiUrl, token}));
-  const kept = isRunning ? held.apiUrl : apiUrl;
-  return await upsertAccount(pool, {name: demoName, apiUrl: kept, timeZone}, {mayMove: true});
+  const storedAccount = await readAccount(pool, demoName);
+  const isRunning =
+    storedAccount !== null && (await isReachable({apiUrl: storedAccount.apiUrl, token}));
+  const chosenUrl = isRunning ? storedAccount.apiUrl : apiUrl;
+  return await upsertAccount(pool, {name: demoName, apiUrl: chosenUrl, timeZone}, {mayMove: true});
 }
 
 /** Whether the reference service of another process answers at an address. */
-async function answers({apiUrl, token}: GivenAccess): Promise<boolean> {
+async function isReachable({apiUrl, token}: EnvironmentAccess): Promise<boolean> {
   const transport = createTransport({
     ...{baseUrl: apiUrl, token, allowHttp: true},
-    ...{retry: {attempts: 1}, limits: {timeoutMs: answersWithinMs}},
+    ...{retry: {attempts: 1}, limits: {timeoutMs: answerTimeoutMs}},
   });
   try {
     await createClient(transport).fetchPage('/employees.xml', {page: '1'});

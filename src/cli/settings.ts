@@ -1,59 +1,77 @@
 // The settings of the process and of the warehouse, each with its source.
 
 import {existsSync} from 'node:fs';
-import type {SettingTold} from '../console/services.ts';
+import type {ShownSetting} from '../console/services.ts';
 import type {Config, Setting} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {Environment} from '../settings/section.ts';
-import {readSettingsInForce, type SettingInForce} from '../settings/settings.ts';
+import {type ActiveSetting, readSettingsInForce} from '../settings/settings.ts';
 import {fitTable} from './terminal.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 
 /** At most this many rows are printed, unless all are requested. */
 const mostRows = 60;
 
-interface Shown {
+interface SettingLists {
   readonly settings: readonly Setting[];
-  readonly inForce: readonly SettingInForce[];
+  readonly inForce: readonly ActiveSetting[];
 }
 
 /**
  * The settings of the environment and of the warehouse, each with its source.
  * @param all - those at their defaults, too, however many there are
  */
-export function formatSettings({settings, inForce}: Shown, {all}: {readonly all: boolean}): string {
+export function formatSettings(
+  {settings, inForce}: SettingLists,
+  {all}: {readonly all: boolean},
+): string {
   const envFile = envFileOf(process.env);
-  const told = [
-    ...settings.map((each) => ({
-      ...each,
-      ...{isDefault: each.source === 'default', file: each.source === 'file' ? envFile : null},
+  const allSettings = [
+    ...settings.map((setting) => ({
+      ...setting,
+      ...{
+        isDefault: setting.source === 'default',
+        file: setting.source === 'file' ? envFile : null,
+      },
     })),
-    ...inForce.map((each) => ({...each, value: showValue(each.value)})),
+    ...inForce.map((setting) => ({...setting, value: showValue(setting.value)})),
   ];
   // After `init` a file gives most values as they are by default: those are no news.
-  const set = all ? told : told.filter(({isDefault}) => !isDefault);
-  const shown = all ? set : set.slice(0, mostRows);
-  const rows = shown.map(({name, value, source, file}) => [name, value, file ?? source]);
+  const selected = all ? allSettings : allSettings.filter(({isDefault}) => !isDefault);
+  const printed = all ? selected : selected.slice(0, mostRows);
+  const rows = printed.map(({name, value, source, file}) => [name, value, file ?? source]);
   const table =
-    set.length === 0 ? 'no setting was set' : fitTable(['setting', 'value', 'from'], rows);
-  const given = told.filter(({source, isDefault}) => isDefault && source !== 'default');
+    selected.length === 0 ? 'no setting was set' : fitTable(['setting', 'value', 'from'], rows);
+  const explicitDefaults = allSettings.filter(
+    ({source, isDefault}) => isDefault && source !== 'default',
+  );
   const notes = [
-    ...(set.length > shown.length ? [`${set.length - shown.length} more are set`] : []),
-    ...(told.length > set.length ? [describeDefaults(told.length - set.length, given)] : []),
+    ...(selected.length > printed.length
+      ? [`${selected.length - printed.length} more are set`]
+      : []),
+    ...(allSettings.length > selected.length
+      ? [describeDefaults(allSettings.length - selected.length, explicitDefaults)]
+      : []),
   ];
   return notes.length === 0 ? table : `${table}\n${notes.join('; ')}: doctor --all shows them`;
 }
 
-/** @param given - those of them that a source gives explicitly, although with the default value */
+/**
+ * @param explicitDefaults - those of them that a source gives explicitly, although with the default
+ *   value
+ */
 function describeDefaults(
   count: number,
-  given: readonly {readonly source: string; readonly file: string | null}[],
+  explicitDefaults: readonly {readonly source: string; readonly file: string | null}[],
 ): string {
-  const by = [...new Set(given.map(({source, file}) => file ?? source))];
-  const told = by.length === 0 ? '' : `, ${given.length} of them as ${by.join(', ')} says`;
-  return `${count} settings are at their defaults${told}`;
+  const sources = [...new Set(explicitDefaults.map(({source, file}) => file ?? source))];
+  const sourceText =
+    sources.length === 0
+      ? ''
+      : `, ${explicitDefaults.length} of them as ${sources.join(', ')} says`;
+  return `${count} settings are at their defaults${sourceText}`;
 }
 
 /** The settings of this process, then those of the warehouse. */
@@ -61,7 +79,7 @@ export async function listSettings(
   config: Pick<Config, 'settings' | 'account' | 'timeZone'>,
   db: Queryable,
   file = settingsFile,
-): Promise<SettingTold[]> {
+): Promise<ShownSetting[]> {
   const {inForce} = await compareSettings(config, db, file);
   return [
     ...config.settings.map((setting) => ({
@@ -80,22 +98,22 @@ export async function compareSettings(
   config: Pick<Config, 'account' | 'timeZone'>,
   db: Queryable,
   file = settingsFile,
-): Promise<{readonly inForce: readonly SettingInForce[]; readonly problem: string | null}> {
+): Promise<{readonly inForce: readonly ActiveSetting[]; readonly problem: string | null}> {
   const environment = settingsEnvironment(config);
   if (!existsSync(file))
     return {inForce: await readSettingsInForce(db, environment, null), problem: null};
   const {readSettingsFile} = await import('./config-file.ts');
-  const read = await readSettingsFile(file).catch((error: unknown) => {
+  const result = await readSettingsFile(file).catch((error: unknown) => {
     if (error instanceof UsageError) return error;
     throw error;
   });
-  const isRead = !(read instanceof UsageError);
-  const inForce = await readSettingsInForce(db, environment, isRead ? read : null);
-  return {inForce, problem: isRead ? null : read.message};
+  const isRead = !(result instanceof UsageError);
+  const inForce = await readSettingsInForce(db, environment, isRead ? result : null);
+  return {inForce, problem: isRead ? null : result.message};
 }
 
 /** A text as it is, anything else as JSON. */
-function showValue(value: SettingInForce['value']): string {
+function showValue(value: ActiveSetting['value']): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 

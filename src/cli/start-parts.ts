@@ -30,7 +30,7 @@ type PartsDeps = AlertDeps & {
 /**
  * Parts that only the worker of `start` has: alerts, the delivery of the star, and weekly reports.
  */
-export function makesParts(
+export function makePartsFactory(
   deps: PartsDeps,
 ): (context: BackgroundSurroundings) => readonly BackgroundPart[] {
   return (context) => [
@@ -46,9 +46,9 @@ export function makesParts(
  */
 function makeReportRounds(
   {pool, log, config, onSecret}: PartsDeps,
-  {pulse: take, listServed}: BackgroundSurroundings,
+  {pulse: makePulse, listServed}: BackgroundSurroundings,
 ): BackgroundPart {
-  const pulse = take('reports');
+  const pulse = makePulse('reports');
   const rounds = new Rounds({
     ...{everyMs: reportsEveryMs, pulse},
     work: async (signal) => {
@@ -60,8 +60,8 @@ function makeReportRounds(
         await writeDueReports({...{pool, log, signal, onDone}, folder, accountIds: listServed()});
       } finally {
         const {mailReports} = await import('../delivery/report-mails.ts');
-        const means = {smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
-        await mailReports({pool, log, ...means, onDone});
+        const mailOptions = {smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
+        await mailReports({pool, log, ...mailOptions, onDone});
       }
     },
     onFailure: (error) =>
@@ -97,12 +97,12 @@ export interface AlertDeps {
 export async function checkForProblems({pool, log, config}: AlertDeps): Promise<void> {
   const check = await beginAlertCheck(pool);
   if (check === null) return;
-  const kept = await saveProblems({pool, config}, check).catch(async (error: unknown) => {
+  const counts = await saveProblems({pool, config}, check).catch(async (error: unknown) => {
     await releaseAlertCheck(pool, check).catch(() => {});
     throw error;
   });
-  if (kept !== null && kept.opened + kept.resolved > 0)
-    log.info({event: 'alert.changed', ...kept}, 'something else is wrong, or no longer');
+  if (counts !== null && counts.opened + counts.resolved > 0)
+    log.info({event: 'alert.changed', ...counts}, 'something else is wrong, or no longer');
 }
 
 async function saveProblems(
@@ -114,14 +114,14 @@ async function saveProblems(
 
 /**
  * Sends the messages that are due.
- * @param more.onTried - is called after each try
+ * @param options.onTried - is called after each try
  */
 export async function sendAlerts(
   {pool, log, config, onSecret}: AlertDeps,
-  more: {readonly signal?: AbortSignal; readonly onTried?: () => void} = {},
+  options: {readonly signal?: AbortSignal; readonly onTried?: () => void} = {},
 ): Promise<void> {
   const {keys, smtpUrl, allowsHttp, allowsLinkLocal} = config;
-  await sendDue({pool, log, keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret, ...more});
+  await sendDue({pool, log, keys, smtpUrl, allowsHttp, allowsLinkLocal, onSecret, ...options});
 }
 
 /**

@@ -13,26 +13,33 @@ import {FatalError} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
 import {readVersion} from '../core/package.ts';
 import {printFolded, printStep} from '../core/text.ts';
-import {mendOfCopy} from '../health/installation.ts';
+import {fixForCopy} from '../health/installation.ts';
 import type {QueueCheck} from '../http/readiness.ts';
 import {checkSequences} from '../postgres/checks.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/story.ts';
 import type {Sweep, SweepStep} from '../sweeps/sweeps.ts';
-import {type App, describeNone, describeUnopened, listServed, type Served, withApp} from './app.ts';
+import {
+  type App,
+  describeNothingToDo,
+  describeUnopened,
+  listServed,
+  type Served,
+  withApp,
+} from './app.ts';
 import type {OpenedServer} from './http.ts';
 import {
   notifySupervisor,
   StoppedError,
   type Supervisor,
-  takeStartPlace,
+  takeStartLock,
   takeSupervisor,
 } from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {formatPushed, hasPushed, pushAll} from './push.ts';
-import {makesParts} from './start-parts.ts';
-import {askForSweep, exitCodeOfSweeps, formatSummary, summarise, watchSweeps} from './sync.ts';
+import {makePartsFactory} from './start-parts.ts';
+import {exitCodeOfSweeps, formatSummary, requestSweepNow, summarise, watchSweeps} from './sync.ts';
 import {fitTable, formatNextSteps, print} from './terminal.ts';
 
 interface StartOptions {
@@ -73,15 +80,15 @@ export async function start(
   options: StartOptions,
   signal: AbortSignal,
 ): Promise<number> {
-  const place =
-    options.once || config.databaseUrl !== null ? null : await takeStartPlace(config.home);
+  const startLock =
+    options.once || config.databaseUrl !== null ? null : await takeStartLock(config.home);
   const supervisor = takeSupervisor(process.env);
-  const run = async (world: App) => {
-    const {directUrl, log} = world;
-    await checkSequences(world.pool);
-    const copy = await world.findCopy();
-    if (copy !== null && !options.json) printFolded(`${copy}; ${mendOfCopy}\n\n`);
-    const served = await listServed(world);
+  const run = async (app: App) => {
+    const {directUrl, log} = app;
+    await checkSequences(app.pool);
+    const copy = await app.findCopy();
+    if (copy !== null && !options.json) printFolded(`${copy}; ${fixForCopy}\n\n`);
+    const served = await listServed(app);
     const {known, active, unopened} = served;
     const backend = await openQueueBackend({
       redisUrl: config.redisUrl,
@@ -90,48 +97,48 @@ export async function start(
     });
     const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
     const ends = new EventEmitter<{ended: []}>();
-    const doing = {...options, ...served, progress, ends, signal};
-    if (!options.json) printFolded(`${formatOpening(world, served, backend.kind)}\n\n`);
-    if (options.once && active.length === 0) throw new FatalError(describeNone(known));
+    const runOptions = {...options, ...served, progress, ends, signal};
+    if (!options.json) printFolded(`${formatOpening(app, served, backend.kind)}\n\n`);
+    if (options.once && active.length === 0) throw new FatalError(describeNothingToDo(known));
     if (!options.once)
-      for (const account of active) await beginAccount(world.pool, account, streamNames);
+      for (const account of active) await beginAccount(app.pool, account, streamNames);
     const accountIds = async () =>
-      (await world.listKnown()).filter(isActive).map(({accountId}) => accountId);
+      (await app.listKnown()).filter(isActive).map(({accountId}) => accountId);
     const onSweepStep = async (step: SweepStep) => {
       if (step === 'end-committed') ends.emit('ended');
     };
-    const deps = {...world, onProgress: progress.advance, onSweepStep};
+    const deps = {...app, onProgress: progress.advance, onSweepStep};
     const server =
       options.once || !options.http
         ? null
-        : await openConsole(config, world, {...options, ...backend, signal});
-    place?.setConsole(server?.url ?? null);
-    const kept = options.once
+        : await openConsole(config, app, {...options, ...backend, signal});
+    startLock?.setConsole(server?.url ?? null);
+    const workerOptions = options.once
       ? {keepsSchedules: false}
       : {
-          ...{keepsSchedules: true, heart: makeHeart(world, config, server)},
-          parts: makesParts({...world, config, onSecret: world.keepOut}),
+          ...{keepsSchedules: true, heart: makeHeartbeat(app, config, server)},
+          parts: makePartsFactory({...app, config, onSecret: app.keepOut}),
         };
     const workers = await startWorkers(deps, backend, {
       accountIds,
       directUrl,
-      findCopy: world.findCopy,
-      ...kept,
+      findCopy: app.findCopy,
+      ...workerOptions,
     });
     const ending = new AbortController();
-    const told = watch(options.once ? null : supervisor, world, {
+    const supervision = reportReadiness(options.once ? null : supervisor, app, {
       outage: backend.outage,
       signal: AbortSignal.any([signal, ending.signal]),
     });
     try {
-      if (!options.once) return await stay(world, workers, {...doing, server});
-      const code = await runOnce(world, workers, doing);
+      if (!options.once) return await runUntilStopped(app, workers, {...runOptions, server});
+      const code = await runOnce(app, workers, runOptions);
       return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
     } finally {
       progress.close();
       ending.abort();
       await server?.close();
-      await Promise.all([workers.stop(), told]);
+      await Promise.all([workers.stop(), supervision]);
     }
   };
   try {
@@ -143,43 +150,43 @@ export async function start(
     if (isStopped && !options.once) return 0;
     throw error;
   } finally {
-    await place?.release();
+    await startLock?.release();
   }
 }
 
 /** If several starts run on one machine, each has a separate port. */
 async function openConsole(
   config: Config,
-  world: App,
+  app: App,
   {host, port, outage, signal}: StartOptions & Pick<QueueBackend, 'outage'> & Pick<Run, 'signal'>,
 ): Promise<OpenedServer> {
   const {openHttpServer, usualPort} = await import('./http.ts');
   const {RequestMetrics} = await import('../http/metrics.ts');
   const listening = {host, port: port ?? usualPort, mayMove: port === undefined};
   const requests = new RequestMetrics();
-  world.observeRequests(requests);
-  const telemetry = {requests, queue: checksQueue(outage)};
+  app.observeRequests(requests);
+  const telemetry = {requests, queue: makeQueueCheck(outage)};
   const {setLogin} = await import('../push/set-login.ts');
-  return await openHttpServer(config, world, {
-    ...{...listening, log: world.log, telemetry},
-    setLogin: (asked) => setLogin(world, asked, signal),
+  return await openHttpServer(config, app, {
+    ...{...listening, log: app.log, telemetry},
+    setLogin: (request) => setLogin(app, request, signal),
   });
 }
 
-function checksQueue(outage: QueueBackend['outage']): QueueCheck {
+function makeQueueCheck(outage: QueueBackend['outage']): QueueCheck {
   return async () =>
     outage.isUnderWay ? 'it is out of reach, or was shortly before; nothing is lost' : 'ok';
 }
 
 /** Reports to a supervisor the state that `/readyz` shows, with the HTTP server and without. */
-async function watch(
+async function reportReadiness(
   supervisor: Supervisor | null,
   {pool, log}: App,
   {outage, signal}: Pick<QueueBackend, 'outage'> & {readonly signal: AbortSignal},
 ): Promise<void> {
   if (supervisor === null) return;
   const {ReadinessProbe} = await import('../http/readiness.ts');
-  const probe = new ReadinessProbe({pool, log, queue: checksQueue(outage)});
+  const probe = new ReadinessProbe({pool, log, queue: makeQueueCheck(outage)});
   await notifySupervisor(supervisor, {
     isReady: async () => (await probe.look()).isReady,
     signal,
@@ -187,7 +194,11 @@ async function watch(
   });
 }
 
-function makeHeart({reach}: App, {smtpUrl}: Config, server: OpenedServer | null): HeartbeatPlan {
+function makeHeartbeat(
+  {reach}: App,
+  {smtpUrl}: Config,
+  server: OpenedServer | null,
+): HeartbeatPlan {
   const workerId = randomUUID();
   return {
     workerId,
@@ -203,64 +214,63 @@ function isActive({state}: Account): boolean {
   return state === 'active';
 }
 
-async function runOnce(world: App, workers: Workers, run: Run): Promise<number> {
-  const asked = new Map<Account, string[]>();
-  for (const account of run.active) asked.set(account, await requestAll(world, account, run));
+async function runOnce(app: App, workers: Workers, run: Run): Promise<number> {
+  const sweepIdsByAccount = new Map<Account, string[]>();
+  for (const account of run.active)
+    sweepIdsByAccount.set(account, await requestAll(app, account, run));
   await workers.wakeDue();
-  const ended: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
-  for (const [account, sweepIds] of asked) {
-    if (asked.size > 1 && !run.json) printFolded(`\naccount ${account.name}\n`);
-    const sweeps = await Promise.race([watchSweeps(world, sweepIds, run), workers.broken]);
-    ended.push({account, sweeps});
+  const endedSweeps: {readonly account: Account; readonly sweeps: Sweep[]}[] = [];
+  for (const [account, sweepIds] of sweepIdsByAccount) {
+    if (sweepIdsByAccount.size > 1 && !run.json) printFolded(`\naccount ${account.name}\n`);
+    const sweeps = await Promise.race([watchSweeps(app, sweepIds, run), workers.broken]);
+    endedSweeps.push({account, sweeps});
   }
   run.progress.close();
   const summaries = [];
-  for (const {account, sweeps} of ended)
-    summaries.push({account: account.name, lines: await summarise(world, sweeps)});
+  for (const {account, sweeps} of endedSweeps)
+    summaries.push({account: account.name, lines: await summarise(app, sweeps)});
   const streams = summaries.flatMap(({account, lines}) =>
     lines.map((line) => ({account, ...line})),
   );
-  const drawn = summaries.map(({account, lines}) =>
+  const tables = summaries.map(({account, lines}) =>
     summaries.length > 1
       ? `\naccount ${account}\n${formatSummary(lines)}`
       : `\n${formatSummary(lines)}`,
   );
   // The push comes last, so that changes are compared with the service's present values.
   const progress = watchPush(run.json);
-  const pushed = await pushAll(world, run.active, {...run, progress}).finally(() =>
-    progress.close(),
-  );
-  const told = hasPushed(pushed) ? [`\nchanges made here\n${formatPushed(pushed)}`] : [];
+  const pushed = await pushAll(app, run.active, {...run, progress}).finally(() => progress.close());
+  const pushLines = hasPushed(pushed) ? [`\nchanges made here\n${formatPushed(pushed)}`] : [];
   print(run.json, {
     json: {streams, pushed, unopened: run.unopened},
-    text: [...drawn, ...told, `\n${formatNextSteps(world.own?.name ?? null)}`].join('\n'),
+    text: [...tables, ...pushLines, `\n${formatNextSteps(app.own?.name ?? null)}`].join('\n'),
   });
   return exitCodeOfSweeps(streams) || (pushed.needy.length > 0 ? 1 : 0);
 }
 
-async function requestAll(world: App, {accountId}: Account, {progress}: Run): Promise<string[]> {
+async function requestAll(app: App, {accountId}: Account, {progress}: Run): Promise<string[]> {
   const sweepIds: string[] = [];
   for (const stream of streamNames)
-    sweepIds.push(await askForSweep(world, {accountId, stream, mode: 'full'}, progress));
+    sweepIds.push(await requestSweepNow(app, {accountId, stream, mode: 'full'}, progress));
   return sweepIds;
 }
 
-async function stay(
-  world: App,
+async function runUntilStopped(
+  app: App,
   workers: Workers,
   run: Run & {readonly server: OpenedServer | null},
 ): Promise<number> {
   await workers.wakeDue();
   const plans: AccountPlan[] = [];
   for (const {name, accountId} of run.active)
-    plans.push({account: name, schedules: await listSchedules(world.pool, {accountId})});
+    plans.push({account: name, schedules: await listSchedules(app.pool, {accountId})});
   const schedules = plans.flatMap((plan) =>
     plan.schedules.map((row) => ({account: plan.account, ...row})),
   );
   const text = [
     formatPlans(plans),
     '',
-    ...(await describeFullSweeps(world, run.active)),
+    ...(await describeFullSweeps(app, run.active)),
     ...(await describeConsole(run.server)),
     'Running. Ctrl-C stops.',
   ];
@@ -286,15 +296,15 @@ async function describeConsole(server: OpenedServer | null): Promise<string[]> {
 
 /** At a first start nothing else would show that the warehouse is being filled. */
 async function describeFullSweeps({pool}: App, accounts: readonly Account[]): Promise<string[]> {
-  const underWay = new Set<string>();
+  const sweepingStreams = new Set<string>();
   for (const {accountId} of accounts) {
     const latest = await listLatestSweeps(pool, accountId);
     for (const {stream, mode, endedAt} of latest)
-      if (mode === 'full' && endedAt === null) underWay.add(stream);
+      if (mode === 'full' && endedAt === null) sweepingStreams.add(stream);
   }
-  if (underWay.size === 0) return [];
+  if (sweepingStreams.size === 0) return [];
   return [
-    `Full sweeps are in progress: ${[...underWay].join(', ')}. ` +
+    `Full sweeps are in progress: ${[...sweepingStreams].join(', ')}. ` +
       'In another terminal, fieldmirror status shows more.',
   ];
 }
@@ -306,13 +316,13 @@ const fewAccounts = 3;
  * The first lines of `start`: the sources and the target of the mirror, and the accounts that it
  * does not serve.
  */
-function formatOpening(world: App, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
-  const others = known.filter(({accountId}) => accountId !== world.own?.accountId);
+function formatOpening(app: App, {known, unopened}: Served, queue: 'redis' | 'postgres'): string {
+  const otherAccounts = known.filter(({accountId}) => accountId !== app.own?.accountId);
   const sources = [
-    ...(world.source === null ? [] : [world.source]),
-    ...(others.length > fewAccounts
-      ? [`${others.length} accounts whose tokens are sealed in the warehouse`]
-      : others.map(({name, apiUrl}) => `${name}, ${apiUrl}`)),
+    ...(app.source === null ? [] : [app.source]),
+    ...(otherAccounts.length > fewAccounts
+      ? [`${otherAccounts.length} accounts whose tokens are sealed in the warehouse`]
+      : otherAccounts.map(({name, apiUrl}) => `${name}, ${apiUrl}`)),
   ];
   const idle = known.filter(({state}) => state !== 'active').map(describeIdle);
   return [
@@ -320,7 +330,7 @@ function formatOpening(world: App, {known, unopened}: Served, queue: 'redis' | '
     ...(sources.length > 0 ? sources : ['no account yet']).map(
       (source, at) => `  ${at === 0 ? 'from ' : '     '}  ${source}`,
     ),
-    `  to     ${world.place}`,
+    `  to     ${app.place}`,
     `  queue  ${queue === 'redis' ? 'Redis' : 'in the same Postgres'}`,
     ...[...idle, ...describeUnopened(unopened)].map((line) => `\n${line}`),
   ].join('\n');
@@ -341,19 +351,19 @@ function formatPlans(plans: readonly AccountPlan[]): string {
     const rows = plans.map(({account, schedules}) => [
       account,
       schedules.length,
-      ahead(schedules[0]?.nextDueAt),
+      formatDue(schedules[0]?.nextDueAt),
     ]);
     return fitTable(['account', 'schedules', 'next due'], rows);
   }
   const rows = first.schedules.map((row) => [
     row.name,
     `every ${formatDuration(row.everyMs)}`,
-    ahead(row.nextDueAt),
+    formatDue(row.nextDueAt),
   ]);
   return fitTable(['schedule', 'comes round', 'next due'], rows);
 }
 
-function ahead(instant: string | undefined): string {
+function formatDue(instant: string | undefined): string {
   if (instant === undefined) return '';
   const inMs = Date.parse(instant) - Date.now();
   return inMs <= 0 ? 'now' : `in ${formatDuration(inMs)}`;

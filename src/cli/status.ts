@@ -7,7 +7,7 @@ import {listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
-import {findHeldUp, formatWorkers, readBounds} from '../alerts/installation-problems.ts';
+import {findLockProblems, formatWorkers, readBounds} from '../alerts/installation-problems.ts';
 import {
   findProblems,
   formatReportLists,
@@ -18,7 +18,7 @@ import {
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
-import {formatNumber, formatRoughly, type UnderWay} from '../core/format.ts';
+import {formatNumber, formatRoughly, type WorkInProgress} from '../core/format.ts';
 import {inTone} from '../core/tone.ts';
 import type {ReportListHealth, TargetHealth} from '../delivery/targets.ts';
 import {
@@ -27,10 +27,10 @@ import {
   readAccounts,
   type StreamFacts,
 } from '../health/account-status.ts';
-import {readUnderWay} from '../health/under-way.ts';
+import {readWorkInProgress} from '../health/under-way.ts';
 import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {isLockTimeout, listHeldUp} from '../postgres/lock-waits.ts';
+import {isLockTimeout, listBlockingSessions} from '../postgres/lock-waits.ts';
 import {describeRetention, type RetentionStory, readRetention} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {describeFreshness} from '../sweeps/freshness.ts';
@@ -77,15 +77,15 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const migrations = await reader.read('the migrations', () => checkMigrations(pool));
   const problem = migrations?.problem ?? null;
   if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
-  const chosen = await reader.read('the accounts', async () =>
+  const chosenAccounts = await reader.read('the accounts', async () =>
     name === undefined ? await listAccounts(pool) : [await chooseAccount(warehouse, name)],
   );
-  const read =
-    chosen === null
+  const health =
+    chosenAccounts === null
       ? null
-      : await reader.read('the states of the accounts', () => readAccounts(pool, chosen));
+      : await reader.read('the states of the accounts', () => readAccounts(pool, chosenAccounts));
   const underWay = await reader.read('the work in progress', () =>
-    readUnderWay(pool, chosen ?? []),
+    readWorkInProgress(pool, chosenAccounts ?? []),
   );
   const installation = await reader.read(
     'the workers, the star, alerts, subscribers and targets',
@@ -93,11 +93,11 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   );
   const retention = await reader.read('what is kept', () => readRetention(pool));
   const now = await readNow(pool);
-  const shown = read?.accounts ?? [];
+  const statuses = health?.accounts ?? [];
   return {
     ...{
       now,
-      accounts: shown,
+      accounts: statuses,
       workers: installation?.workers ?? null,
       targets: installation?.targets ?? [],
       reportLists: installation?.reportLists ?? [],
@@ -106,15 +106,18 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
     },
     problems:
       installation === null
-        ? [...findHeldUp(await listHeldUp(pool), now), ...findAccountProblems(shown, now)]
-        : findProblems(shown, installation, now),
+        ? [
+            ...findLockProblems(await listBlockingSessions(pool), now),
+            ...findAccountProblems(statuses, now),
+          ]
+        : findProblems(statuses, installation, now),
     unread: reader.unread,
   };
 }
 
 /** Up to this many accounts are shown with their streams, whether they need a person or not. */
 const fewAccounts = 3;
-const shownEvents = 20;
+const mostShownEvents = 20;
 
 /** @param now - ISO 8601, by the database's clock: ages are counted from it */
 export function formatStatus(
@@ -128,7 +131,7 @@ export function formatStatus(
     readonly targets?: readonly TargetHealth[];
     /** The lists that receive the weekly report. */
     readonly reportLists?: readonly ReportListHealth[];
-    readonly underWay?: readonly UnderWay[];
+    readonly underWay?: readonly WorkInProgress[];
     readonly retention?: RetentionStory | null;
     readonly problems: readonly Problem[];
     readonly unread?: readonly Unread[];
@@ -165,10 +168,10 @@ function formatOverview(accounts: readonly AccountStatus[], now: string): string
       inTone(account.state),
       sum(streams.map(({rows}) => rows ?? 0)),
       `${proven.length} of ${streams.length}`,
-      ago(oldest, now),
+      formatInstantAgo(oldest, now),
       sum(streams.map((stream) => stream.quarantined)),
       sum(changes.map(({count}) => count)),
-      account.state === 'active' ? ahead(schedules[0]?.nextDueAt, now) : '',
+      account.state === 'active' ? formatDue(schedules[0]?.nextDueAt, now) : '',
     ];
   });
   return fitTable(head, rows);
@@ -189,11 +192,11 @@ function formatAccount(status: AccountStatus, now: string): string {
     stream.stream,
     stream.rows ?? '–',
     describeLastFull(stream, now),
-    stream.provenAt === null ? 'never' : ago(stream.provenAt, now),
-    ago(lastWindow(stream), now),
+    stream.provenAt === null ? 'never' : formatInstantAgo(stream.provenAt, now),
+    formatInstantAgo(lastWindow(stream), now),
     stream.quarantined,
     account.state === 'active'
-      ? ahead(schedules.find((schedule) => schedule.stream === stream.stream)?.nextDueAt, now)
+      ? formatDue(schedules.find((schedule) => schedule.stream === stream.stream)?.nextDueAt, now)
       : '',
   ]);
   const reasons = streams.flatMap(({stream, lastEnded}) =>
@@ -230,7 +233,7 @@ function describeLastFull({sweeps, lastEnded}: StreamFacts, now: string): string
   const latest = sweeps.find((sweep) => sweep.mode === 'full');
   const isUnderWay = latest !== undefined && latest.endedAt === null;
   if (lastEnded === null) return isUnderWay ? latest.state : 'never';
-  const ended = `${inTone(lastEnded.state)} ${ago(lastEnded.endedAt, now)}`;
+  const ended = `${inTone(lastEnded.state)} ${formatInstantAgo(lastEnded.endedAt, now)}`;
   return isUnderWay ? `${ended}, ${latest.state}` : ended;
 }
 
@@ -241,30 +244,34 @@ function lastWindow({sweeps}: StreamFacts): string | undefined {
   return ends.toSorted().at(-1);
 }
 
-function formatUnderWay(underWay: readonly UnderWay[]): string[] {
+function formatUnderWay(underWay: readonly WorkInProgress[]): string[] {
   if (underWay.length === 0) return [];
-  const shown = underWay.slice(0, shownEvents).map(({text}) => wrap(`  ${text}`));
-  const left = underWay.length - shown.length;
-  return [['In progress:', ...shown, ...(left > 0 ? [`  and ${left} more`] : [])].join('\n')];
+  const lines = underWay.slice(0, mostShownEvents).map(({text}) => wrap(`  ${text}`));
+  const hiddenCount = underWay.length - lines.length;
+  return [
+    ['In progress:', ...lines, ...(hiddenCount > 0 ? [`  and ${hiddenCount} more`] : [])].join(
+      '\n',
+    ),
+  ];
 }
 
 function formatEvents(accounts: readonly AccountStatus[]): string[] {
-  const events = accounts.flatMap(({account, events: own}) =>
-    own.map((event) => ({account, event})),
+  const events = accounts.flatMap(({account, events: accountEvents}) =>
+    accountEvents.map((event) => ({account, event})),
   );
   if (events.length === 0) return [];
   const newest = events
-    .toSorted((one, other) => (one.event.at < other.event.at ? 1 : -1))
-    .slice(0, shownEvents);
+    .toSorted((first, second) => (first.event.at < second.event.at ? 1 : -1))
+    .slice(0, mostShownEvents);
   const lines = newest.map(({account, event}) =>
     describeEvent(event, accounts.length > 1 ? `${account.name}: ` : ''),
   );
-  const left = events.length - newest.length;
+  const hiddenCount = events.length - newest.length;
   return [
     [
       'Changes in what the service sends, last seven days:',
       ...lines,
-      ...(left > 0 ? [`  and ${left} more, in sync.field_events`] : []),
+      ...(hiddenCount > 0 ? [`  and ${hiddenCount} more, in sync.field_events`] : []),
     ].join('\n'),
   ];
 }
@@ -294,11 +301,11 @@ function formatProblems(problems: readonly Problem[]): string {
   return [inTone('Needs a person:', 'bad'), ...lines].join('\n');
 }
 
-function ago(instant: string | null | undefined, now: string): string {
+function formatInstantAgo(instant: string | null | undefined, now: string): string {
   return instant ? `${formatRoughly(Date.parse(now) - Date.parse(instant))} ago` : '';
 }
 
-function ahead(instant: string | undefined, now: string): string {
+function formatDue(instant: string | undefined, now: string): string {
   if (instant === undefined) return '';
   const ms = Date.parse(instant) - Date.parse(now);
   return ms <= 0 ? 'now' : `in ${formatRoughly(ms)}`;

@@ -60,7 +60,7 @@ export async function sweepsShow(
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const story = await readSweepStory(warehouse.pool, id);
-    if (story === null) throw await noSuchSweep(warehouse.pool, id);
+    if (story === null) throw await makeNoSweepError(warehouse.pool, id);
     print(options.json, {json: story, text: formatSweep(story)});
     return 0;
   });
@@ -86,11 +86,11 @@ export async function sweepsApprove(
 
 async function findSweep({pool}: Warehouse, id: string): Promise<Sweep> {
   const sweep = isId(id) ? await readSweep(pool, id) : null;
-  if (sweep === null) throw await noSuchSweep(pool, id);
+  if (sweep === null) throw await makeNoSweepError(pool, id);
   return sweep;
 }
 
-async function noSuchSweep(pool: Warehouse['pool'], id: string): Promise<UsageError> {
+async function makeNoSweepError(pool: Warehouse['pool'], id: string): Promise<UsageError> {
   const pruned = await describePruned(pool, 'quiet_sweeps');
   return new UsageError(`no sweep "${id}"; fieldmirror sweeps list shows the latest${pruned}`);
 }
@@ -113,7 +113,7 @@ function formatSweeps(sweeps: readonly Sweep[], accounts: readonly Account[]): s
   return fitTable(head, rows);
 }
 
-const listedTombstones = 50;
+const mostListedTombstones = 50;
 function formatSweep(story: SweepStory): string {
   const {sweep, tombstones, docs} = story;
   return [
@@ -135,18 +135,18 @@ function formatSweep(story: SweepStory): string {
 function formatTombstones(tombstones: readonly Tombstone[]): string[] {
   if (tombstones.length === 0) return [];
   const rows = tombstones
-    .slice(0, listedTombstones)
+    .slice(0, mostListedTombstones)
     .map((tombstone) => [
       tombstone.number,
       tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
       tombstone.askedAt ?? '',
       describeTombstone(tombstone),
     ]);
-  const more = tombstones.length - rows.length;
+  const hiddenCount = tombstones.length - rows.length;
   return [
     '',
     fitTable(['number', 'the service said', 'asked', 'row'], rows),
-    ...(more > 0 ? [`and ${formatNumber(more)} more; --json lists all`] : []),
+    ...(hiddenCount > 0 ? [`and ${formatNumber(hiddenCount)} more; --json lists all`] : []),
   ];
 }
 
@@ -203,9 +203,9 @@ export async function quarantineShow(
 }
 
 /** An open or closed entry, with the record's XML. */
-export type ShownEntry = QuarantineEntry & {readonly xml: string};
+export type QuarantineEntryWithXml = QuarantineEntry & {readonly xml: string};
 /** @throws {UsageError} there is no such entry */
-export async function findEntry(db: Queryable, id: string): Promise<ShownEntry> {
+export async function findEntry(db: Queryable, id: string): Promise<QuarantineEntryWithXml> {
   const entry = isId(id) ? await readQuarantine(db, id) : null;
   if (entry === null)
     throw new UsageError(`no entry "${id}"; fieldmirror quarantine list shows what is open`);
@@ -222,8 +222,8 @@ function formatEntries(entries: readonly QuarantineEntry[], hasSeveral: boolean)
     formatAgo(entry.lastSeenAt),
     shorten(entry.reason, reasonWidth),
   ]);
-  const next = 'fieldmirror quarantine show ENTRY shows what the service sent';
-  return `${fitTable(head, rows)}\n${next}; ${seeNumber(quarantineCause)}`;
+  const nextStep = 'fieldmirror quarantine show ENTRY shows what the service sent';
+  return `${fitTable(head, rows)}\n${nextStep}; ${seeNumber(quarantineCause)}`;
 }
 
 function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral: boolean): string {
@@ -234,10 +234,10 @@ function nameRecord({account, stream, number, page}: QuarantineEntry, hasSeveral
   return hasSeveral ? `${account}: ${record}` : record;
 }
 
-function formatEntry(entry: ShownEntry): string {
+function formatEntry(entry: QuarantineEntryWithXml): string {
   const {quarantineId, number, reason, sweepId, firstSeenAt, lastSeenAt, resolvedAt, stream} =
     entry;
-  const next =
+  const nextStep =
     number === null
       ? `fieldmirror sync ${stream} reads the list again`
       : `fieldmirror quarantine retry ${quarantineId} requests it again`;
@@ -247,7 +247,7 @@ function formatEntry(entry: ShownEntry): string {
     `first met ${firstSeenAt}, last met ${lastSeenAt}` +
       (sweepId === null ? '' : ` by sweep ${sweepId}`),
     resolvedAt === null
-      ? `${next}; ${seeNumber(quarantineCause)}`
+      ? `${nextStep}; ${seeNumber(quarantineCause)}`
       : `it has left quarantine ${resolvedAt}`,
     '',
     entry.xml,

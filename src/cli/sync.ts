@@ -14,7 +14,7 @@ import {inTone} from '../core/tone.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import {nameWindow, type Stream} from '../streams/stream.ts';
-import {countRows, pageOfSweep, readRowsLeft} from '../sweeps/story.ts';
+import {countRows, findSweepDocs, readRowsLeft} from '../sweeps/story.ts';
 import type {SweepDeps} from '../sweeps/sweep-run.ts';
 import {
   failIdleSweeps,
@@ -28,7 +28,7 @@ import {
 import {chooseAccount, requireActive} from './accounts.ts';
 import {requireOpened, withApp} from './app.ts';
 import {type Progress, watchProgress} from './progress.ts';
-import {findEntry, type ShownEntry} from './sweeps.ts';
+import {findEntry, type QuarantineEntryWithXml} from './sweeps.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import type {Warehouse} from './warehouse.ts';
 
@@ -52,55 +52,55 @@ interface SyncOptions {
 export async function sync(
   config: Config,
   names: readonly string[],
-  run: SyncOptions & {signal: AbortSignal},
+  options: SyncOptions & {signal: AbortSignal},
 ): Promise<number> {
-  const streams = chooseStreams(names, run);
+  const streams = chooseStreams(names, options);
   return await withApp(
     config,
-    async (world) => {
-      const account = requireActive(await chooseAccount(world, run.account));
-      await requireOpened(world, account);
+    async (app) => {
+      const account = requireActive(await chooseAccount(app, options.account));
+      await requireOpened(app, account);
       const {accountId} = account;
       // Without a name the environment's account is used, which a person with several may not
       // expect.
-      if (run.account === undefined && !run.json && (await world.listKnown()).length > 1)
+      if (options.account === undefined && !options.json && (await app.listKnown()).length > 1)
         printErr(`of account ${account.name}; --account NAME sweeps another one\n`);
-      const progress = watchProgress(run.json);
-      const runOne = runHere({...world, onProgress: progress.advance}, run.signal);
+      const progress = watchProgress(options.json);
+      const runSweep = makeSweepRunner({...app, onProgress: progress.advance}, options.signal);
       const sweeps: Sweep[] = [];
       for (const stream of streams) {
-        const asked = {...kindOf(stream, run), accountId, stream: stream.name};
-        const sweepId = await askForSweep(world, asked, progress);
+        const request = {...chooseKind(stream, options), accountId, stream: stream.name};
+        const sweepId = await requestSweepNow(app, request, progress);
         sweeps.push(
-          ...(await watchSweeps(world, [sweepId], {progress, signal: run.signal, run: runOne})),
+          ...(await watchSweeps(app, [sweepId], {progress, signal: options.signal, run: runSweep})),
         );
       }
       progress.close();
-      const summaries = await summarise(world, sweeps);
-      print(run.json, {json: {streams: summaries}, text: `\n${formatSummary(summaries)}`});
+      const summaries = await summarise(app, sweeps);
+      print(options.json, {json: {streams: summaries}, text: `\n${formatSummary(summaries)}`});
       return exitCodeOfSweeps(summaries);
     },
-    {signal: run.signal},
+    {signal: options.signal},
   );
 }
 
 /** Runs a sweep here, unless a worker has it; takes it over if that worker fails. */
-function runHere(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
+function makeSweepRunner(deps: SweepDeps, signal: AbortSignal): (sweepId: string) => Promise<void> {
   return async (sweepId) => {
     await runSweepJob(deps, sweepId, {signal, isWatched: true});
   };
 }
 
-function chooseStreams(names: readonly string[], run: SyncOptions): readonly Stream[] {
+function chooseStreams(names: readonly string[], options: SyncOptions): readonly Stream[] {
   const streams = names.length === 0 ? allStreams : names.map(findStream);
-  checkRecord(names, run);
-  for (const stream of streams) kindOf(stream, run);
+  checkRecord(names, options);
+  for (const stream of streams) chooseKind(stream, options);
   return streams;
 }
 
-function checkRecord(names: readonly string[], {record, ...run}: SyncOptions): void {
+function checkRecord(names: readonly string[], {record, ...options}: SyncOptions): void {
   if (record === undefined) return;
-  if (termsOf(run).length > 0)
+  if (listTerms(options).length > 0)
     throw new UsageError('sync: expected --window and --filter, or --record, got both');
   if (names.length !== 1)
     throw new UsageError(
@@ -110,31 +110,34 @@ function checkRecord(names: readonly string[], {record, ...run}: SyncOptions): v
 }
 
 /** @throws {UsageError} the stream has no such window or filter */
-function kindOf(
+function chooseKind(
   stream: Stream,
-  run: SyncOptions,
+  options: SyncOptions,
 ): Pick<SweepRequest, 'mode' | 'windowName' | 'recordNumber'> {
-  const terms = termsOf(run);
+  const terms = listTerms(options);
   if (terms.length > 0) return {mode: 'window', windowName: nameWindow(stream, terms)};
-  const {record} = run;
+  const {record} = options;
   return record === undefined ? {mode: 'full'} : {mode: 'record', recordNumber: record};
 }
 
-function termsOf({window, filter = []}: Pick<SyncOptions, 'window' | 'filter'>): readonly string[] {
-  const bare = filter.find((term) => !term.includes('='));
-  if (bare !== undefined)
-    throw new UsageError(`sync: --filter: expected name=value, got "${bare}"`);
+function listTerms({
+  window,
+  filter = [],
+}: Pick<SyncOptions, 'window' | 'filter'>): readonly string[] {
+  const invalidFilter = filter.find((term) => !term.includes('='));
+  if (invalidFilter !== undefined)
+    throw new UsageError(`sync: --filter: expected name=value, got "${invalidFilter}"`);
   return [...(window === undefined ? [] : [window]), ...filter];
 }
 
 /** The outcome of a retry. */
-interface Retried {
+interface RetryResult {
   readonly quarantineId: string;
   readonly outcome: 'read' | 'gone' | 'still-bad' | 'not-answered';
   readonly reason: string | null;
 }
 
-type Numbered = ShownEntry & {readonly number: string};
+type NumberedEntry = QuarantineEntryWithXml & {readonly number: string};
 
 /**
  * Requests records by their numbers now, in this process.
@@ -148,18 +151,22 @@ export async function quarantineRetry(
 ): Promise<number> {
   return await withApp(
     config,
-    async (world) => {
-      const entries: Numbered[] = [];
-      for (const id of ids) entries.push(requireNumber(await findEntry(world.pool, id)));
+    async (app) => {
+      const entries: NumberedEntry[] = [];
+      for (const id of ids) entries.push(requireNumber(await findEntry(app.pool, id)));
       for (const name of new Set(entries.map(({account}) => account)))
-        await requireOpened(world, requireActive(await chooseAccount(world, name)));
+        await requireOpened(app, requireActive(await chooseAccount(app, name)));
       const progress = watchProgress(json);
-      const watch = {progress, signal, run: runHere(world, signal)};
-      const retried: Retried[] = [];
+      const watch = {progress, signal, run: makeSweepRunner(app, signal)};
+      const retried: RetryResult[] = [];
       for (const {quarantineId, accountId, stream, number} of entries) {
-        const asked = {accountId, stream, mode: 'record', recordNumber: number} as const;
-        const sweeps = await watchSweeps(world, [await askForSweep(world, asked, progress)], watch);
-        retried.push(outcomeOfRetry(await findEntry(world.pool, quarantineId), sweeps[0]));
+        const request = {accountId, stream, mode: 'record', recordNumber: number} as const;
+        const sweeps = await watchSweeps(
+          app,
+          [await requestSweepNow(app, request, progress)],
+          watch,
+        );
+        retried.push(toRetryResult(await findEntry(app.pool, quarantineId), sweeps[0]));
       }
       progress.close();
       print(json, {json: {retried}, text: retried.map(formatRetried).join('\n')});
@@ -169,7 +176,7 @@ export async function quarantineRetry(
   );
 }
 
-function requireNumber(entry: ShownEntry): Numbered {
+function requireNumber(entry: QuarantineEntryWithXml): NumberedEntry {
   const {number, quarantineId, stream} = entry;
   if (number !== null) return {...entry, number};
   throw new UsageError(
@@ -178,7 +185,7 @@ function requireNumber(entry: ShownEntry): Numbered {
   );
 }
 
-function outcomeOfRetry(entry: ShownEntry, sweep: Sweep | undefined): Retried {
+function toRetryResult(entry: QuarantineEntryWithXml, sweep: Sweep | undefined): RetryResult {
   const {quarantineId, resolvedAt, reason, sweepId} = entry;
   if (resolvedAt !== null) {
     const absent = sweep?.evidence.absent;
@@ -193,14 +200,14 @@ function outcomeOfRetry(entry: ShownEntry, sweep: Sweep | undefined): Retried {
   return {quarantineId, outcome: 'not-answered', reason: sweep?.error ?? null};
 }
 
-const outcomes: Readonly<Record<Retried['outcome'], string>> = {
+const outcomes: Readonly<Record<RetryResult['outcome'], string>> = {
   read: 'it was read, and is in the warehouse',
   gone: 'it no longer exists at the service',
   'still-bad': 'it still cannot be read',
   'not-answered': 'the service gave no answer',
 };
 
-function formatRetried({quarantineId, outcome, reason}: Retried): string {
+function formatRetried({quarantineId, outcome, reason}: RetryResult): string {
   return wrap(
     `quarantine ${quarantineId}: ${outcomes[outcome]}${reason === null ? '' : `: ${reason}`}`,
   );
@@ -210,13 +217,13 @@ function formatRetried({quarantineId, outcome, reason}: Retried): string {
 // the sweep has ended, not the worker that ran it. Another worker may have it, or its account may
 // be stopped before any worker claims it.
 
-const lookEveryMs = 100;
+const checkEveryMs = 100;
 /**
  * After this time the verb prints which process it waits for: a sweep that ends at once ends
  * earlier.
  */
 const patienceMs = 500;
-const outOfReachMs = 60_000;
+const unreachableMs = 60_000;
 
 interface Watch {
   readonly progress: Progress;
@@ -231,14 +238,14 @@ interface Watch {
 }
 
 /** Requests a sweep that is due at once, and shows it. @returns its number */
-export async function askForSweep(
+export async function requestSweepNow(
   {pool}: Pick<Warehouse, 'pool'>,
-  asked: Omit<SweepRequest, 'requestedBy'>,
+  request: Omit<SweepRequest, 'requestedBy'>,
   progress: Progress,
 ): Promise<string> {
-  const {sweepId} = await requestSweep(pool, {...asked, requestedBy: 'command'});
-  const {name} = findStream(asked.stream);
-  progress.begin(name, (await readRowsLeft(pool, asked.accountId, name)) ?? 0);
+  const {sweepId} = await requestSweep(pool, {...request, requestedBy: 'command'});
+  const {name} = findStream(request.stream);
+  progress.begin(name, (await readRowsLeft(pool, request.accountId, name)) ?? 0);
   return sweepId;
 }
 
@@ -247,27 +254,27 @@ export async function askForSweep(
  * for a while, the wait continues. A sweep of an account that is no longer active ends as failed.
  */
 export async function watchSweeps(
-  world: Pick<Warehouse, 'pool' | 'databaseUrl'>,
+  warehouse: Pick<Warehouse, 'pool' | 'databaseUrl'>,
   sweepIds: readonly string[],
   watch: Watch,
 ): Promise<Sweep[]> {
   const ended = new Map<string, Sweep>();
-  const told = new Set<string>();
+  const printedHolders = new Set<string>();
   const beganAt = performance.now();
-  let goodAt = beganAt;
+  let lastReadAt = beganAt;
   while (ended.size < sweepIds.length) {
     try {
-      await lookOnce(world, {sweepIds, ended}, watch);
-      goodAt = performance.now();
-      if (goodAt - beganAt > patienceMs)
-        await printHeld(
-          world,
+      await checkOnce(warehouse, {sweepIds, ended}, watch);
+      lastReadAt = performance.now();
+      if (lastReadAt - beganAt > patienceMs)
+        await printHolders(
+          warehouse,
           sweepIds.filter((id) => !ended.has(id)),
-          {...watch, told},
+          {...watch, told: printedHolders},
         );
     } catch (cause) {
-      const error = explainDatabaseError(cause, world.databaseUrl);
-      if (!(error instanceof RetryableError) || performance.now() - goodAt > outOfReachMs)
+      const error = explainDatabaseError(cause, warehouse.databaseUrl);
+      if (!(error instanceof RetryableError) || performance.now() - lastReadAt > unreachableMs)
         throw error;
     }
     if (ended.size < sweepIds.length) await pause(watch);
@@ -276,12 +283,12 @@ export async function watchSweeps(
 }
 
 async function pause({ends, signal}: Watch): Promise<void> {
-  if (ends === undefined) return await wait(lookEveryMs, undefined, {signal});
-  const either = AbortSignal.any([signal, AbortSignal.timeout(lookEveryMs)]);
-  await once(ends, 'ended', {signal: either}).catch(() => signal.throwIfAborted());
+  if (ends === undefined) return await wait(checkEveryMs, undefined, {signal});
+  const stopOrTimeout = AbortSignal.any([signal, AbortSignal.timeout(checkEveryMs)]);
+  await once(ends, 'ended', {signal: stopOrTimeout}).catch(() => signal.throwIfAborted());
 }
 
-async function lookOnce(
+async function checkOnce(
   {pool}: Pick<Warehouse, 'pool'>,
   {sweepIds, ended}: {readonly sweepIds: readonly string[]; readonly ended: Map<string, Sweep>},
   {progress, run}: Watch,
@@ -300,29 +307,29 @@ async function lookOnce(
  * Names each process once that has a sweep which the verb waits for: a silent wait looks like a
  * program that hangs. A process that has certainly ended loses its sweep at once.
  */
-async function printHeld(
+async function printHolders(
   {pool}: Pick<Warehouse, 'pool'>,
   sweepIds: readonly string[],
-  {progress, told}: Pick<Watch, 'progress'> & {readonly told: Set<string>},
+  {progress, told: printedHolders}: Pick<Watch, 'progress'> & {readonly told: Set<string>},
 ): Promise<void> {
   const elsewhere = (await listHeldSweeps(pool, sweepIds)).filter(
     ({claimedBy}) => claimedBy !== nameThisProcess(),
   );
   if (elsewhere.length === 0 || (await endDeadLeases(pool)) > 0) return;
-  for (const held of elsewhere) {
-    const mark = `${held.sweepId} ${held.claimedBy}`;
-    if (told.has(mark)) continue;
-    told.add(mark);
-    progress.note(describeHeld(held));
+  for (const sweep of elsewhere) {
+    const mark = `${sweep.sweepId} ${sweep.claimedBy}`;
+    if (printedHolders.has(mark)) continue;
+    printedHolders.add(mark);
+    progress.note(describeHolder(sweep));
   }
 }
 
-function describeHeld({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string {
-  const left = formatDuration(Math.max(1_000, leaseMs));
+function describeHolder({sweepId, stream, claimedBy, leaseMs}: HeldSweep): string {
+  const timeLeft = formatDuration(Math.max(1_000, leaseMs));
   const holder = claimedBy === null ? 'another process' : `another process (${claimedBy})`;
   return (
     `${stream}: waiting for ${holder}, which has sweep ${sweepId} in progress; ` +
-    `if that process has ended, the sweep continues here in ${left} at most`
+    `if that process has ended, the sweep continues here in ${timeLeft} at most`
   );
 }
 
@@ -398,7 +405,7 @@ export async function summarise(
         reasons: sweep.reasons,
         absent: describeAbsent(sweep),
         error: sweep.error,
-        docs: pageOfSweep(sweep.state),
+        docs: findSweepDocs(sweep.state),
       };
     }),
   );
@@ -425,7 +432,8 @@ export function formatSummary(summaries: readonly StreamSummary[]): string {
     [...line.reasons, line.absent ?? [], line.error ?? []]
       .flat()
       .map(
-        (why) => `${line.stream}: ${why}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`,
+        (remark) =>
+          `${line.stream}: ${remark}${line.docs === null ? '' : ` (${seeNumber(line.docs)})`}`,
       ),
   );
   return [fitTable(head, rows), ...remarks].join('\n');

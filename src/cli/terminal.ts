@@ -94,9 +94,10 @@ export function formatNextSteps(account: string | null, env: Environment = proce
       : [call('ask'), 'the questions of an owner that have an answer'],
   ];
   const width = Math.max(...steps.map(([line]) => line.length));
-  return ['What next:', ...steps.map(([line, told]) => `  ${line.padEnd(width)}  # ${told}`)].join(
-    '\n',
-  );
+  return [
+    'What next:',
+    ...steps.map(([line, description]) => `  ${line.padEnd(width)}  # ${description}`),
+  ].join('\n');
 }
 
 /**
@@ -144,21 +145,21 @@ export async function readSecret(
   missing: string,
   {keepsBlanks = false} = {},
 ): Promise<Secret> {
-  const came = process.stdin.isTTY ? await askHidden(question) : await text(process.stdin);
-  const typed = keepsBlanks ? came.replace(/\r?\n$/, '') : came.trim();
+  const input = process.stdin.isTTY ? await readHiddenAnswer(question) : await text(process.stdin);
+  const typed = keepsBlanks ? input.replace(/\r?\n$/, '') : input.trim();
   if (typed !== '') return new Secret(typed);
   throw new UsageError(missing);
 }
 
-async function askHidden(question: string): Promise<string> {
+async function readHiddenAnswer(question: string): Promise<string> {
   printErr(question);
-  const nowhere = new Writable({write: (_chunk, _encoding, done) => done()});
-  const lines = createInterface({input: process.stdin, output: nowhere, terminal: true});
+  const discardedOutput = new Writable({write: (_chunk, _encoding, done) => done()});
+  const readline = createInterface({input: process.stdin, output: discardedOutput, terminal: true});
   try {
-    const cancelled = new Promise<string>((done) => lines.once('close', () => done('')));
-    return await Promise.race([lines.question(''), cancelled]);
+    const cancelled = new Promise<string>((done) => readline.once('close', () => done('')));
+    return await Promise.race([readline.question(''), cancelled]);
   } finally {
-    lines.close();
+    readline.close();
     printErr('\n');
   }
 }
@@ -170,23 +171,23 @@ async function askHidden(question: string): Promise<string> {
  * @throws {UsageError} something else was typed, or nothing: nothing was done
  */
 export async function typeBack(act: string, name: string): Promise<void> {
-  const typed = process.stdin.isTTY ? await ask(`Type ${name} ${act}: `) : await readLine();
+  const typed = process.stdin.isTTY ? await readAnswer(`Type ${name} ${act}: `) : await readLine();
   if (typed.trim() === name) return;
-  const got = typed.trim() === '' ? 'nothing' : `"${typed.trim()}"`;
+  const gotText = typed.trim() === '' ? 'nothing' : `"${typed.trim()}"`;
   throw new UsageError(
-    `expected ${name} to be typed back ${act}, got ${got}; nothing was done. In a script: ` +
+    `expected ${name} to be typed back ${act}, got ${gotText}; nothing was done. In a script: ` +
       `echo ${name} | fieldmirror …`,
   );
 }
 
-async function ask(question: string): Promise<string> {
+async function readAnswer(question: string): Promise<string> {
   printErr(question);
-  const lines = createInterface({input: process.stdin});
+  const readline = createInterface({input: process.stdin});
   try {
-    const cancelled = new Promise<string>((done) => lines.once('close', () => done('')));
-    return await Promise.race([lines.question(''), cancelled]);
+    const cancelled = new Promise<string>((done) => readline.once('close', () => done('')));
+    return await Promise.race([readline.question(''), cancelled]);
   } finally {
-    lines.close();
+    readline.close();
   }
 }
 
@@ -195,7 +196,7 @@ async function readLine(): Promise<string> {
 }
 
 /** Prompts a person at a terminal, one question after the other. */
-export class Asker {
+export class Prompter {
   readonly #lines: Interface;
   readonly #closed: Promise<never>;
   #isHidden = false;
@@ -218,24 +219,24 @@ export class Asker {
 
   /**
    * Repeats a question until an answer is accepted.
-   * @param otherwise - the answer if nothing is typed; null if an answer is required
-   * @param take - converts the answer; the message of its UsageError is printed, and the question
-   *   is repeated
+   * @param defaultAnswer - the answer if nothing is typed; null if an answer is required
+   * @param convert - converts the answer; the message of its UsageError is printed, and the
+   *   question is repeated
    * @throws {UsageError} the person ended it
    */
   async ask<T>(
     question: string,
-    otherwise: string | null,
-    take: (answer: string) => T | Promise<T>,
+    defaultAnswer: string | null,
+    convert: (answer: string) => T | Promise<T>,
     {isHidden = false} = {},
   ): Promise<T> {
-    const shown = otherwise === null || otherwise === '' ? '' : ` [${otherwise}]`;
+    const defaultText = defaultAnswer === null || defaultAnswer === '' ? '' : ` [${defaultAnswer}]`;
     for (;;) {
-      const typed = await this.#read(`${question}${shown}: `, isHidden);
-      const answer = typed === '' ? otherwise : typed;
+      const typed = await this.#read(`${question}${defaultText}: `, isHidden);
+      const answer = typed === '' ? defaultAnswer : typed;
       if (answer === null) continue;
       try {
-        return await take(answer);
+        return await convert(answer);
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
         this.tell(error.message);

@@ -107,7 +107,7 @@ export function readNumber(text: string): string {
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** Our settings that begin with another word than FIELDMIRROR_. */
-const others = [
+const otherSettings = [
   ...['DATABASE_URL', 'DATABASE_DIRECT_URL', 'REDIS_URL'],
   ...['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
 ];
@@ -116,11 +116,11 @@ const others = [
  * the others in the file are meant for something else, and are ignored. Above all, a token is sent
  * to no other address.
  */
-const ofAccount = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];
-const ofWarehouse = ['DATABASE_URL', 'DATABASE_DIRECT_URL'];
-const groups = [
-  ofAccount,
-  ofWarehouse,
+const accountSettings = ['FIELDMIRROR_API_URL', 'FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_TIME_ZONE'];
+const warehouseSettings = ['DATABASE_URL', 'DATABASE_DIRECT_URL'];
+const settingGroups = [
+  accountSettings,
+  warehouseSettings,
   ['FIELDMIRROR_KEY', 'FIELDMIRROR_KEY_FILE'],
   ['FIELDMIRROR_KEY_FILE', 'FIELDMIRROR_KEY'],
 ];
@@ -143,14 +143,15 @@ export function withEnvFile(
   env: Env,
   {isAnew = false}: {readonly isAnew?: boolean} = {},
 ): {readonly env: Env; readonly fromFile: ReadonlySet<string>} {
-  const leftOut = isAnew ? [...ofAccount, ...ofWarehouse] : [];
-  const held = readEnvFile(env, {isAnew});
+  const excludedNames = isAnew ? [...accountSettings, ...warehouseSettings] : [];
+  const fileSettings = readEnvFile(env, {isAnew});
   const isGiven = (name: string) => (env[name] ?? '').trim() !== '';
-  const meantElsewhere = groups.flatMap(([first = '', ...rest]) =>
-    isGiven(first) && env[first]?.trim() !== held[first]?.trim() ? rest : [],
+  const ignoredNames = settingGroups.flatMap(([first = '', ...rest]) =>
+    isGiven(first) && env[first]?.trim() !== fileSettings[first]?.trim() ? rest : [],
   );
-  const added = Object.entries(held).filter(
-    ([name]) => isOurs(name) && !isGiven(name) && ![...leftOut, ...meantElsewhere].includes(name),
+  const added = Object.entries(fileSettings).filter(
+    ([name]) =>
+      isOwnSetting(name) && !isGiven(name) && ![...excludedNames, ...ignoredNames].includes(name),
   );
   return {
     env: {...env, ...Object.fromEntries(added)},
@@ -158,8 +159,8 @@ export function withEnvFile(
   };
 }
 
-function isOurs(name: string): boolean {
-  return name.startsWith('FIELDMIRROR_') || others.includes(name);
+function isOwnSetting(name: string): boolean {
+  return name.startsWith('FIELDMIRROR_') || otherSettings.includes(name);
 }
 
 /**
@@ -179,15 +180,15 @@ export function readEnvFile(env: Env, {isAnew = false} = {}): Env {
     );
   }
   try {
-    const held = parseEnv(readFileSync(file, 'utf8'));
-    if (!Object.keys(held).some((name) => name.startsWith('FIELDMIRROR_'))) return {};
+    const settings = parseEnv(readFileSync(file, 'utf8'));
+    if (!Object.keys(settings).some((name) => name.startsWith('FIELDMIRROR_'))) return {};
     readPrivateFile(file);
-    return held;
+    return settings;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    const told =
+    const problem =
       cause instanceof UsageError ? reason : `expected a file that can be read, got ${reason}`;
-    throw new UsageError(`${file}: ${told}`, {cause});
+    throw new UsageError(`${file}: ${problem}`, {cause});
   }
 }
 
@@ -203,22 +204,25 @@ export function expectFile(file: string): void {
 /**
  * Writes settings into the file, which only its owner can read; lines with other names stay as they
  * are.
- * @param given - null removes a setting from the file
+ * @param settings - null removes a setting from the file
  */
-export function writeEnvFile(file: string, given: Readonly<Record<string, string | null>>): void {
+export function writeEnvFile(
+  file: string,
+  settings: Readonly<Record<string, string | null>>,
+): void {
   expectFile(file);
-  const held = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
-  const kept = held.filter((line) => {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : [];
+  const keptLines = lines.filter((line) => {
     const [, name = ''] = /^\s*(?:export\s+)?(\w+)\s*=/.exec(line) ?? [];
-    return !Object.hasOwn(given, name);
+    return !Object.hasOwn(settings, name);
   });
-  while (kept.at(-1) === '') kept.pop();
-  const added = Object.entries(given).flatMap(([name, value]) =>
+  while (keptLines.at(-1) === '') keptLines.pop();
+  const addedLines = Object.entries(settings).flatMap(([name, value]) =>
     value === null ? [] : [`${name}=${quote(value)}`],
   );
   const part = `${file}.part`;
   try {
-    writeFileSync(part, `${[...kept, ...added].join('\n')}\n`, {mode: 0o600});
+    writeFileSync(part, `${[...keptLines, ...addedLines].join('\n')}\n`, {mode: 0o600});
     chmodSync(part, 0o600);
     renameSync(part, file);
   } catch (cause) {
@@ -231,7 +235,7 @@ export function writeEnvFile(file: string, given: Readonly<Record<string, string
 /** Quotes a value so that shells, systemd and docker compose read it, too. */
 function quote(value: string): string {
   if (/^[\w./:@%+=,~?&-]*$/.test(value)) return value;
-  const mark = [`'`, '"', '`'].find((each) => !value.includes(each));
+  const mark = [`'`, '"', '`'].find((candidate) => !value.includes(candidate));
   if (mark !== undefined && !/[\n\r]/.test(value)) return `${mark}${value}${mark}`;
   throw new UsageError('a value of .env: expected one line without all three kinds of quotes');
 }

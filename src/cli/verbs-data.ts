@@ -42,11 +42,11 @@ function addAsk(program: Command, {json}: CliContext): void {
     .option('--excel', 'print all rows as CSV for a spreadsheet, without formulas')
     .option('--parquet <file>', 'write all rows to a Parquet file')
     .option('--sql', 'print the SQL statement')
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
         name === undefined
           ? (await insight.ask()).listQuestions(json())
-          : await (await insight.ask()).ask(await config(), name, {...given, ...json()}),
+          : await (await insight.ask()).ask(await config(), name, {...options, ...json()}),
       ),
     );
 }
@@ -73,9 +73,9 @@ function addReport(program: Command, {json}: CliContext): void {
       'write to a file: text if the name ends with .txt, else a page; the next report restates it',
     )
     .option('--force', 'report even if jobs were not proven complete within a day')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./ask.ts')).report(await config(), {...given, ...json()}),
+        (await import('./ask.ts')).report(await config(), {...options, ...json()}),
       ),
     );
 }
@@ -96,11 +96,11 @@ function addExport(program: Command, {json}: CliContext): void {
       .option('--as-of <moment>', 'as of the end of a day, or an instant; without event tables');
     if (format === 'csv')
       command.option('--excel', 'write files for a spreadsheet, without formulas');
-    command.action((folder, tables, given) =>
+    command.action((folder, tables, options) =>
       finishVerb(async () =>
         (await insight.export()).exportTables(await config(), {
           ...{format, folder, tables},
-          ...given,
+          ...options,
           ...json(),
         }),
       ),
@@ -133,16 +133,16 @@ function addMcp(program: Command, {signal}: CliContext): void {
     .description('serve an AI assistant (MCP) over standard input and output, read-only')
     .option('--account <name>', 'account to use, if there are several')
     .option('--personal', 'include personal data')
-    .action((given) =>
-      finishVerb(async () => (await import('./assistant.ts')).mcp(await config(), given, signal)),
+    .action((options) =>
+      finishVerb(async () => (await import('./assistant.ts')).mcp(await config(), options, signal)),
     );
 }
 
 const decisions = ['retry', 'hold', 'release', 'cancel', 'accept'] as const;
 
-const read = () => import('./changes.ts');
-const decide = () => import('./changes-decide.ts');
-const takeBack = () => import('./changes-decide.ts');
+const loadChanges = () => import('./changes.ts');
+const loadDecisions = () => import('./changes-decide.ts');
+const loadUndo = () => import('./changes-decide.ts');
 
 export function addChanges(program: Command, context: CliContext): void {
   const changes = program
@@ -188,8 +188,10 @@ function withChoice(command: Command): Command {
 function addList(changes: Command, {json}: CliContext): void {
   withFilters(changes.command('list').description('list changes and their states'))
     .option('--limit <number>', 'maximum number', readCount, 20)
-    .action((given) =>
-      finishVerb(async () => (await read()).changesList(await config(), {...given, ...json()})),
+    .action((options) =>
+      finishVerb(async () =>
+        (await loadChanges()).changesList(await config(), {...options, ...json()}),
+      ),
     );
 }
 
@@ -198,15 +200,17 @@ function addShow(changes: Command, {json}: CliContext): void {
     .command('show')
     .description('show one change: its story, the request, and what happens next')
     .argument('<change>', 'number of the change')
-    .action((id) => finishVerb(async () => (await read()).changesShow(await config(), id, json())));
+    .action((id) =>
+      finishVerb(async () => (await loadChanges()).changesShow(await config(), id, json())),
+    );
 }
 
 function addDecision(changes: Command, verb: (typeof decisions)[number], {json}: CliContext): void {
   const command = withChoice(changes.command(verb).description(decisionsDo[verb]));
   if (verb === 'cancel') command.option('--reason <text>', 'reason to record');
-  command.action((ids, given) =>
+  command.action((ids, options) =>
     finishVerb(async () =>
-      (await decide()).changesDecide(await config(), {verb, ids}, {...given, ...json()}),
+      (await loadDecisions()).changesDecide(await config(), {verb, ids}, {...options, ...json()}),
     ),
   );
 }
@@ -222,8 +226,10 @@ function addResolve(changes: Command, {json}: CliContext): void {
     )
     .option('--adopt <number>', 'for a create: number of the record that it made')
     .option('--resend', 'send the change again')
-    .action((ids, given) =>
-      finishVerb(async () => (await decide()).resolve(await config(), ids, {...given, ...json()})),
+    .action((ids, options) =>
+      finishVerb(async () =>
+        (await loadDecisions()).resolve(await config(), ids, {...options, ...json()}),
+      ),
     );
 }
 
@@ -234,8 +240,8 @@ function addUndo(changes: Command, {json}: CliContext): void {
       .description(
         'undo changes: cancel what was not sent; prepare held changes that restore the rest',
       ),
-  ).action((ids, given) =>
-    finishVerb(async () => (await takeBack()).undo(await config(), ids, {...given, ...json()})),
+  ).action((ids, options) =>
+    finishVerb(async () => (await loadUndo()).undo(await config(), ids, {...options, ...json()})),
   );
 }
 
@@ -252,11 +258,11 @@ export function addFeed(program: Command, {json, signal}: CliContext): void {
     .option('--account <name>', 'only one account')
     .option('--limit <number>', 'maximum number', readCount, 100)
     .option('--follow', 'keep printing entries as they arrive; with --json one per line')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
         (await import('./feed.ts')).feed(
           await config(),
-          {...given, follow: given.follow === true, ...json()},
+          {...options, follow: options.follow === true, ...json()},
           signal,
         ),
       ),
@@ -289,11 +295,11 @@ export function addHooks(program: Command, {json, signal}: CliContext): void {
     .option('--limit <number>', 'maximum number of entries per request', readCount, 100)
     .option('--mask', 'hide personal values')
     .option('--system <name>', 'outside system whose keys it is sent (default: default)')
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
         (await loadHooks()).hooksAdd(await config(), name, {
-          ...given,
-          mask: given.mask === true,
+          ...options,
+          mask: options.mask === true,
           ...json(),
         }),
       ),
@@ -315,9 +321,9 @@ export function addHooks(program: Command, {json, signal}: CliContext): void {
     .argument('<name>')
     .option('--letter <number>', 'retry this dead letter, late and out of order', readCount)
     .option('--after <cursor>', 'start after another cursor; end is the newest entry')
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
-        (await loadHooks()).hooksRetry(await config(), name, {...given, ...json(), signal}),
+        (await loadHooks()).hooksRetry(await config(), name, {...options, ...json(), signal}),
       ),
     );
   hooks
@@ -325,8 +331,10 @@ export function addHooks(program: Command, {json, signal}: CliContext): void {
     .description('skip a batch that a webhook refuses, or drop a dead letter')
     .argument('<name>')
     .option('--letter <number>', 'drop this dead letter permanently', readCount)
-    .action((name, given) =>
-      finishVerb(async () => (await loadHooks()).skip(await config(), name, {...given, ...json()})),
+    .action((name, options) =>
+      finishVerb(async () =>
+        (await loadHooks()).skip(await config(), name, {...options, ...json()}),
+      ),
     );
 }
 
@@ -345,9 +353,9 @@ export function addLinks(program: Command, {json}: CliContext): void {
     .option('--limit <number>', 'maximum number of keys', readCount, 100)
     .option(...system)
     .option(...account)
-    .action((table, given) =>
+    .action((table, options) =>
       finishVerb(async () =>
-        (await load()).linksList(await config(), table, {...given, ...json()}),
+        (await load()).linksList(await config(), table, {...options, ...json()}),
       ),
     );
   links
@@ -358,9 +366,9 @@ export function addLinks(program: Command, {json}: CliContext): void {
     .argument('<key>', 'what the system calls it')
     .option(...system)
     .option(...account)
-    .action((table, number, key, given) =>
+    .action((table, number, key, options) =>
       finishVerb(async () =>
-        (await load()).linksSet(await config(), {table, number}, {...given, key, ...json()}),
+        (await load()).linksSet(await config(), {table, number}, {...options, key, ...json()}),
       ),
     );
   links
@@ -370,9 +378,13 @@ export function addLinks(program: Command, {json}: CliContext): void {
     .argument('<number>', 'number of the record', readNumber)
     .option(...system)
     .option(...account)
-    .action((table, number, given) =>
+    .action((table, number, options) =>
       finishVerb(async () =>
-        (await load()).linksSet(await config(), {table, number}, {...given, key: null, ...json()}),
+        (await load()).linksSet(
+          await config(),
+          {table, number},
+          {...options, key: null, ...json()},
+        ),
       ),
     );
 }
@@ -390,11 +402,11 @@ export function addMatch(program: Command, {json}: CliContext): void {
     .option('--system <name>', 'outside system (default: default)')
     .option('--country <code>', 'country of telephone numbers without a country code', 'US')
     .option('--account <name>', 'account to use, if there are several')
-    .action((table, given) =>
+    .action((table, options) =>
       finishVerb(async () =>
         (await import('./links.ts')).match(await config(), table, {
-          ...given,
-          apply: given.apply === true,
+          ...options,
+          apply: options.apply === true,
           ...json(),
         }),
       ),

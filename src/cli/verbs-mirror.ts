@@ -26,12 +26,12 @@ export function addInit(program: Command, {json}: CliContext): void {
     .option('--time-zone <zone>', 'IANA time zone of the account (default: detected)')
     .option('--embedded', 'use an embedded Postgres, even if DATABASE_URL is set')
     .option('--force', 'overwrite existing files of settings')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
         (await import('./init.ts')).init(await config({isAdding: true, isAnew: true}), {
-          ...given,
-          embedded: given.embedded === true,
-          force: given.force === true,
+          ...options,
+          embedded: options.embedded === true,
+          force: options.force === true,
           ...json(),
         }),
       ),
@@ -52,11 +52,11 @@ function addExport(verbs: Command, {json}: CliContext): void {
   verbs
     .command('export')
     .description('export the active settings as YAML, without tokens')
-    .argument('[file]', 'file to write; standard output if omitted or -', pathOf)
+    .argument('[file]', 'file to write; standard output if omitted or -', toFilePath)
     .option('--force', 'replace an existing file and its comments')
-    .action((file, given) =>
+    .action((file, options) =>
       finishVerb(async () =>
-        (await loadConfig()).exportConfig(await config(), file, {...given, ...json()}),
+        (await loadConfig()).exportConfig(await config(), file, {...options, ...json()}),
       ),
     );
 }
@@ -67,9 +67,9 @@ function addPlan(verbs: Command, {json}: CliContext): void {
     .description('show what a file would change, value by value; change nothing')
     .argument('[file]', 'file of settings; - is standard input', settingsFile)
     .option('--check', 'exit code 1 if anything would change')
-    .action((file, given) =>
+    .action((file, options) =>
       finishVerb(async () =>
-        (await loadConfig()).configPlan(await config(), file, {...given, ...json()}),
+        (await loadConfig()).configPlan(await config(), file, {...options, ...json()}),
       ),
     );
 }
@@ -88,12 +88,12 @@ function addSchema(verbs: Command, {json}: CliContext): void {
   verbs
     .command('schema')
     .description('print the JSON Schema of the file of settings, for editors')
-    .argument('[file]', 'file to write; standard output if omitted or -', pathOf)
+    .argument('[file]', 'file to write; standard output if omitted or -', toFilePath)
     .action((file) => finishVerb(async () => (await loadConfig()).configSchema(file, json())));
 }
 
 /** `-` means standard output here, and standard input for the verbs that read. */
-function pathOf(file: string): string | undefined {
+function toFilePath(file: string): string | undefined {
   return file === '-' ? undefined : file;
 }
 
@@ -119,11 +119,11 @@ function addStart(program: Command, {json, signal}: CliContext): void {
       '127.0.0.1',
     )
     .option('--no-http', 'run without the console and the HTTP API')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
         (await import('./start.ts')).start(
           await config(),
-          {...given, once: given.once === true, ...json()},
+          {...options, once: options.once === true, ...json()},
           signal,
         ),
       ),
@@ -147,10 +147,10 @@ function addSync(program: Command, {json, signal}: CliContext): void {
     )
     .option('--record <number>', 'sync only one record, by its number')
     .option('--account <name>', 'account to use, if there are several')
-    .action((streams, given) =>
+    .action((streams, options) =>
       finishVerb(async () =>
         (await import('./sync.ts')).sync(await config(), streams, {
-          ...given,
+          ...options,
           ...json(),
           signal,
         }),
@@ -164,9 +164,9 @@ function addPush(program: Command, {json, signal}: CliContext): void {
     .description('send pending changes to the service now')
     .option('--account <name>', 'only one account')
     .option('--dry-run', 'print every request that would be sent; send nothing')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./push.ts')).push(await config(), {...given, ...json()}, signal),
+        (await import('./push.ts')).push(await config(), {...options, ...json()}, signal),
       ),
     );
 }
@@ -187,9 +187,9 @@ function addServer(program: Command, {json, signal}: CliContext): void {
       'address to listen on; put TLS before any address but this machine',
       '127.0.0.1',
     )
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./http.ts')).http(await config(), {...given, ...json()}, signal),
+        (await import('./http.ts')).http(await config(), {...options, ...json()}, signal),
       ),
     );
 }
@@ -204,9 +204,9 @@ function addOpen(program: Command, {json}: CliContext): void {
         .default('admin'),
     )
     .option('--at <address>', 'address of the console (default: detected)')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./http.ts')).open(await config(), {...given, ...json()}),
+        (await import('./http.ts')).open(await config(), {...options, ...json()}),
       ),
     );
 }
@@ -231,8 +231,8 @@ function addKeys(program: Command, {json}: CliContext): void {
     .option('--mask', 'hide names, phones, addresses and notes in the console')
     .option('--system <name>', 'outside system whose keys of rows it uses (default: default)')
     .option('--hold-deletes', 'hold its deletes until a person releases them')
-    .action((name, given) =>
-      finishVerb(async () => (await load()).keysAdd(await config(), name, {...given, ...json()})),
+    .action((name, options) =>
+      finishVerb(async () => (await load()).keysAdd(await config(), name, {...options, ...json()})),
     );
   keys
     .command('list')
@@ -282,9 +282,9 @@ export function addService(program: Command, {json, signal}: CliContext): void {
       'let requests fail on purpose, such as lost=0.1,delay=500 (default: usual)',
     )
     .option('--database <url>', 'separate Postgres database (default: the embedded Postgres)')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./service.ts')).service(await config(), {...given, ...json()}, signal),
+        (await import('./service.ts')).service(await config(), {...options, ...json()}, signal),
       ),
     );
 }
@@ -304,9 +304,9 @@ export function addRehearse(program: Command, {json, signal}: CliContext): void 
     )
     .option('--database <url>', 'separate Postgres database (default: the embedded Postgres)')
     .option('--report', 'print what the last rehearsal received, and start none')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./rehearse.ts')).rehearse(await config(), {...given, ...json()}, signal),
+        (await import('./rehearse.ts')).rehearse(await config(), {...options, ...json()}, signal),
       ),
     );
 }
@@ -327,9 +327,9 @@ export function addInstallation(program: Command, {json}: CliContext): void {
     .command('claim')
     .description('make this database the active one, after you type its name')
     .option('--moved', 'no other database sent changes since: continue creates too')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await loadInstallation()).claim(await config(), {...given, ...json()}),
+        (await loadInstallation()).claim(await config(), {...options, ...json()}),
       ),
     );
   installation
@@ -345,10 +345,10 @@ export function addWarehouse(program: Command, {json, signal}: CliContext): void
     .command('url')
     .description('print the connection URL of the warehouse')
     .option('--password', 'include the password')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
         (await import('./postgres.ts')).url(await config(), {
-          password: given.password === true,
+          password: options.password === true,
           ...json(),
         }),
       ),
@@ -365,11 +365,11 @@ export function addWarehouse(program: Command, {json, signal}: CliContext): void
     )
     .allowUnknownOption()
     .helpOption('--help', 'print this help')
-    .action((args, given) =>
+    .action((args, options) =>
       finishVerb(async () =>
         (await import('./postgres.ts')).psql(await config(), {
           args,
-          role: given.as ?? null,
+          role: options.as ?? null,
           signal,
         }),
       ),

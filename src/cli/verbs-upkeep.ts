@@ -29,9 +29,9 @@ function addStatus(program: Command, {json}: CliContext): void {
     .command('status')
     .description('show health: freshness of each stream, and what needs a person (exit code 1)')
     .option('--account <name>', 'only one account')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./status.ts')).status(await config(), {...given, ...json()}),
+        (await import('./status.ts')).status(await config(), {...options, ...json()}),
       ),
     );
 }
@@ -44,7 +44,7 @@ function addExplain(program: Command, {json}: CliContext): void {
     .argument('[number]', 'number of the record')
     .argument('[field]', 'one field (default: the whole row)')
     .option('--account <name>', 'account to use, if there are several')
-    .action((stream, number, field, given) =>
+    .action((stream, number, field, options) =>
       finishVerb(async () => {
         if (number === undefined && isCode(stream))
           return (await import('./terminal.ts')).explainCode(stream, json());
@@ -56,7 +56,7 @@ function addExplain(program: Command, {json}: CliContext): void {
         return await (await import('./explain.ts')).explain(
           await config(),
           {stream, number, field},
-          {...given, ...json()},
+          {...options, ...json()},
         );
       }),
     );
@@ -113,10 +113,10 @@ function addAlertRule(alerts: Command, {json}: CliContext): void {
     .option('--cause <name>', 'only this cause; may be repeated (default: all)', addWord, [])
     .option('--account <name>', 'only problems of one account')
     .option('--quiet <span>', 'time before the same problem is sent again (default: 4h)', readSpan)
-    .action((name, {every, quiet, ...given}) =>
+    .action((name, {every, quiet, ...options}) =>
       finishVerb(async () =>
         (await import('./alerts.ts')).alertsAdd(await config(), name, {
-          ...given,
+          ...options,
           ...(every === undefined ? {} : {everyMs: every}),
           ...(quiet === undefined ? {} : {quietMs: quiet}),
           ...json(),
@@ -142,9 +142,9 @@ function addPrune(program: Command, {json, signal}: CliContext): void {
     .command('prune')
     .description('prune expired rows now, as workers do every hour')
     .option('--dry-run', 'only count the rows')
-    .action((given) =>
+    .action((options) =>
       finishVerb(async () =>
-        (await import('./retention.ts')).prune(await config(), {...given, ...json(), signal}),
+        (await import('./retention.ts')).prune(await config(), {...options, ...json(), signal}),
       ),
     );
 }
@@ -156,12 +156,12 @@ function addForget(program: Command, {json}: CliContext): void {
     .argument('<stream>', 'customers')
     .argument('<number>', 'number of the customer')
     .option('--account <name>', 'account to use, if there are several')
-    .action((stream, number, given) =>
+    .action((stream, number, options) =>
       finishVerb(async () =>
         (await import('./retention.ts')).forget(
           await config(),
           {stream, number},
-          {...given, ...json()},
+          {...options, ...json()},
         ),
       ),
     );
@@ -193,9 +193,9 @@ function addPastSweeps(program: Command, {json}: CliContext): void {
     .argument('[stream]', 'customers, jobs, employees, tasks')
     .option('--account <name>', 'only one account')
     .option('--limit <number>', 'maximum number', readCount, 20)
-    .action((stream, given) =>
+    .action((stream, options) =>
       finishVerb(async () =>
-        (await load()).sweepsList(await config(), {stream, ...given, ...json()}),
+        (await load()).sweepsList(await config(), {stream, ...options, ...json()}),
       ),
     );
   sweeps
@@ -223,9 +223,9 @@ function addQuarantine(program: Command, {json, signal}: CliContext): void {
     .argument('[stream]', 'customers, jobs, employees, tasks')
     .option('--account <name>', 'only one account')
     .option('--limit <number>', 'maximum number', readCount, 20)
-    .action((stream, given) =>
+    .action((stream, options) =>
       finishVerb(async () =>
-        (await load()).quarantineList(await config(), {stream, ...given, ...json()}),
+        (await load()).quarantineList(await config(), {stream, ...options, ...json()}),
       ),
     );
   quarantine
@@ -256,8 +256,8 @@ function addSchedules(program: Command, {json}: CliContext): void {
     .command('list')
     .description('list schedules, and when each is due next')
     .option('--account <name>', 'only one account')
-    .action((given) =>
-      finishVerb(async () => (await load()).schedulesList(await config(), {...given, ...json()})),
+    .action((options) =>
+      finishVerb(async () => (await load()).schedulesList(await config(), {...options, ...json()})),
     );
   schedules
     .command('set')
@@ -277,11 +277,11 @@ function addSchedules(program: Command, {json}: CliContext): void {
     .option('--at <time>', 'time of day in UTC, HH:MM:SSZ, if the interval is whole days')
     .option('--stream <name>', 'customers, jobs, employees, tasks')
     .option('--window <name>', 'part of the list to read, as in sync --window (default: all)')
-    .action((name, {fresh, yes = false, every, ...given}) =>
+    .action((name, {fresh, yes = false, every, ...options}) =>
       finishVerb(async () =>
         fresh === undefined
           ? (await load()).set(await config(), name, {
-              ...given,
+              ...options,
               yes,
               ...(every === undefined ? {} : {everyMs: every}),
               ...json(),
@@ -289,7 +289,7 @@ function addSchedules(program: Command, {json}: CliContext): void {
           : (await import('./schedules.ts')).setFreshness(await config(), name, {
               everyMs: fresh,
               yes,
-              account: given.account,
+              account: options.account,
               ...json(),
             }),
       ),
@@ -299,9 +299,9 @@ function addSchedules(program: Command, {json}: CliContext): void {
     .description('remove a schedule')
     .argument('<name>', 'name of the schedule')
     .option('--account <name>', 'account to use, if there are several')
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
-        (await load()).schedulesRemove(await config(), name, {...given, ...json()}),
+        (await load()).schedulesRemove(await config(), name, {...options, ...json()}),
       ),
     );
   schedules
@@ -309,13 +309,13 @@ function addSchedules(program: Command, {json}: CliContext): void {
     .description('run a schedule now')
     .argument('<name>', 'name of the schedule')
     .option('--account <name>', 'account to use, if there are several')
-    .action((name, given) =>
-      finishVerb(async () => (await load()).run(await config(), name, {...given, ...json()})),
+    .action((name, options) =>
+      finishVerb(async () => (await load()).run(await config(), name, {...options, ...json()})),
     );
 }
 
 const loadAccounts = () => import('./accounts.ts');
-const loadLife = () => import('./accounts-move.ts');
+const loadMove = () => import('./accounts-move.ts');
 const loadCheck = () => import('./accounts-check.ts');
 
 export function addAccounts(program: Command, context: CliContext): void {
@@ -344,10 +344,10 @@ function addAdd(accounts: Command, {json}: CliContext): void {
     .argument('<name>', 'name of the account in Fieldmirror')
     .option('--url <address>', "the account's base address: https://app.example.com/acme")
     .option('--time-zone <zone>', 'IANA time zone of the account: America/New_York')
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
         (await import('./accounts-add.ts')).accountsAdd(await config({isAdding: true}), name, {
-          ...given,
+          ...options,
           ...json(),
         }),
       ),
@@ -370,9 +370,9 @@ function addPauseAndResume(accounts: Command, {json}: CliContext): void {
     .description('pause an account: start no sweep and send no change')
     .argument('<name>')
     .option('--reason <text>', 'reason to record')
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
-        (await loadAccounts()).accountsPause(await config(), name, {...given, ...json()}),
+        (await loadAccounts()).accountsPause(await config(), name, {...options, ...json()}),
       ),
     );
   accounts
@@ -390,15 +390,15 @@ function addRenameAndRemove(accounts: Command, {json}: CliContext): void {
     .description('rename an account in Fieldmirror')
     .argument('<name>')
     .argument('<new-name>')
-    .action((name, next) =>
-      finishVerb(async () => (await loadLife()).rename(await config(), name, next, json())),
+    .action((name, newName) =>
+      finishVerb(async () => (await loadMove()).rename(await config(), name, newName, json())),
     );
   accounts
     .command('remove')
     .description('remove a paused account and all its data, after you type its name')
     .argument('<name>')
     .action((name) =>
-      finishVerb(async () => (await loadLife()).accountsRemove(await config(), name, json())),
+      finishVerb(async () => (await loadMove()).accountsRemove(await config(), name, json())),
     );
 }
 
@@ -411,10 +411,10 @@ function addMove(accounts: Command, {json}: CliContext): void {
       '--url <address>',
       "the account's new base address: https://app.example.com/acme",
     )
-    .action((name, given) =>
+    .action((name, options) =>
       finishVerb(async () =>
         (await import('./accounts-move.ts')).move(await config({isAdding: true}), name, {
-          ...given,
+          ...options,
           ...json(),
         }),
       ),
@@ -431,12 +431,12 @@ export function addEmployees(program: Command, {json, signal}: CliContext): void
     .argument('<number>', 'number of the employee', readNumber)
     .requiredOption('--username <name>', 'name to log in with')
     .option('--force', 'also if it makes the token in use invalid: the account is then stopped')
-    .action((account, number, given) =>
+    .action((account, number, options) =>
       finishVerb(async () =>
         (await import('./push.ts')).employeesLogin(
           await config(),
           {account, number},
-          {...given, ...json(), signal},
+          {...options, ...json(), signal},
         ),
       ),
     );

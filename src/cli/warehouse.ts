@@ -26,7 +26,7 @@ export interface Warehouse {
   /** The place of the warehouse, for a person: never a password. */
   readonly place: string;
   /** Sends reports of waits for locks to a function instead of standard error. */
-  readonly tellWaitsTo: (tell: (line: string) => void) => void;
+  readonly tellWaitsTo: (report: (line: string) => void) => void;
 }
 
 /** Eight sweeps at once, each with a transaction, and sometimes a lease. */
@@ -124,7 +124,7 @@ export async function withWarehouse<T>(
   const closers = new Closers();
   const steps = new Steps(options.signal);
   let joined: Promise<EmbeddedPostgres> | null = null;
-  const join = async () => {
+  const joinEmbedded = async () => {
     if (!(options.makes ?? options.migrates)) requireEmbedded(config.home);
     const embedded = await openEmbeddedPostgres(config.home, printStep);
     embedded.keepUp();
@@ -132,7 +132,7 @@ export async function withWarehouse<T>(
     return embedded;
   };
   const embedded = () => {
-    joined ??= join();
+    joined ??= joinEmbedded();
     return joined;
   };
   const opening: Opening = {config, closers, embedded, step: (work) => steps.wait(work)};
@@ -155,8 +155,8 @@ async function openPostgres(
   const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
   const {directUrl} = config;
   const {lockTimeoutMs} = options;
-  let tell = printWait;
-  const onWait = (line: string) => tell(line);
+  let reportWait = printWait;
+  const onWait = (line: string) => reportWait(line);
   const shared = {
     max: poolSize,
     applicationName: 'fieldmirror',
@@ -176,8 +176,8 @@ async function openPostgres(
     config.databaseUrl === null
       ? `embedded Postgres in ${config.home}/postgres, port ${port}`
       : `${host}${pathname}${directUrl === null ? '' : `, directly ${new URL(directUrl).host}`}`;
-  const tellWaitsTo = (other: (line: string) => void) => {
-    tell = other;
+  const tellWaitsTo = (report: (line: string) => void) => {
+    reportWait = report;
   };
   return {pool, direct, databaseUrl, directUrl: directUrl ?? databaseUrl, place, tellWaitsTo};
 }

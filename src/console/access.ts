@@ -42,9 +42,9 @@ export function checkRole(viewer: Viewer, role: Role, back: string): void {
  * The account of that name among those that the viewer may see.
  * @throws {AccessRefused} there is none
  */
-export function findSeen(seen: readonly Account[], name: string | undefined): Account {
-  const account = seen.find((known) => known.name === name);
-  if (account === undefined) throw notThere(`account ${JSON.stringify(name ?? '')}`);
+export function findSeenAccount(seen: readonly Account[], name: string | undefined): Account {
+  const account = seen.find((candidate) => candidate.name === name);
+  if (account === undefined) throw makeNotFound(`account ${JSON.stringify(name ?? '')}`);
   return account;
 }
 
@@ -52,8 +52,8 @@ export function findSeen(seen: readonly Account[], name: string | undefined): Ac
  * Refuses a host name that is not one of this server's.
  * @throws {AccessRefused}
  */
-export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
-  if (known.has(hostname)) return;
+export function checkHost({hostname}: FastifyRequest, knownNames: KnownNames): void {
+  if (knownNames.has(hostname)) return;
   throw new AccessRefused(421, {
     title: 'This console does not go by that name',
     text: `It was asked as ${JSON.stringify(hostname)}. ${namingHint}`,
@@ -65,7 +65,7 @@ export function checkHost({hostname}: FastifyRequest, known: KnownNames): void {
  * @throws {AccessRefused}
  */
 export function checkTexts({query, params, body}: FastifyRequest): void {
-  const texts = [query, params, body].flatMap((given) => Object.values(given ?? {}).flat());
+  const texts = [query, params, body].flatMap((fields) => Object.values(fields ?? {}).flat());
   if (!texts.some((text) => typeof text === 'string' && text.includes('\0'))) return;
   throw new AccessRefused(422, {
     title: 'This is no text',
@@ -117,18 +117,23 @@ function hostOf(origin: string): string {
   return URL.canParse(origin) ? new URL(origin).host : '';
 }
 
-const base = 'http://console.invalid';
+const placeholderOrigin = 'http://console.invalid';
 
 /**
  * A way back to one of our own pages: a path, never another site. The path is checked as a browser
  * will read it. After its dots are resolved, `/.//evil.example` is `//evil.example`, the address of
  * another host.
- * @param given - as it came; anything else than a path becomes the overview
+ * @param address - as it came; anything else than a path becomes the overview
  */
-export function ownPath(given: string | undefined): string {
-  if (given === undefined || !given.startsWith('/') || !URL.canParse(given, base)) return '/';
-  const {origin, pathname, search} = new URL(given, base);
-  return origin === base && !pathname.startsWith('//') ? `${pathname}${search}` : '/';
+export function toOwnPath(address: string | undefined): string {
+  if (
+    address === undefined ||
+    !address.startsWith('/') ||
+    !URL.canParse(address, placeholderOrigin)
+  )
+    return '/';
+  const {origin, pathname, search} = new URL(address, placeholderOrigin);
+  return origin === placeholderOrigin && !pathname.startsWith('//') ? `${pathname}${search}` : '/';
 }
 
 export type FormFields = Readonly<Record<string, string | undefined>>;
@@ -136,19 +141,19 @@ export type FormFields = Readonly<Record<string, string | undefined>>;
 /**
  * The fields of an address or a form, each as one text. If a name comes twice, the last value
  * counts. Empty values are left out.
- * @param given - as the server parsed it
+ * @param parsed - as the server parsed it
  */
-export function readFormFields(given: unknown): FormFields {
+export function readFormFields(parsed: unknown): FormFields {
   return Object.fromEntries(
-    Object.entries(given ?? {}).flatMap(([name, value]) => {
-      const last: unknown = Array.isArray(value) ? value.at(-1) : value;
-      return typeof last === 'string' && last !== '' ? [[name, last]] : [];
+    Object.entries(parsed ?? {}).flatMap(([name, value]) => {
+      const lastValue: unknown = Array.isArray(value) ? value.at(-1) : value;
+      return typeof lastValue === 'string' && lastValue !== '' ? [[name, lastValue]] : [];
     }),
   );
 }
 
 /** A link to a page where the person can continue. */
-export interface WayIn {
+export interface PageLink {
   readonly href: string;
   readonly label: string;
 }
@@ -156,7 +161,7 @@ export interface WayIn {
 interface RefusalPage {
   readonly title: string;
   readonly text: string;
-  readonly ways?: readonly WayIn[];
+  readonly ways?: readonly PageLink[];
 }
 
 /**
@@ -168,7 +173,7 @@ export class AccessRefused extends Error {
   readonly status: number;
   readonly title: string;
   readonly text: string;
-  readonly ways: readonly WayIn[];
+  readonly ways: readonly PageLink[];
 
   constructor(status: number, {title, text, ways = []}: RefusalPage, options: ErrorOptions = {}) {
     super(`${title}: ${text}`, options);
@@ -179,9 +184,14 @@ export class AccessRefused extends Error {
   }
 }
 
-/** @param nearest - links to what may have been meant */
-export function notThere(what: string, nearest: readonly WayIn[] = []): AccessRefused {
+/** @param nearestLinks - links to what may have been meant */
+export function makeNotFound(
+  subject: string,
+  nearestLinks: readonly PageLink[] = [],
+): AccessRefused {
   const text =
-    nearest.length === 0 ? `There is no ${what}.` : `There is no ${what}. Nearest to it:`;
-  return new AccessRefused(404, {title: 'Not found', text, ways: nearest});
+    nearestLinks.length === 0
+      ? `There is no ${subject}.`
+      : `There is no ${subject}. Nearest to it:`;
+  return new AccessRefused(404, {title: 'Not found', text, ways: nearestLinks});
 }

@@ -16,13 +16,13 @@ import {
   type Account,
   listRecoveryCommands,
   pauseAccount,
-  placeOf,
   resumeAccount,
+  toServiceAddress,
 } from '../accounts/accounts.ts';
 import {listWorkers, type Worker} from '../accounts/workers.ts';
 import {UsageError} from '../core/errors.ts';
 import {checkShortName, defaultSystem, roles} from '../core/names.ts';
-import {findSeen} from './access.ts';
+import {findSeenAccount} from './access.ts';
 import {defineAction, definePage, may, nameOfAccount, type PageContext} from './page.ts';
 import {
   renderForm,
@@ -45,31 +45,31 @@ interface Story {
   readonly audit: readonly AuditEntry[];
 }
 
-const shownEntries = 50;
+const entryLimit = 50;
 
 export const accountsPage = definePage<Story>({
   path: '/accounts',
   section: '/accounts',
   moving: ['accounts'],
   read: async ({db, seen, accounts, seesAll}) => {
-    const ids = seen.map(({accountId}) => accountId);
+    const accountIds = seen.map(({accountId}) => accountId);
     const keys = await listApiKeys(db);
     return {
       accounts,
       workers: (await listWorkers(db)).filter(({isAlive}) => isAlive),
       keys: seesAll
         ? keys
-        : keys.filter(({accountId}) => accountId !== null && ids.includes(accountId)),
-      audit: await listAudit(db, {accountIds: seesAll ? null : ids, limit: shownEntries}),
+        : keys.filter(({accountId}) => accountId !== null && accountIds.includes(accountId)),
+      audit: await listAudit(db, {accountIds: seesAll ? null : accountIds, limit: entryLimit}),
     };
   },
   title: () => 'Accounts',
   render: (story, context) => html`
     ${renderAccounts(story, context)}
-    ${renderAdding(context)}
+    ${renderAddAccountForm(context)}
     <h2>Keys</h2>
     ${renderKeys(story.keys, context)}
-    ${renderAddingKey(context)}
+    ${renderAddKeyForm(context)}
     <h2>What was done in the console</h2>
     ${renderAudit(story.audit, context)}`,
   elsewhere: () => ({
@@ -89,45 +89,46 @@ function renderAccounts({accounts, workers}: Story, context: PageContext): SafeH
     rows: accounts.map((account) => [
       account.name,
       html`${renderState(account.state)}${renderSmall(account.stateReason)}`,
-      placeOf(account.apiUrl),
+      toServiceAddress(account.apiUrl),
       account.timeZone,
       account.keyId === null ? 'of a worker’s environment' : `sealed with key ${account.keyId}`,
-      describeServed(account, workers),
+      renderServingWorkers(account, workers),
       renderSteps(account, context),
     ]),
     none: 'No account is mirrored yet.',
   });
 }
 
-function describeServed(
+function renderServingWorkers(
   {accountId, state}: Account,
   workers: readonly Worker[],
 ): SafeHtml | string {
-  const serving = workers.filter(({accountIds}) => accountIds.includes(accountId));
-  if (serving.length > 0) return serving.map(({host, pid}) => `${host}, pid ${pid}`).join('; ');
+  const servingWorkers = workers.filter(({accountIds}) => accountIds.includes(accountId));
+  if (servingWorkers.length > 0)
+    return servingWorkers.map(({host, pid}) => `${host}, pid ${pid}`).join('; ');
   return state === 'active' ? renderMark('bad', 'no worker') : '';
 }
 
 function renderSteps(account: Account, context: PageContext): SafeHtml {
-  const to = (step: string) => `/accounts/${encodeURIComponent(account.name)}/${step}`;
-  const ways = listRecoveryCommands(account).map(
-    ([command, does]) => html`<br><small>fieldmirror ${command} ${does}</small>`,
+  const makePath = (step: string) => `/accounts/${encodeURIComponent(account.name)}/${step}`;
+  const recoveryCommands = listRecoveryCommands(account).map(
+    ([command, purpose]) => html`<br><small>fieldmirror ${command} ${purpose}</small>`,
   );
-  return html`${renderForm(context, {to: to('check'), role: 'operator', label: 'Check'})} ${
+  return html`${renderForm(context, {to: makePath('check'), role: 'operator', label: 'Check'})} ${
     account.state === 'active'
       ? renderForm(context, {
-          to: to('pause'),
+          to: makePath('pause'),
           role: 'operator',
           label: 'Pause',
           fields: html`<label>Reason <input name="reason" maxlength="500" size="12"></label>`,
         })
       : account.state === 'paused'
-        ? renderForm(context, {to: to('resume'), role: 'operator', label: 'Resume'})
-        : ways
+        ? renderForm(context, {to: makePath('resume'), role: 'operator', label: 'Resume'})
+        : recoveryCommands
   }`;
 }
 
-function renderAdding(context: PageContext): SafeHtml | string {
+function renderAddAccountForm(context: PageContext): SafeHtml | string {
   if (!may(context, 'admin')) return '';
   return html`<details><summary>Add an account, or give one a new token</summary>
     <p>The token is tried at the service before it is stored,
@@ -169,7 +170,7 @@ function renderKeys(keys: readonly ApiKey[], context: PageContext): SafeHtml {
   });
 }
 
-function renderAddingKey(context: PageContext): SafeHtml | string {
+function renderAddKeyForm(context: PageContext): SafeHtml | string {
   if (!may(context, 'admin')) return '';
   return html`<details><summary>Make a key</summary>${renderForm(context, {
     to: '/keys/add',
@@ -186,12 +187,12 @@ function renderAddingKey(context: PageContext): SafeHtml | string {
       <label>Outside system <input name="system" maxlength="50" placeholder="${
         defaultSystem
       }"></label>
-      ${renderYesNo('holdsDeletes', 'Hold its deletes')}
-      ${renderYesNo('masks', 'Hide personal data')}`,
+      ${renderYesNoField('holdsDeletes', 'Hold its deletes')}
+      ${renderYesNoField('masks', 'Hide personal data')}`,
   })}</details>`;
 }
 
-function renderYesNo(name: string, label: string): SafeHtml {
+function renderYesNoField(name: string, label: string): SafeHtml {
   return html`<label>${label} <select name="${name}">
     <option value="">no</option><option value="yes">yes</option></select></label>`;
 }
@@ -218,7 +219,7 @@ export const pauseAccountAction = defineAction({
   role: 'operator',
   form: z.object({reason: z.string().trim().max(500).default('')}),
   act: async (db, {viewer, seen, params, given}) => {
-    const account = findSeen(seen, params.account);
+    const account = findSeenAccount(seen, params.account);
     const reason = given.reason === '' ? `paused by ${viewer.name}` : given.reason;
     await pauseAccount(db, account.accountId, reason);
     return {
@@ -237,7 +238,7 @@ export const resumeAccountAction = defineAction({
   role: 'operator',
   form: z.object({}),
   act: async (db, {seen, params}) => {
-    const account = findSeen(seen, params.account);
+    const account = findSeenAccount(seen, params.account);
     await resumeAccount(db, account.accountId);
     return {
       subject: `account ${account.name}`,
@@ -258,15 +259,17 @@ export const checkAccountAction = defineAction({
   role: 'operator',
   form: z.object({}),
   prepare: async ({seen, params, services}) =>
-    await services.checkAccount(findSeen(seen, params.account).name),
-  act: async (_db, {seen, params}, found) => {
-    const {name, accountId} = findSeen(seen, params.account);
-    return {subject: `account ${name}`, accountId, after: {found}, said: found};
+    await services.checkAccount(findSeenAccount(seen, params.account).name),
+  act: async (_db, {seen, params}, message) => {
+    const {name, accountId} = findSeenAccount(seen, params.account);
+    return {subject: `account ${name}`, accountId, after: {found: message}, said: message};
   },
 });
 
-const text = z.string().trim();
-const optional = text.transform((given) => (given === '' ? null : given)).default(null);
+const textField = z.string().trim();
+const optionalTextField = textField
+  .transform((value) => (value === '' ? null : value))
+  .default(null);
 
 /**
  * Adds an account, or gives one a new token. The token is tried before it is stored, and is in no
@@ -276,27 +279,32 @@ export const addAccount = defineAction({
   path: '/accounts/add',
   name: 'accounts.add',
   role: 'admin',
-  form: z.object({name: text, url: optional, timeZone: optional, token: text}),
+  form: z.object({
+    name: textField,
+    url: optionalTextField,
+    timeZone: optionalTextField,
+    token: textField,
+  }),
   prepare: async ({given, services}) => {
     if (given.token === '') throw new UsageError('API token: expected one, got nothing');
     return await services.tryAccount(given);
   },
-  act: async (db, _order, {keep, tell}) => {
-    const account = await keep(db);
+  act: async (db, _request, {keep: save, tell: describe}) => {
+    const account = await save(db);
     const {name, accountId, apiUrl, timeZone} = account;
     return {
       subject: `account ${name}`,
       accountId,
       after: {name, apiUrl, timeZone},
-      said: `${tell(account)}.`,
+      said: `${describe(account)}.`,
     };
   },
 });
 
-const yesNo = z
+const yesNoField = z
   .enum(['', 'yes'])
   .default('')
-  .transform((word) => word === 'yes');
+  .transform((value) => value === 'yes');
 
 /** The key itself is in one answer alone. */
 export const addKey = defineAction({
@@ -308,19 +316,19 @@ export const addKey = defineAction({
     role: z.enum(roles),
     account: z.string().default(''),
     system: z.string().trim().default(''),
-    holdsDeletes: yesNo,
-    masks: yesNo,
+    holdsDeletes: yesNoField,
+    masks: yesNoField,
   }),
-  act: async (db, {seen, given: {name, account, ...given}}) => {
+  act: async (db, {seen, given: {name, account, ...fields}}) => {
     checkShortName(name, 'name');
-    const rights = {...given, system: given.system === '' ? defaultSystem : given.system};
+    const rights = {...fields, system: fields.system === '' ? defaultSystem : fields.system};
     checkShortName(rights.system, 'outside system');
     checkKeyRights(rights);
     if (rights.role === 'admin' && account !== '')
       throw new UsageError(
         `account: expected all of them, got ${account}: an admin manages all accounts`,
       );
-    const accountId = account === '' ? null : findSeen(seen, account).accountId;
+    const accountId = account === '' ? null : findSeenAccount(seen, account).accountId;
     const key = await addApiKey(db, {name, accountId, ...rights});
     if (key === null) throw new UsageError(`there is a key ${name} already, in use or revoked`);
     const {role} = rights;

@@ -14,7 +14,7 @@ import {
 import {formatDuration, formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
-import {notThere} from './access.ts';
+import {makeNotFound} from './access.ts';
 import {renderCause} from './documents.ts';
 import {
   defineAction,
@@ -25,7 +25,7 @@ import {
   type PageContext,
   type PageRequest,
 } from './page.ts';
-import {renderAddingRule, renderLetters, renderSubscribers} from './receivers.ts';
+import {renderAddRuleForm, renderDeadLetters, renderSubscribers} from './receivers.ts';
 import {
   renderForm,
   renderMark,
@@ -44,7 +44,7 @@ interface Story extends AlertOverview {
   readonly letters: readonly DeadLetter[];
 }
 
-const shownDeliveries = 50;
+const deliveryLimit = 50;
 
 export const alertsPage = definePage<Story>({
   path: '/alerts',
@@ -53,17 +53,17 @@ export const alertsPage = definePage<Story>({
   read: readStory,
   title: () => 'Alerts',
   render: (story, context) => html`
-    <p class="lead">${summarise(story)}</p>
+    <p class="lead">${describeAlerts(story)}</p>
     <h2>Wrong now</h2>
-    ${renderOpen(story.open, context)}
+    ${renderOpenAlerts(story.open, context)}
     <h2>Who is notified</h2>
     ${renderRules(story.rules, context)}
-    ${renderAddingRule(context)}
+    ${renderAddRuleForm(context)}
     <h2>Messages</h2>
     ${renderDeliveries(story.deliveries, context)}
     <h2>Subscribers of the feed</h2>
     ${renderSubscribers(story.hooks, context)}
-    ${renderLetters(story.letters, context)}`,
+    ${renderDeadLetters(story.letters, context)}`,
   hide: (story) => ({
     ...story,
     rules: story.rules.map((rule) =>
@@ -90,30 +90,30 @@ async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<St
   const names = accounts.map(({name}) => name);
   const isSeen = ({accountId}: {readonly accountId: string | null}) =>
     seesAll || seen.some((account) => account.accountId === accountId);
-  const shown = rules.filter(isSeen);
+  const visibleRules = rules.filter(isSeen);
   const hooks = (await listHooks(db)).filter(isSeen);
   return {
-    rules: shown,
+    rules: visibleRules,
     open: open.filter(({account}) => (account === null ? seesAll : names.includes(account))),
     deliveries: await listPastDeliveries(db, {
-      rules: shown.map(({name}) => name),
-      limit: shownDeliveries,
+      rules: visibleRules.map(({name}) => name),
+      limit: deliveryLimit,
     }),
     hooks,
     letters: (await listDeadLetters(db)).filter(({hook}) => hooks.some(({name}) => name === hook)),
   };
 }
 
-function summarise({rules, open}: Story): string {
+function describeAlerts({rules, open}: Story): string {
   if (rules.length === 0) return 'No one is notified of what is wrong: there is no rule yet.';
   const failing = rules.filter(({failingSince}) => failingSince !== null).length;
-  const wrong =
+  const problemText =
     open.length === 0
       ? 'Nothing is wrong that a rule reports'
       : open.length === 1
         ? 'One thing is wrong'
         : `${formatNumber(open.length)} things are wrong`;
-  const arriving =
+  const deliveryText =
     failing === 0
       ? rules.every(({lastSentAt}) => lastSentAt === null)
         ? 'no message was sent yet'
@@ -121,10 +121,10 @@ function summarise({rules, open}: Story): string {
       : failing === 1
         ? 'the messages of one rule do not arrive'
         : `the messages of ${formatNumber(failing)} rules do not arrive`;
-  return `${wrong}; ${arriving}.`;
+  return `${problemText}; ${deliveryText}.`;
 }
 
-function renderOpen(open: readonly Alert[], context: PageContext): SafeHtml {
+function renderOpenAlerts(open: readonly Alert[], context: PageContext): SafeHtml {
   const hasSeveral = context.seen.length > 1;
   return renderTable({
     caption: 'What is wrong now, the oldest first',
@@ -136,7 +136,7 @@ function renderOpen(open: readonly Alert[], context: PageContext): SafeHtml {
       'found',
     ],
     rows: open.map(({cause, account, stream, text, nextStep, since, openedAt}) => {
-      const link = linkOfProblem({kind: cause, stream, account}, context);
+      const link = linkToProblem({kind: cause, stream, account}, context);
       return [
         renderMark('bad', cause),
         ...(hasSeveral ? [account ?? ''] : []),
@@ -144,7 +144,7 @@ function renderOpen(open: readonly Alert[], context: PageContext): SafeHtml {
           stream === null ? text : `${stream}: ${text}`,
           context,
         )}${
-          link === null ? '' : html` <a class="whole" href="${link}">${nameWay(link)}</a>`
+          link === null ? '' : html` <a class="whole" href="${link}">${nameLink(link)}</a>`
         }</span><small>${nextStep === null ? '' : `${nextStep}; `}${renderCause(cause)}</small>`,
         renderTime(since, context),
         renderTime(openedAt, context),
@@ -155,7 +155,7 @@ function renderOpen(open: readonly Alert[], context: PageContext): SafeHtml {
   });
 }
 
-const tones: Readonly<Record<PastDelivery['state'], Tone>> = {
+const deliveryTones: Readonly<Record<PastDelivery['state'], Tone>> = {
   due: 'busy',
   sending: 'busy',
   sent: 'good',
@@ -163,7 +163,7 @@ const tones: Readonly<Record<PastDelivery['state'], Tone>> = {
   dropped: 'quiet',
   failed: 'bad',
 };
-const words: Readonly<Record<PastDelivery['state'], string>> = {
+const deliveryLabels: Readonly<Record<PastDelivery['state'], string>> = {
   due: 'to be sent',
   sending: 'being sent',
   sent: 'taken',
@@ -203,7 +203,7 @@ function renderDeliveries(deliveries: readonly PastDelivery[], context: PageCont
 function renderDeliveryState({state, lastError}: PastDelivery): SafeHtml {
   return state === 'due' && lastError !== null
     ? renderMark('warning', 'not taken yet')
-    : renderMark(tones[state], words[state]);
+    : renderMark(deliveryTones[state], deliveryLabels[state]);
 }
 
 function describeDelivery({kind, text, folded}: PastDelivery): string {
@@ -228,7 +228,7 @@ function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHt
     ],
     rows: rules.map((rule) => [
       rule.name,
-      html`${rule.target}<small>${describeMeans(rule)}</small>`,
+      html`${rule.target}<small>${describeReceiver(rule)}</small>`,
       html`<span class="what">${describeScope(rule)}</span>`,
       renderArrival(rule, context),
       rule.lastSentAt === null ? 'never' : renderTime(rule.lastSentAt, context),
@@ -241,13 +241,13 @@ function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHt
   });
 }
 
-function describeMeans({receiver, everyMs}: RuleStatus): string {
+function describeReceiver({receiver, everyMs}: RuleStatus): string {
   return everyMs === null ? `by ${receiver}` : `by ${receiver}, every ${formatDuration(everyMs)}`;
 }
 
-function describeScope({account, causes: told}: RuleStatus): string {
-  const of = [account, told?.join(', ') ?? null].filter((part) => part !== null).join(': ');
-  return of === '' ? 'everything' : of;
+function describeScope({account, causes}: RuleStatus): string {
+  const scope = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  return scope === '' ? 'everything' : scope;
 }
 
 function renderArrival(rule: RuleStatus, context: PageContext): SafeHtml {
@@ -260,31 +260,32 @@ function renderArrival(rule: RuleStatus, context: PageContext): SafeHtml {
     return lastSentAt === null
       ? renderMark('quiet', 'none was sent')
       : renderMark('good', 'arrive');
-  const lost = givenUp === 0 ? '' : ` ${formatNumber(givenUp)} given up.`;
-  const why =
+  const givenUpText = givenUp === 0 ? '' : ` ${formatNumber(givenUp)} given up.`;
+  const reason =
     lastError ?? 'no worker has what it takes to send them: a key, or FIELDMIRROR_SMTP_URL';
   return html`${renderMark('bad', 'do not arrive')} since ${renderTime(
     failingSince,
     context,
-  )}${renderSmall(`${why}.${lost}`)}`;
+  )}${renderSmall(`${reason}.${givenUpText}`)}`;
 }
 
 function renderSteps({name}: RuleStatus, context: PageContext): SafeHtml {
-  const to = (step: string) => `/alerts/${encodeURIComponent(name)}/${step}`;
-  return html`${renderForm(context, {to: to('test'), role: 'admin', label: 'Test'})}${renderForm(
-    context,
-    {
-      to: to('remove'),
-      role: 'admin',
-      label: 'Remove',
-      isGrave: true,
-    },
-  )}`;
+  const makePath = (step: string) => `/alerts/${encodeURIComponent(name)}/${step}`;
+  return html`${renderForm(context, {
+    to: makePath('test'),
+    role: 'admin',
+    label: 'Test',
+  })}${renderForm(context, {
+    to: makePath('remove'),
+    role: 'admin',
+    label: 'Remove',
+    isGrave: true,
+  })}`;
 }
 
-type Address = readonly [path: string, filters?: Readonly<Record<string, string>>];
+type PageAddress = readonly [path: string, filters?: Readonly<Record<string, string>>];
 
-const addresses: Readonly<Partial<Record<Problem['kind'], Address>>> = {
+const pagesByCause: Readonly<Partial<Record<Problem['kind'], PageAddress>>> = {
   copy: ['/health'],
   'stopped-account': ['/accounts'],
   unserved: ['/accounts'],
@@ -303,26 +304,26 @@ const addresses: Readonly<Partial<Record<Problem['kind'], Address>>> = {
 };
 
 /** The page on which a person can deal with a problem; null if there is none. */
-export function linkOfProblem(
+export function linkToProblem(
   {kind, stream, account}: Pick<Problem, 'stream' | 'account'> & {readonly kind: string},
   context: PageContext,
 ): string | null {
   const [, state] = /^change-(.+)$/.exec(kind) ?? [];
   const [path, filters = {}] =
     state === undefined
-      ? (new Map(Object.entries(addresses)).get(kind) ?? [null])
+      ? (new Map(Object.entries(pagesByCause)).get(kind) ?? [null])
       : (['/changes', {state: 'needy'}] as const);
   if (path === null) return null;
-  const of = context.seen.length > 1 ? account : undefined;
+  const accountName = context.seen.length > 1 ? account : undefined;
   return linkTo(context, path, {
     ...filters,
     ...(['/sweeps', '/quarantine'].includes(path) ? {stream} : {}),
-    account: of,
+    account: accountName,
   });
 }
 
 /** `Open sweeps`, for the address of the list of sweeps. */
-export function nameWay(address: string): string {
+export function nameLink(address: string): string {
   return `Open ${/^\/(\w+)/.exec(address)?.[1] ?? 'it'}`;
 }
 
@@ -347,7 +348,7 @@ export const removeRule = defineAction({
   role: 'admin',
   form: z.object({}),
   act: async (db, {params: {rule = ''}}) => {
-    if (!(await deleteRule(db, rule))) throw notThere(`alert rule ${JSON.stringify(rule)}`);
+    if (!(await deleteRule(db, rule))) throw makeNotFound(`alert rule ${JSON.stringify(rule)}`);
     return {
       subject: `alert rule ${rule}`,
       accountId: null,

@@ -8,34 +8,34 @@ import type {Account} from '../accounts/accounts.ts';
 import {formatNumber} from '../core/format.ts';
 import {nearestOf} from '../core/names.ts';
 import {
-  type Answered,
+  type AnsweredQuestion,
   type AnswerOrGap,
   beginReading,
+  buildAnswerSql,
   groupQuestion,
   prepareQuestion,
   readAnswers,
   sortQuestion,
-  sqlOf,
-  wordOf,
+  toQuestionWord,
 } from '../star/answer.ts';
 import {type Board, boards, subjects} from '../star/boards.ts';
 import {writeCsv} from '../star/format-answer.ts';
 import {describeChange, figureKinds} from '../star/report-figures.ts';
 import {questions} from '../star/star.ts';
-import {AccessRefused, type FormFields, notThere} from './access.ts';
+import {AccessRefused, type FormFields, makeNotFound} from './access.ts';
 import {
-  askedWords,
-  keptWords,
   lacksCurrency,
   linkToQuestion,
-  renderAskedMoment,
-  renderCounted,
+  questionFilters,
+  questionPageFilters,
+  renderAnswer,
+  renderAnswerFilters,
+  renderCountedAt,
+  renderCurrencyLink,
   renderDownload,
-  renderTold,
-  renderWayToCurrency,
 } from './answers.ts';
 import {definePage, linkTo, nameOfAccount, type PageContext} from './page.ts';
-import {chooseAccounts, readSeenVersion} from './serve.ts';
+import {chooseAccounts, readSeenAccounts} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
@@ -48,12 +48,15 @@ export const businessPage = definePage({
   words: ['as-of'],
   read: async ({db, accounts, query, masks}) => ({
     boards: boards.map(({name, title, sentence}) => ({name, title, sentence})),
-    questions: questions.map((question) => ({name: wordOf(question), question: question.question})),
+    questions: questions.map((question) => ({
+      name: toQuestionWord(question),
+      question: question.question,
+    })),
     weeks: await readWeeks(db, accounts, {asOf: query['as-of'], isMasked: masks}),
   }),
   title: () => 'Business',
   render: (story, context) => html`
-    ${renderAskedMoment(context)}
+    ${renderAnswerFilters(context)}
     ${renderHeadlines(story.weeks, context)}
     <h2>By role</h2>
     <div class="cards">${story.boards.map(
@@ -68,11 +71,13 @@ export const businessPage = definePage({
 });
 
 function renderSubject(
-  {title, questions: names}: (typeof subjects)[number],
+  {title, questions: questionNames}: (typeof subjects)[number],
   context: PageContext,
 ): SafeHtml {
-  const asked = names.flatMap((name) => questions.filter((question) => question.name === name));
-  return html`<section class="card"><h3>${title}</h3><ul class="links">${asked.map(
+  const subjectQuestions = questionNames.flatMap((name) =>
+    questions.filter((question) => question.name === name),
+  );
+  return html`<section class="card"><h3>${title}</h3><ul class="links">${subjectQuestions.map(
     (question) =>
       html`<li><a href="${linkToQuestion(context, question)}">${question.question}</a></li>`,
   )}</ul></section>`;
@@ -97,21 +102,21 @@ export const boardPage = definePage<Story>({
   read: async ({db, accounts, params, query, masks}) => {
     const board = boards.find(({name}) => name === params.board);
     if (board === undefined)
-      throw notThere(`page ${JSON.stringify(params.board)}`, boards.map(wayTo));
-    const {accountId} = chooseOne(accounts);
-    const wanted = {
+      throw makeNotFound(`page ${JSON.stringify(params.board)}`, boards.map(makeBoardLink));
+    const {accountId} = chooseAccount(accounts);
+    const options = {
       accountKey: accountId,
       asOf: query['as-of'],
       isMasked: masks,
       limit: questionRows,
     };
-    const asked = board.questions.flatMap((name) =>
+    const boardQuestions = board.questions.flatMap((name) =>
       questions.filter((question) => question.name === name),
     );
-    return {board, accountId, told: await readAnswers(db, asked, wanted)};
+    return {board, accountId, told: await readAnswers(db, boardQuestions, options)};
   },
   title: ({board}) => board.title,
-  render: ({board, accountId, told}, context) => html`
+  render: ({board, accountId, told: answers}, context) => html`
     <p>${board.sentence}${
       context.seen.length > 1 ? ` Account ${nameOfAccount(context, accountId)}.` : ''
     }</p>
@@ -121,24 +126,23 @@ export const boardPage = definePage<Story>({
           name === board.name ? html` aria-current="page"` : ''
         }>${title}</a>`,
     )}</nav>
-    ${renderAskedMoment(context)}
-    ${told.some(lacksCurrency) ? renderWayToCurrency(context) : ''}
-    <div class="answers">${told.map(
-      (each) =>
+    ${renderAnswerFilters(context)}
+    ${answers.some(lacksCurrency) ? renderCurrencyLink(context) : ''}
+    <div class="answers">${answers.map(
+      (answer) =>
         html`<section><div class="heading"><h2><a href="${linkToQuestion(
           context,
-          each.question,
-        )}">${each.question.question}</a></h2>${renderDownload(each, context)}</div>${renderTold(
-          each,
+          answer.question,
+        )}">${answer.question.question}</a></h2>${renderDownload(
+          answer,
           context,
-          boardRows,
-        )}</section>`,
+        )}</div>${renderAnswer(answer, context, boardRows)}</section>`,
     )}</div>`,
   elsewhere: ({params}) => {
-    const names = boards.find(({name}) => name === params.board)?.questions ?? [];
+    const questionNames = boards.find(({name}) => name === params.board)?.questions ?? [];
     return {
-      command: names.map((name) => `fieldmirror ask ${wordOf({name})}`).join('\n'),
-      sql: names.map((name) => `SELECT * FROM mart.${name};`).join('\n'),
+      command: questionNames.map((name) => `fieldmirror ask ${toQuestionWord({name})}`).join('\n'),
+      sql: questionNames.map((name) => `SELECT * FROM mart.${name};`).join('\n'),
     };
   },
 });
@@ -147,7 +151,7 @@ function linkToBoard(context: PageContext, name: string): string {
   return linkTo(context, `/business/${name}`, {'as-of': context.query['as-of']});
 }
 
-function wayTo({name, title}: Board) {
+function makeBoardLink({name, title}: Board) {
   return {href: `/business/${name}`, label: title};
 }
 
@@ -157,44 +161,47 @@ export const questionPage = definePage<{readonly accountId: string; readonly tol
   section: '/business',
   moving: [],
   keptMs: 60_000,
-  words: keptWords,
+  words: questionPageFilters,
   ages: ({params}) =>
     questions.some(
-      (question) => wordOf(question) === params.question && question.from.includes('{now}'),
+      (question) => toQuestionWord(question) === params.question && question.from.includes('{now}'),
     ),
   read: async ({db, accounts, params, query, masks}) => {
     const question = sortQuestion(findQuestion(params.question, query.by), query.sort);
-    const {accountId} = chooseOne(accounts);
-    const wanted = {
+    const {accountId} = chooseAccount(accounts);
+    const options = {
       ...{accountKey: accountId, asOf: query['as-of'], isMasked: masks, limit: questionRows},
-      ...daysOf(query),
+      ...pickDays(query),
     };
-    const [told] = await readAnswers(db, [question], wanted);
-    if (told === undefined) throw notThere('answer');
-    return {accountId, told};
+    const [answer] = await readAnswers(db, [question], options);
+    if (answer === undefined) throw makeNotFound('answer');
+    return {accountId, told: answer};
   },
-  title: ({told}) => told.question.question,
-  render: ({told, accountId}, context) => html`
+  title: ({told: answer}) => answer.question.question,
+  render: ({told: answer, accountId}, context) => html`
     ${context.seen.length > 1 ? html`<p>Account ${nameOfAccount(context, accountId)}.</p>` : ''}
-    <div class="heading">${renderAskedMoment(context, told.question)}${renderDownload(
-      told,
+    <div class="heading">${renderAnswerFilters(context, answer.question)}${renderDownload(
+      answer,
       context,
     )}</div>
-    ${lacksCurrency(told) ? renderWayToCurrency(context) : ''}
-    ${renderTold(told, context)}`,
-  elsewhere: ({query}, {told}) => {
-    const options = askedWords.flatMap((name) =>
+    ${lacksCurrency(answer) ? renderCurrencyLink(context) : ''}
+    ${renderAnswer(answer, context)}`,
+  elsewhere: ({query}, {told: answer}) => {
+    const options = questionFilters.flatMap((name) =>
       query[name] === undefined ? [] : [` --${name} ${query[name]}`],
     );
-    const {name} = told.question;
+    const {name} = answer.question;
     return {
-      command: `fieldmirror ask ${wordOf(told.question)}${options.join('')}`,
-      sql: 'answered' in told ? `${sqlOf(told.answered.asked)};` : `SELECT * FROM mart.${name};`,
+      command: `fieldmirror ask ${toQuestionWord(answer.question)}${options.join('')}`,
+      sql:
+        'answered' in answer
+          ? `${buildAnswerSql(answer.answered.asked)};`
+          : `SELECT * FROM mart.${name};`,
     };
   },
 });
 
-function daysOf({from, to}: FormFields) {
+function pickDays({from, to}: FormFields) {
   return {from, to};
 }
 
@@ -202,72 +209,76 @@ function daysOf({from, to}: FormFields) {
  * @throws {AccessRefused} there is no question of that name
  * @throws {UsageError} it has no such grouping
  */
-function findQuestion(word: string | undefined, by: string | undefined) {
-  const found = questions.find((question) => wordOf(question) === word);
-  if (found !== undefined) return groupQuestion(found, by);
-  const near = nearestOf(word ?? '', questions.map(wordOf));
-  throw notThere(
-    `question ${JSON.stringify(word)}`,
-    near === null ? [] : [{href: `/business/ask/${near}`, label: near}],
+function findQuestion(questionWord: string | undefined, grouping: string | undefined) {
+  const foundQuestion = questions.find((question) => toQuestionWord(question) === questionWord);
+  if (foundQuestion !== undefined) return groupQuestion(foundQuestion, grouping);
+  const nearestWord = nearestOf(questionWord ?? '', questions.map(toQuestionWord));
+  throw makeNotFound(
+    `question ${JSON.stringify(questionWord)}`,
+    nearestWord === null ? [] : [{href: `/business/ask/${nearestWord}`, label: nearestWord}],
   );
 }
 
-type Weeks = Extract<AnswerOrGap, {answered: Answered}>['answered'] | null;
+type Weeks = Extract<AnswerOrGap, {answered: AnsweredQuestion}>['answered'] | null;
 
 /** The last 53 whole weeks of the first account; null if none is mirrored. */
 async function readWeeks(
   db: pg.Pool,
   [account]: readonly Account[],
-  asked: {readonly asOf: string | undefined; readonly isMasked: boolean},
+  options: {readonly asOf: string | undefined; readonly isMasked: boolean},
 ): Promise<Weeks> {
   const question = questions.find(({name}) => name === 'ask_weeks');
   if (account === undefined || question === undefined) return null;
-  const wanted = {accountKey: account.accountId, ...asked, limit: 53};
+  const answerOptions = {accountKey: account.accountId, ...options, limit: 53};
   // No total is shown: a total over all earlier days would take as long as the rows.
-  const [told] = await readAnswers(db, [{...question, totals: []}], wanted);
-  return told !== undefined && 'answered' in told ? told.answered : null;
+  const [answer] = await readAnswers(db, [{...question, totals: []}], answerOptions);
+  return answer !== undefined && 'answered' in answer ? answer.answered : null;
 }
 
 /** The last week in five figures, each beside the week and the year before. */
 function renderHeadlines(weeks: Weeks, context: PageContext): SafeHtml | string {
   const rows = weeks?.answer.json.rows ?? [];
-  const [last, before] = rows;
-  if (weeks === null || last === undefined) return '';
+  const [lastWeek, weekBefore] = rows;
+  if (weeks === null || lastWeek === undefined) return '';
   const yearBefore = rows[52];
-  const to = linkTo(context, '/business/ask/weeks', {'as-of': context.query['as-of']});
+  const url = linkTo(context, '/business/ask/weeks', {'as-of': context.query['as-of']});
   const {currency} = weeks.fresh;
-  const counted = renderCounted(weeks, context);
-  return html`<h2>Last week, from ${String(last.week)}</h2>
-  ${counted === '' ? '' : html`<p class="quiet small">${counted}</p>`}
+  const countedAt = renderCountedAt(weeks, context);
+  return html`<h2>Last week, from ${String(lastWeek.week)}</h2>
+  ${countedAt === '' ? '' : html`<p class="quiet small">${countedAt}</p>`}
   <div class="cards tiles">${figureKinds.map(({metric, label, unit}) => {
-    const [value, ...others] = [last, before, yearBefore].map((row) => textOf(row?.[metric]));
-    const [week = '', year = ''] = others.map((other) => describeChange(value ?? null, other));
-    return html`<section class="card"><h3><a href="${to}">${label}</a></h3>
+    const [value, ...earlierValues] = [lastWeek, weekBefore, yearBefore].map((row) =>
+      toText(row?.[metric]),
+    );
+    const [weekChange = '', yearChange = ''] = earlierValues.map((earlierValue) =>
+      describeChange(value ?? null, earlierValue),
+    );
+    return html`<section class="card"><h3><a href="${url}">${label}</a></h3>
       <p class="figure">${formatNumber(Math.round(Number(value)))}${
         unit === 'money' && currency !== null ? html` <small>${currency}</small>` : ''
       }</p>
-      <p class="small">${describeCourse(week, 'week on week')}<br>${describeCourse(
-        year,
+      <p class="small">${describeTrend(weekChange, 'week on week')}<br>${describeTrend(
+        yearChange,
         'year on year',
       )}</p></section>`;
   })}</div>`;
 }
 
-function textOf(value: unknown): string | null {
+function toText(value: unknown): string | null {
   return value === null || value === undefined ? null : String(value);
 }
 
 /** `▲ 12.5 % week on week` */
-function describeCourse(change: string, course: string): string {
-  return `${change === '' ? 'no figure' : change === '=' ? '± 0 %' : change} ${course}`;
+function describeTrend(change: string, period: string): string {
+  return `${change === '' ? 'no figure' : change === '=' ? '± 0 %' : change} ${period}`;
 }
 
 /**
  * The account whose business is shown: the chosen one, or else the first. No figure sums over
  * accounts, because their currencies may differ.
  */
-function chooseOne([first]: readonly Account[]): Account {
-  if (first !== undefined) return first;
+function chooseAccount([firstAccount]: readonly Account[]): Account {
+  if (firstAccount !== undefined) return firstAccount;
   throw new AccessRefused(404, {title: 'Nothing to show', text: 'No account is mirrored yet.'});
 }
 
@@ -279,23 +290,23 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
   app.get('/business/csv/:question', async (request, reply) => {
     const viewer = viewerOf(request);
     const query = request.query as FormFields;
-    const {question: word} = request.params as {readonly question: string};
-    const question = sortQuestion(findQuestion(word, query.by), query.sort);
-    const {accountId} = chooseOne(
-      chooseAccounts(await readSeenVersion(viewer, deps), query.account),
+    const {question: questionWord} = request.params as {readonly question: string};
+    const question = sortQuestion(findQuestion(questionWord, query.by), query.sort);
+    const {accountId} = chooseAccount(
+      chooseAccounts(await readSeenAccounts(viewer, deps), query.account),
     );
     const client = await deps.pools.reads.connect();
-    const out = new PassThrough();
+    const csv = new PassThrough();
     try {
       await beginReading(client);
-      const asked = await prepareQuestion(client, question, {
+      const preparedQuestion = await prepareQuestion(client, question, {
         ...{accountKey: accountId, asOf: query['as-of'], isMasked: viewer.masks},
-        ...daysOf(query),
+        ...pickDays(query),
       });
-      void writeCsv(client, sqlOf(asked), {out, isForSpreadsheet: true})
+      void writeCsv(client, buildAnswerSql(preparedQuestion), {out: csv, isForSpreadsheet: true})
         .then(
-          () => out.end(),
-          (error: Error) => out.destroy(error),
+          () => csv.end(),
+          (error: Error) => csv.destroy(error),
         )
         .finally(() => endReading(client));
     } catch (error) {
@@ -304,8 +315,8 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
     }
     return await reply
       .type('text/csv; charset=utf-8')
-      .header('content-disposition', `attachment; filename="${wordOf(question)}.csv"`)
-      .send(out);
+      .header('content-disposition', `attachment; filename="${toQuestionWord(question)}.csv"`)
+      .send(csv);
   });
 }
 

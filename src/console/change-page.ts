@@ -23,15 +23,15 @@ import {
   describeDecided,
   describeNextStep,
   describeReason,
+  formatWantedValue,
   nameChange,
   nameOutcome,
-  showWanted,
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
 import {capitalise, isId} from '../core/text.ts';
 import {findStream} from '../streams/all.ts';
-import {notThere} from './access.ts';
+import {makeNotFound} from './access.ts';
 import {renderRequests} from './change-requests.ts';
 import {choices} from './changes-page.ts';
 import {hideChangeInFull} from './hide-change.ts';
@@ -42,10 +42,10 @@ import {
   hidden,
   linkTo,
   may,
-  type Order,
   type Outcome,
   type PageContext,
   type PageRequest,
+  type PostRequest,
 } from './page.ts';
 import {
   renderFacts,
@@ -60,20 +60,20 @@ import {
 /** A change, and the present name of its record. */
 type NamedChange = ChangeInFull & {readonly name?: string | null};
 
-export const oneChange = definePage<NamedChange>({
+export const changePage = definePage<NamedChange>({
   path: '/changes/:changeId',
   section: '/changes',
   moving: ['changes', 'accounts'],
-  read: readOne,
+  read: readNamedChange,
   title: ({change}) => `Change ${change.changeId}: ${nameChange(change)}`,
   render: (story, context) => html`
     <p class="lead">${renderRecordName(story, context)}${renderOutcome(
       story.change,
     )}${renderProse(describeEnd(story), context)}</p>
-    ${renderNext(story, context)}
+    ${renderNextStep(story, context)}
     ${renderSides(story)}
     <h2>Details</h2>
-    ${renderAbout(story, context)}
+    ${renderDetails(story, context)}
     ${renderRequests(story, context)}`,
   hide: ({name = null, ...story}) => ({
     ...hideChangeInFull(story),
@@ -89,16 +89,20 @@ export const oneChange = definePage<NamedChange>({
   }),
 });
 
-async function readOne({db, seen, params: {changeId = ''}}: PageRequest): Promise<NamedChange> {
-  if (!isId(changeId)) throw notThere(`change ${JSON.stringify(changeId)}`);
+async function readNamedChange({
+  db,
+  seen,
+  params: {changeId = ''},
+}: PageRequest): Promise<NamedChange> {
+  if (!isId(changeId)) throw makeNotFound(`change ${JSON.stringify(changeId)}`);
   const story = await readChangeInFull(db, changeId, seen);
   if (story !== null)
     return {...story, name: findName(await readRecordNames(db, [story.change]), story.change)};
   const accountIds = seen.map(({accountId}) => accountId);
-  const nearest = await listNearestChanges(db, changeId, accountIds);
-  throw notThere(
+  const nearestIds = await listNearestChanges(db, changeId, accountIds);
+  throw makeNotFound(
     `change ${changeId}`,
-    nearest.map((id) => ({href: `/changes/${id}`, label: `Change ${id}`})),
+    nearestIds.map((id) => ({href: `/changes/${id}`, label: `Change ${id}`})),
   );
 }
 
@@ -110,8 +114,8 @@ function renderRecordName(
   const fields = Object.keys(change.fields);
   const title = titleChange(name, {operation: change.operation, fields});
   if (record === null) return html`<strong>${title}</strong> `;
-  const to = linkTo(context, `/records/${record.stream}/${record.number}`);
-  return html`<strong><a href="${to}">${title}</a></strong> `;
+  const recordUrl = linkTo(context, `/records/${record.stream}/${record.number}`);
+  return html`<strong><a href="${recordUrl}">${title}</a></strong> `;
 }
 
 function renderOutcome(change: ChangeInFull['change']): SafeHtml {
@@ -124,7 +128,7 @@ function describeEnd({change, conflicts}: ChangeInFull): string {
   return reason === '' ? '' : `: ${reason}`;
 }
 
-function renderAbout(story: ChangeInFull, context: PageContext): SafeHtml {
+function renderDetails(story: ChangeInFull, context: PageContext): SafeHtml {
   const {change, account, record, blocker} = story;
   const {requestedBy, application, requestedAt, settledAt, sentAt, externalKey, table, rowId} =
     change;
@@ -180,13 +184,13 @@ function renderWaiting(
   context: PageContext,
 ): SafeHtml | null {
   if (count === 0) return null;
-  const more = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
-  return html`${renderLinks(first, context)}${more}`;
+  const moreText = count > first.length ? ` and ${formatNumber(count - first.length)} more` : '';
+  return html`${renderLinks(first, context)}${moreText}`;
 }
 
 function renderLinks(changeIds: readonly string[], context: PageContext): SafeHtml {
   return html`${changeIds.map(
-    (id, at) => html`${at === 0 ? '' : ', '}${renderLink(id, context)}`,
+    (id, index) => html`${index === 0 ? '' : ', '}${renderLink(id, context)}`,
   )}`;
 }
 
@@ -195,29 +199,29 @@ function renderLink(changeId: string, context: PageContext): SafeHtml {
 }
 
 /** Decisions that are offered whether or not they are the next step. */
-const alwaysOffered: readonly Verb[] = ['hold', 'cancel'];
+const alwaysOfferedVerbs: readonly Verb[] = ['hold', 'cancel'];
 
 /**
  * The next step, and what a person can do: the terminal's commands, as forms if the console has the
  * action.
  */
-function renderNext(story: ChangeInFull, context: PageContext): SafeHtml {
+function renderNextStep(story: ChangeInFull, context: PageContext): SafeHtml {
   const {next, verbs, change} = story;
   const isFieldwise = mayChooseSides(story, context);
-  const told = (next?.commands ?? []).filter(
+  const commands = (next?.commands ?? []).filter(
     ({move}) => !isFieldwise || move === null || !('decision' in move),
   );
-  const others = verbs.filter(
+  const otherVerbs = verbs.filter(
     (verb) =>
-      alwaysOffered.includes(verb) &&
-      !told.some(({move}) => move !== null && 'verb' in move && move.verb === verb),
+      alwaysOfferedVerbs.includes(verb) &&
+      !commands.some(({move}) => move !== null && 'verb' in move && move.verb === verb),
   );
   const moves = [
-    ...told.map((command) => renderMove(command, story, context)),
+    ...commands.map((command) => renderMove(command, story, context)),
     ...(may(context, 'operator')
-      ? others.map((verb) => renderVerb(verb, decisionsDo[verb], {story, context}))
+      ? otherVerbs.map((verb) => renderVerb(verb, decisionsDo[verb], {story, context}))
       : []),
-    ...(may(context, 'operator') && isUndoable(change) ? [renderUndo(change, context)] : []),
+    ...(may(context, 'operator') && isUndoable(change) ? [renderUndoLink(change, context)] : []),
   ];
   return html`<h2>What happens next</h2>
   <p>${
@@ -234,8 +238,13 @@ function renderNext(story: ChangeInFull, context: PageContext): SafeHtml {
 }
 
 /** Whether a person can decide here about each field that both sides changed. */
-function mayChooseSides({decisions, fought}: ChangeInFull, context: PageContext): boolean {
-  return fought.length > 0 && decisions.includes('take service') && may(context, 'operator');
+function mayChooseSides(
+  {decisions, fought: conflictingGroups}: ChangeInFull,
+  context: PageContext,
+): boolean {
+  return (
+    conflictingGroups.length > 0 && decisions.includes('take service') && may(context, 'operator')
+  );
 }
 
 function toSentence(text: string): string {
@@ -250,10 +259,10 @@ function isUndoable({state, operation}: ChangeInFull['change']): boolean {
   return state === 'done' && operation !== 'delete';
 }
 
-function renderUndo({changeId}: ChangeInFull['change'], context: PageContext): SafeHtml {
-  const preview = linkTo(context, '/changes/undo', {[`c${changeId}`]: 'on'});
-  const shows = 'shows what would be written to take it back, and does nothing yet';
-  return html`<a href="${preview}">Preview the undo</a> ${shows}`;
+function renderUndoLink({changeId}: ChangeInFull['change'], context: PageContext): SafeHtml {
+  const previewUrl = linkTo(context, '/changes/undo', {[`c${changeId}`]: 'on'});
+  const explanation = 'shows what would be written to take it back, and does nothing yet';
+  return html`<a href="${previewUrl}">Preview the undo</a> ${explanation}`;
 }
 
 function renderMove(
@@ -261,31 +270,38 @@ function renderMove(
   story: ChangeInFull,
   context: PageContext,
 ): SafeHtml {
-  const drawn = {story, context};
+  const rendering = {story, context};
   if (move === null) return html`<code>${command}</code> ${does}`;
   if ('shows' in move) {
-    const {shows} = move;
-    return html`<a href="${linkTo(context, `/changes/${shows}`)}">Change ${shows}</a> ${does}`;
+    const {shows: changeId} = move;
+    return html`<a href="${linkTo(
+      context,
+      `/changes/${changeId}`,
+    )}">Change ${changeId}</a> ${does}`;
   }
   if ('lists' in move) {
     const {lists: state} = move;
-    const list = linkTo(context, '/changes', {state});
-    return html`<a href="${list}">The changes that are ${state}</a>: ${does}`;
+    const listUrl = linkTo(context, '/changes', {state});
+    return html`<a href="${listUrl}">The changes that are ${state}</a>: ${does}`;
   }
   const isOpen =
     'verb' in move ? story.verbs.includes(move.verb) : story.decisions.includes(move.decision);
   if (!isOpen || !may(context, 'operator')) return html`<code>${command}</code> ${does}`;
   return 'verb' in move
-    ? renderVerb(move.verb, does, drawn)
-    : renderDecision(move.decision, does, drawn);
+    ? renderVerb(move.verb, does, rendering)
+    : renderDecision(move.decision, does, rendering);
 }
 
-interface Rendered {
+interface Rendering {
   readonly story: ChangeInFull;
   readonly context: PageContext;
 }
 
-function renderVerb(verb: PlainVerb, does: string, {story: {change}, context}: Rendered): SafeHtml {
+function renderVerb(
+  verb: PlainVerb,
+  does: string,
+  {story: {change}, context}: Rendering,
+): SafeHtml {
   const form = renderForm(context, {
     to: `/changes/${change.changeId}/${verb}`,
     role: 'operator',
@@ -302,23 +318,23 @@ function renderVerb(verb: PlainVerb, does: string, {story: {change}, context}: R
 function renderDecision(
   decision: ChangeInFull['decisions'][number],
   does: string,
-  {story: {change}, context}: Rendered,
+  {story: {change}, context}: Rendering,
 ): SafeHtml {
-  const to = `/changes/${change.changeId}/resolve`;
-  const draw = (label: string, name: string, fields?: SafeHtml) =>
+  const actionPath = `/changes/${change.changeId}/resolve`;
+  const renderDecisionForm = (label: string, name: string, fields?: SafeHtml) =>
     html`${renderForm(context, {
-      ...{to, role: 'operator', label, fixed: {decision: name}, isPlain: true},
+      ...{to: actionPath, role: 'operator', label, fixed: {decision: name}, isPlain: true},
       ...(fields === undefined ? {} : {fields}),
     })} <span class="quiet">${capitalise(does)}.</span>`;
   switch (decision) {
     case 'take service':
-      return draw('Take the service’s side', 'service');
+      return renderDecisionForm('Take the service’s side', 'service');
     case 'take warehouse':
-      return draw('Take the warehouse’s side', 'warehouse');
+      return renderDecisionForm('Take the warehouse’s side', 'warehouse');
     case 'resend':
-      return draw('Send again', 'resend');
+      return renderDecisionForm('Send again', 'resend');
     case 'adopt NUMBER':
-      return draw('Adopt', 'adopt', renderCandidates(change));
+      return renderDecisionForm('Adopt', 'adopt', renderCandidates(change));
   }
 }
 
@@ -342,36 +358,36 @@ function renderCandidates({table, result}: ChangeInFull['change']): SafeHtml {
  * together have one choice.
  */
 function renderChoiceOfSides(
-  {change, fought, conflicts}: ChangeInFull,
+  {change, fought: conflictingGroups, conflicts}: ChangeInFull,
   context: PageContext,
 ): SafeHtml {
-  const show = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
+  const formatValues = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
     conflicts
       .filter(({field, winner}) => winner === null && fields.includes(field))
-      .map((conflict) => showWanted(conflict[side]))
+      .map((conflict) => formatWantedValue(conflict[side]))
       .join(', ');
-  const fields = html`${fought.map((group) => {
-    const side = `side.${group.join('+')}`;
-    const ours = html`<span class="value">${show(group, 'warehouseValue')}</span>`;
-    const theirs = html`<span class="value">${show(group, 'serviceValue')}</span>`;
-    const name = group.map((field) => field.replaceAll('_', ' ')).join(', ');
-    return html`<fieldset><legend>${name}</legend>
-      <label><input type="radio" name="${side}" value="warehouse" required>
-        ours, of the warehouse: ${ours}</label>
-      <label><input type="radio" name="${side}" value="service">
-        theirs, of the service: ${theirs}</label>
+  const fields = html`${conflictingGroups.map((group) => {
+    const inputName = `side.${group.join('+')}`;
+    const warehouseText = html`<span class="value">${formatValues(group, 'warehouseValue')}</span>`;
+    const serviceText = html`<span class="value">${formatValues(group, 'serviceValue')}</span>`;
+    const legend = group.map((field) => field.replaceAll('_', ' ')).join(', ');
+    return html`<fieldset><legend>${legend}</legend>
+      <label><input type="radio" name="${inputName}" value="warehouse" required>
+        ours, of the warehouse: ${warehouseText}</label>
+      <label><input type="radio" name="${inputName}" value="service">
+        theirs, of the service: ${serviceText}</label>
     </fieldset>`;
   })}`;
   return html`<div class="card sides">${renderForm(context, {
     to: `/changes/${change.changeId}/resolve`,
     role: 'operator',
-    label: fought.length === 1 ? 'Decide' : 'Decide each field',
+    label: conflictingGroups.length === 1 ? 'Decide' : 'Decide each field',
     fixed: {decision: 'fields'},
     fields,
   })}</div>`;
 }
 
-const sides = ['base', 'wanted', 'row', 'service'] as const;
+const sideNames = ['base', 'wanted', 'row', 'service'] as const;
 
 /**
  * Each field with its earlier value, the wanted value, that of the row and that of the service,
@@ -386,7 +402,7 @@ function renderSides({change, sides: fields}: ChangeInFull): SafeHtml {
     columns: ['field', 'before', 'wanted here', 'row now', 'at the service', 'note'],
     rows: fields.map((field) => [
       html`<code>${field.field}</code>`,
-      ...sides.map((side) => renderValue(field, side)),
+      ...sideNames.map((side) => renderValue(field, side)),
       field.isFought
         ? html`${renderMark('bad', 'conflict')} <small>${field.note}</small>`
         : (field.note ?? ''),
@@ -399,32 +415,36 @@ function renderSides({change, sides: fields}: ChangeInFull): SafeHtml {
 }
 
 /** An unknown value gives an empty cell; an empty value is shown as a word. */
-function renderValue(field: FieldSides, side: (typeof sides)[number]): SafeHtml | string {
+function renderValue(field: FieldSides, side: (typeof sideNames)[number]): SafeHtml | string {
   const value = field[side];
   if (value === undefined) return '';
-  return html`<span class="value">${showWanted(value)}</span>`;
+  return html`<span class="value">${formatWantedValue(value)}</span>`;
 }
 
-const reason = z.string().trim().max(500).default('');
+const reasonField = z.string().trim().max(500).default('');
 
 /** `changes.hold`, `changes.release` and so on. */
-const plain = verbs
+const plainActions = verbs
   .filter((verb) => verb !== 'resolve')
   .map((verb) =>
     defineAction({
       path: `/changes/:changeId/${verb}`,
       name: `changes.${verb}`,
       role: 'operator',
-      form: z.object({reason}),
-      act: async (db, order) => {
-        const given = verb === 'cancel' && order.given.reason !== '' ? order.given.reason : null;
-        const after = given === null ? {} : {reason: given};
-        return await decide(db, order, {after, run: (id) => decideChange(db, id, {verb, given})});
+      form: z.object({reason: reasonField}),
+      act: async (db, request) => {
+        const reason =
+          verb === 'cancel' && request.given.reason !== '' ? request.given.reason : null;
+        const after = reason === null ? {} : {reason};
+        return await decide(db, request, {
+          after,
+          run: (id) => decideChange(db, id, {verb, given: reason}),
+        });
       },
     }),
   );
 
-const resolve = defineAction({
+const resolveAction = defineAction({
   path: '/changes/:changeId/resolve',
   name: 'changes.resolve',
   role: 'operator',
@@ -432,25 +452,25 @@ const resolve = defineAction({
     decision: z.enum(['service', 'warehouse', 'resend', 'adopt', 'fields']),
     number: z.string().trim().default(''),
   }),
-  act: async (db, order) => {
-    const {decision, number} = order.given;
+  act: async (db, request) => {
+    const {decision, number} = request.given;
     if (decision === 'fields') {
-      const sides = readSides(order.given);
-      return await decide(db, order, {after: {sides}, run: (id) => resolveFields(db, id, sides)});
+      const sides = readSides(request.given);
+      return await decide(db, request, {after: {sides}, run: (id) => resolveFields(db, id, sides)});
     }
     if (decision === 'adopt' && !isId(number))
       throw new UsageError(`adopt: expected the number of a record, got ${JSON.stringify(number)}`);
-    const given = decision === 'adopt' ? number : decision;
-    return await decide(db, order, {
-      after: {decision: given},
-      run: (id) => decideChange(db, id, {verb: 'resolve', given}),
+    const argument = decision === 'adopt' ? number : decision;
+    return await decide(db, request, {
+      after: {decision: argument},
+      run: (id) => decideChange(db, id, {verb: 'resolve', given: argument}),
     });
   },
 });
 
-export const decideOne: readonly Action[] = [...plain, resolve];
+export const changeActions: readonly Action[] = [...plainActions, resolveAction];
 
-interface Decided {
+interface DecisionRun {
   /** Further facts for the audit, beside the state. */
   readonly after: object;
   readonly run: (changeId: string) => Promise<ChangeState>;
@@ -458,22 +478,22 @@ interface Decided {
 
 async function decide(
   db: pg.ClientBase,
-  {seen, params}: Pick<Order<unknown>, 'seen' | 'params'>,
-  {after, run}: Decided,
+  {seen, params}: Pick<PostRequest<unknown>, 'seen' | 'params'>,
+  {after, run}: DecisionRun,
 ): Promise<Outcome> {
   const {changeId = ''} = params;
   const accountIds = seen.map(({accountId}) => accountId);
   const isNumber = isId(changeId);
   const [change] = isNumber ? await readDecidable(db, [changeId], accountIds) : [];
-  if (change === undefined) throw notThere(`change ${JSON.stringify(changeId)}`);
+  if (change === undefined) throw makeNotFound(`change ${JSON.stringify(changeId)}`);
   const state = await run(changeId);
-  const told = describeDecided(changeId, state);
+  const sentence = describeDecided(changeId, state);
   return {
     subject: `change ${changeId}`,
     accountId: change.accountId,
     before: {state: change.state, reason: change.reason},
     after: {state, ...after},
-    said: toSentence(told),
+    said: toSentence(sentence),
   };
 }
 
@@ -481,14 +501,16 @@ async function decide(
  * `side.name`, or `side.street+city` of fields that change only together.
  * @throws {UsageError} a field without a side
  */
-function readSides(given: Readonly<Record<string, unknown>>): Record<string, Side> {
+function readSides(formFields: Readonly<Record<string, unknown>>): Record<string, Side> {
   const sides: Record<string, Side> = {};
-  for (const [name, side] of Object.entries(given)) {
-    const [, fields] = /^side\.([\w+]{1,500})$/.exec(name) ?? [];
-    if (fields === undefined) continue;
+  for (const [name, side] of Object.entries(formFields)) {
+    const [, fieldNames] = /^side\.([\w+]{1,500})$/.exec(name) ?? [];
+    if (fieldNames === undefined) continue;
     if (side !== 'service' && side !== 'warehouse')
-      throw new UsageError(`${fields}: expected service or warehouse, got ${JSON.stringify(side)}`);
-    for (const field of fields.split('+')) sides[field] = side;
+      throw new UsageError(
+        `${fieldNames}: expected service or warehouse, got ${JSON.stringify(side)}`,
+      );
+    for (const field of fieldNames.split('+')) sides[field] = side;
   }
   return sides;
 }

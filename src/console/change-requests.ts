@@ -54,14 +54,14 @@ function renderAttempt(
   context: PageContext,
 ): SafeHtml {
   const {method, path, startedAt, endedAt, outcome, status, answer, request} = attempt;
-  const [tone, word] =
+  const [tone, label] =
     outcome === null
       ? state === 'sending'
         ? (['busy', 'on its way'] as const)
         : (['warning', 'its worker was lost'] as const)
       : outcomes[outcome];
   return html`<div>${renderTime(startedAt, context)}: <code>${method} ${path}</code></div>
-  <div>${renderMark(tone, word)}${status === null ? '' : `, answered ${status}`}${describeSeconds(
+  <div>${renderMark(tone, label)}${status === null ? '' : `, answered ${status}`}${describeSeconds(
     startedAt,
     endedAt,
   )}</div>

@@ -12,7 +12,7 @@ import {
   readChangeList,
   titleChange,
 } from '../changes/change-list.ts';
-import type {Deciding} from '../changes/decisions.ts';
+import type {DecisionRequest} from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
 import {
   decisionsDo,
@@ -48,14 +48,14 @@ import {
   renderTime,
 } from './render.ts';
 
-export const changeList = definePage<ChangeList>({
+export const changeListPage = definePage<ChangeList>({
   path: '/changes',
   section: '/changes',
   moving: ['changes', 'accounts'],
-  read: async (asked) => {
-    const {db, accounts, query} = asked;
+  read: async (request) => {
+    const {db, accounts, query} = request;
     const after = query.after !== undefined && isPlace(query.after) ? query.after : null;
-    return await readChangeList(db, {accounts, wanted: readWanted(asked), after});
+    return await readChangeList(db, {accounts, wanted: readChangeFilter(request), after});
   },
   title: () => 'Changes',
   render: (list, context) => html`
@@ -64,7 +64,7 @@ export const changeList = definePage<ChangeList>({
     ${renderChangeFilters(context)}
     ${
       may(context, 'operator') && list.changes.length > 0
-        ? renderChoosing(list, context)
+        ? renderSelectableLines(list, context)
         : renderLines(list, context)
     }
     ${renderPaging(list, context)}`,
@@ -73,22 +73,26 @@ export const changeList = definePage<ChangeList>({
 });
 
 function renderCounts({needy, open, settled}: ChangeCounts, context: PageContext): SafeHtml {
-  const link = (state: string, count: number) =>
+  const renderStateLink = (state: string, count: number) =>
     html`<a href="${linkTo(context, '/changes', {state})}">${nameFilterState(state)} ${formatNumber(
       count,
     )}</a>`;
-  const seen = settled.reduce((total, {count}) => total + count, 0);
+  const settledCount = settled.reduce((total, {count}) => total + count, 0);
   return html`<ul class="counts" aria-label="Changes by state">
     <li>${
-      needy === 0 ? 'No change needs a person' : html`<strong>${link('needy', needy)}</strong>`
+      needy === 0
+        ? 'No change needs a person'
+        : html`<strong>${renderStateLink('needy', needy)}</strong>`
     }</li>
-    ${open.map(({state, count}) => (count === 0 ? '' : html`<li>${link(state, count)}</li>`))}
+    ${open.map(({state, count}) =>
+      count === 0 ? '' : html`<li>${renderStateLink(state, count)}</li>`,
+    )}
     ${
-      seen === 0
+      settledCount === 0
         ? ''
-        : html`<li class="quiet">of the latest ${formatNumber(seen)} that are over:</li>`
+        : html`<li class="quiet">of the latest ${formatNumber(settledCount)} that are over:</li>`
     }
-    ${settled.map(({state, count}) => html`<li>${link(state, count)}</li>`)}
+    ${settled.map(({state, count}) => html`<li>${renderStateLink(state, count)}</li>`)}
   </ul>`;
 }
 
@@ -96,10 +100,10 @@ function renderCounts({needy, open, settled}: ChangeCounts, context: PageContext
  * The lines with boxes to tick. A preview shows the ticked changes, or all that match, before
  * anything is done.
  */
-function renderChoosing(list: ChangeList, context: PageContext): SafeHtml {
-  const kept = Object.entries({...filtersOf(context.query), account: context.query.account});
+function renderSelectableLines(list: ChangeList, context: PageContext): SafeHtml {
+  const keptFilters = Object.entries({...filtersOf(context.query), account: context.query.account});
   return html`<form action="/changes/preview">
-    ${kept.map(([name, value]) => (value === undefined ? '' : renderHidden(name, value)))}
+    ${keptFilters.map(([name, value]) => (value === undefined ? '' : renderHidden(name, value)))}
     <fieldset class="bulk"><legend>With those ticked, or all that match</legend>
     <div class="actions">
       <label>Decide <select name="choice">${choices.map(
@@ -122,22 +126,22 @@ function renderLines(
   {isChoosing = false}: {readonly isChoosing?: boolean} = {},
 ): SafeHtml {
   if (changes.length === 0) return renderEmpty(context);
-  const isOfMany = context.accounts.length > 1;
+  const hasSeveralAccounts = context.accounts.length > 1;
   return renderTable({
     isStacked: true,
     caption: 'Changes, those that need a person first',
     columns: [
       ...(isChoosing ? [{head: 'tick', isTitle: true}] : []),
       {head: 'change', isTitle: true},
-      ...(isOfMany ? ['account'] : []),
+      ...(hasSeveralAccounts ? ['account'] : []),
       ...['state', 'why', 'by', 'requested', 'next'],
     ],
     rows: changes.map((line) => [
-      ...(isChoosing ? [renderBox(line)] : []),
+      ...(isChoosing ? [renderCheckbox(line)] : []),
       html`<a class="what" href="${linkTo(context, `/changes/${line.changeId}`)}">${titleLine(
         line,
       )}</a><small>${line.changeId}: ${renderProse(nameChange(line), context)}</small>`,
-      ...(isOfMany ? [nameOfAccount(context, line.accountId)] : []),
+      ...(hasSeveralAccounts ? [nameOfAccount(context, line.accountId)] : []),
       ...renderLine(line, context),
     ]),
     none: '',
@@ -190,7 +194,7 @@ function renderLine(line: ChangeLine, context: PageContext): Cell[] {
   ];
 }
 
-function renderBox(line: ChangeLine): SafeHtml {
+function renderCheckbox(line: ChangeLine): SafeHtml {
   const {changeId} = line;
   const label = `change ${changeId}, ${titleLine(line)}`;
   return html`<input type="checkbox" name="c${changeId}" value="on" aria-label="${label}">`;
@@ -218,7 +222,7 @@ export interface Choice {
   /** The words on its button. */
   readonly label: string;
   readonly does: string;
-  readonly deciding: Deciding;
+  readonly deciding: DecisionRequest;
   /** True for a step that is hard to undo. */
   readonly isGrave: boolean;
 }
@@ -228,11 +232,11 @@ export interface Choice {
  * needs its own check at the service.
  */
 export const choices: readonly Choice[] = [
-  choose('hold', 'Hold', {verb: 'hold'}),
-  choose('release', 'Release', {verb: 'release'}),
-  choose('retry', 'Try again', {verb: 'retry'}),
-  choose('cancel', 'Give up', {verb: 'cancel'}),
-  choose('accept', 'Accept', {verb: 'accept'}),
+  makeChoice('hold', 'Hold', {verb: 'hold'}),
+  makeChoice('release', 'Release', {verb: 'release'}),
+  makeChoice('retry', 'Try again', {verb: 'retry'}),
+  makeChoice('cancel', 'Give up', {verb: 'cancel'}),
+  makeChoice('accept', 'Accept', {verb: 'accept'}),
   {
     name: 'take-service',
     label: 'Take the service’s values',
@@ -254,14 +258,18 @@ export function findChoice(name: string | undefined): Choice | undefined {
   return choices.find((choice) => choice.name === name);
 }
 
-function choose(name: keyof typeof decisionsDo, label: string, deciding: Deciding): Choice {
+function makeChoice(
+  name: keyof typeof decisionsDo,
+  label: string,
+  deciding: DecisionRequest,
+): Choice {
   return {name, label, does: decisionsDo[name], deciding, isGrave: name === 'cancel'};
 }
 
 const states = ['needy', ...changeStates, 'altered'] as const;
 const tables = allWrites.map(({table}) => table.name);
 
-const ages = {
+const ageFilters = {
   '1h': {label: 'within an hour', within: '1 hour', before: null},
   '1d': {label: 'within a day', within: '1 day', before: null},
   '7d': {label: 'within 7 days', within: '7 days', before: null},
@@ -270,7 +278,7 @@ const ages = {
   'over-1d': {label: 'more than a day ago', within: null, before: '1 day'},
   'over-7d': {label: 'more than 7 days ago', within: null, before: '7 days'},
 } as const;
-const ageNames = Object.keys(ages) as (keyof typeof ages)[];
+const ageNames = Object.keys(ageFilters) as (keyof typeof ageFilters)[];
 
 /** The filters of the address, as a link can keep them. */
 type Filters = Readonly<
@@ -283,25 +291,25 @@ export function filtersOf(query: Readonly<Record<string, string>>): Filters {
 }
 
 /** The filters as a query: `state=held&table=jobs`. */
-export function writeFilters(query: Readonly<Record<string, string>>): string {
-  const written = new URLSearchParams();
+export function formatFilters(query: Readonly<Record<string, string>>): string {
+  const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries({...filtersOf(query), account: query.account}))
-    if (value !== undefined) written.set(name, value);
-  return String(written);
+    if (value !== undefined) parameters.set(name, value);
+  return String(parameters);
 }
 
 /** @throws {AccessRefused} a filter has an unknown value */
-export function readWanted({
+export function readChangeFilter({
   accounts,
   query,
 }: Pick<PageRequest, 'accounts' | 'query'>): ChangeFilter {
   const {state, table, by, age, batch, transaction} = query;
   const {within, before} =
-    age === undefined ? {within: null, before: null} : ages[check('age', age, ageNames)];
+    age === undefined ? {within: null, before: null} : ageFilters[checkWord('age', age, ageNames)];
   return {
     accountIds: accounts.map(({accountId}) => accountId),
-    state: state === undefined ? null : check('state', state.replaceAll(/[ -]/g, '_'), states),
-    table: table === undefined ? null : check('table', table, tables),
+    state: state === undefined ? null : checkWord('state', state.replaceAll(/[ -]/g, '_'), states),
+    table: table === undefined ? null : checkWord('table', table, tables),
     by: by ?? null,
     within,
     before,
@@ -311,24 +319,28 @@ export function readWanted({
   };
 }
 
-function check<Name extends string>(filter: string, given: string, known: readonly Name[]): Name {
-  const found = known.find((name) => name === given);
-  if (found !== undefined) return found;
+function checkWord<Name extends string>(
+  filter: string,
+  value: string,
+  allowed: readonly Name[],
+): Name {
+  const match = allowed.find((name) => name === value);
+  if (match !== undefined) return match;
   throw new AccessRefused(422, {
     title: 'There is no such filter',
-    text: `${filter}: expected one of ${known.join(', ')}, got ${JSON.stringify(given)}${nearest(
-      given,
-      known,
+    text: `${filter}: expected one of ${allowed.join(', ')}, got ${JSON.stringify(value)}${nearest(
+      value,
+      allowed,
     )}.`,
     ways: [{href: '/changes', label: 'All changes'}],
   });
 }
 
-function checkNumber(filter: string, given: string): string {
-  if (isId(given)) return given;
+function checkNumber(filter: string, value: string): string {
+  if (isId(value)) return value;
   throw new AccessRefused(422, {
     title: 'There is no such filter',
-    text: `${filter}: expected a number, got ${JSON.stringify(given)}.`,
+    text: `${filter}: expected a number, got ${JSON.stringify(value)}.`,
     ways: [{href: '/changes', label: 'All changes'}],
   });
 }
@@ -357,7 +369,7 @@ function renderChangeFilters(context: PageContext): SafeHtml {
       maxlength="200" size="15"></label>
     <label>Requested ${renderSelect('age', age, [
       ['', 'at any time'],
-      ...ageNames.map((name) => [name, ages[name].label] as const),
+      ...ageNames.map((name) => [name, ageFilters[name].label] as const),
     ])}</label>
     <button>Show</button>
     ${isFiltered ? html`<a href="${linkTo(context, '/changes')}">Show all</a>` : ''}
@@ -366,32 +378,32 @@ function renderChangeFilters(context: PageContext): SafeHtml {
 
 function renderSelect(
   name: string,
-  chosen: string | undefined,
+  chosenValue: string | undefined,
   options: readonly (readonly [value: string, label: string])[],
 ): SafeHtml {
   return html`<select name="${name}">${options.map(([value, label]) =>
-    renderOption(value, value === (chosen ?? ''), label),
+    renderOption(value, value === (chosenValue ?? ''), label),
   )}</select>`;
 }
 
 function describeListElsewhere(request: Omit<PageRequest, 'db' | 'services'>): Elsewhere {
-  const wanted = readWanted(request);
-  const isNeedy = wanted.state === 'needy';
+  const filter = readChangeFilter(request);
+  const isNeedy = filter.state === 'needy';
   return {
     command: isNeedy
       ? 'fieldmirror status --check'
-      : `fieldmirror changes list${writeOptions(request)}`,
+      : `fieldmirror changes list${formatOptions(request)}`,
     sql: [
       'SELECT * FROM sync.changes',
-      ` WHERE ${conditionsOf(wanted).join('\n   AND ')}`,
+      ` WHERE ${conditionsOf(filter).join('\n   AND ')}`,
       ' ORDER BY change_id DESC LIMIT 50;',
     ].join('\n'),
   };
 }
 
 /** The filters as the options of a command: ` --state held --batch 'import 4711'`. */
-export function writeOptions(request: Pick<PageRequest, 'accounts' | 'query'>): string {
-  const {state, table, by, batch, transaction, within} = readWanted(request);
+export function formatOptions(request: Pick<PageRequest, 'accounts' | 'query'>): string {
+  const {state, table, by, batch, transaction, within} = readChangeFilter(request);
   const {account = null, age = null} = request.query;
   const options = Object.entries({
     state,
@@ -407,17 +419,17 @@ export function writeOptions(request: Pick<PageRequest, 'accounts' | 'query'>): 
     .join('');
 }
 
-function conditionsOf(wanted: ChangeFilter): string[] {
-  const {accountIds, state, table, by, within, before, batch, transaction} = wanted;
-  const literal = (text: string) => pg.escapeLiteral(text);
+function conditionsOf(filter: ChangeFilter): string[] {
+  const {accountIds, state, table, by, within, before, batch, transaction} = filter;
+  const quoteLiteral = (text: string) => pg.escapeLiteral(text);
   return [
     `account_id IN (${accountIds.length === 0 ? 'NULL' : accountIds.join(', ')})`,
     ...(state === null ? [] : [conditionOfState(state)]),
-    ...(table === null ? [] : [`table_name = ${literal(table)}`]),
-    ...(by === null ? [] : [`${literal(by)} IN (requested_by, application)`]),
-    ...(within === null ? [] : [`requested_at >= now() - interval ${literal(within)}`]),
-    ...(before === null ? [] : [`requested_at < now() - interval ${literal(before)}`]),
-    ...(batch === null ? [] : [`batch = ${literal(batch)}`]),
+    ...(table === null ? [] : [`table_name = ${quoteLiteral(table)}`]),
+    ...(by === null ? [] : [`${quoteLiteral(by)} IN (requested_by, application)`]),
+    ...(within === null ? [] : [`requested_at >= now() - interval ${quoteLiteral(within)}`]),
+    ...(before === null ? [] : [`requested_at < now() - interval ${quoteLiteral(before)}`]),
+    ...(batch === null ? [] : [`batch = ${quoteLiteral(batch)}`]),
     ...(transaction === null ? [] : [`transaction_id = ${transaction}`]),
   ];
 }

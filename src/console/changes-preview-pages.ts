@@ -10,7 +10,7 @@ import {
   decideMany as decide,
   listDecidable,
   listUndoable,
-  mostDecided,
+  maxDecidedAtOnce,
   noteDecision,
   previewDecision,
   readDecidable,
@@ -21,8 +21,8 @@ import {
   describeChangeCount,
   describeDecisions,
   describeUndo,
+  formatWantedValue,
   nameChange,
-  showWanted,
 } from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatNumber} from '../core/format.ts';
@@ -34,11 +34,11 @@ import {
   choices,
   filtersOf,
   findChoice,
+  formatFilters,
+  formatOptions,
   listTicked,
+  readChangeFilter,
   readTicked,
-  readWanted,
-  writeFilters,
-  writeOptions,
 } from './changes-page.ts';
 import {hideChange, hideGroup, hideRequest} from './hide-change.ts';
 import {defineAction, definePage, linkTo, type PageContext, type PageRequest} from './page.ts';
@@ -52,41 +52,43 @@ interface ChosenPreview extends DecisionPreview {
  * The preview of a decision about many changes, before anything is done. It does not reload while a
  * person reads it.
  */
-export const changePreview = definePage<ChosenPreview>({
+export const changePreviewPage = definePage<ChosenPreview>({
   path: '/changes/preview',
   section: '/changes',
   moving: [],
-  read: async (asked) => {
-    const {name, deciding} = chooseFrom(asked.query);
-    return {...previewDecision(await findDecidable(asked), deciding), choice: name};
+  read: async (request) => {
+    const {name, deciding} = readChoice(request.query);
+    return {...previewDecision(await findDecidable(request), deciding), choice: name};
   },
   title: ({choice}) => `Preview: ${labelOf(choice)}`,
   render: renderDecisionPreview,
   hide: (preview) => ({...preview, cannot: preview.cannot.map(hideGroup)}),
-  elsewhere: (asked) => {
-    const {query} = asked;
-    const {deciding} = chooseFrom(query);
+  elsewhere: (request) => {
+    const {query} = request;
+    const {deciding} = readChoice(query);
     const numbers = listTicked(query);
-    const filters = writeOptions(asked);
-    const chosen = query.all === 'yes' ? filters || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
-    const given = deciding.given === undefined ? '' : ` --take ${deciding.given}`;
-    const second = deciding.given === undefined ? '' : `, '${deciding.given}'`;
-    const ids = numbers.join(',');
+    const filters = formatOptions(request);
+    const selection =
+      query.all === 'yes' ? filters || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
+    const takeOption = deciding.given === undefined ? '' : ` --take ${deciding.given}`;
+    const argument = deciding.given === undefined ? '' : `, '${deciding.given}'`;
+    const changeIds = numbers.join(',');
     return {
-      command: `fieldmirror changes ${deciding.verb}${chosen}${given}`,
-      sql: `SELECT * FROM sync.decide_changes('{${ids}}', '${deciding.verb}'${second});`,
+      command: `fieldmirror changes ${deciding.verb}${selection}${takeOption}`,
+      sql: `SELECT * FROM sync.decide_changes('{${changeIds}}', '${deciding.verb}'${argument});`,
     };
   },
 });
 
 async function findDecidable(request: PageRequest) {
   const {db, query, accounts} = request;
-  if (query.all === 'yes') return await listDecidable(db, readWanted(request), mostDecided + 1);
+  if (query.all === 'yes')
+    return await listDecidable(db, readChangeFilter(request), maxDecidedAtOnce + 1);
   const accountIds = accounts.map(({accountId}) => accountId);
   return await readDecidable(db, readTicked(query), accountIds);
 }
 
-function chooseFrom(query: Readonly<Record<string, string>>): Choice {
+function readChoice(query: Readonly<Record<string, string>>): Choice {
   const choice = findChoice(query.choice);
   if (choice !== undefined) return choice;
   throw new AccessRefused(422, {
@@ -100,18 +102,18 @@ function labelOf(name: string): string {
   return findChoice(name)?.label ?? name;
 }
 
-const cut =
-  `More changes match: these are the first ${formatNumber(mostDecided)}. ` +
+const cutNotice =
+  `More changes match: these are the first ${formatNumber(maxDecidedAtOnce)}. ` +
   'Decide the rest when these are done.';
 
 function renderDecisionPreview(preview: ChosenPreview, context: PageContext): SafeHtml {
   const {choice, can, canCount, cannot, cannotCount, isCut} = preview;
-  const chosen = findChoice(choice);
+  const decision = findChoice(choice);
   return html`
-    <p class="lead">${chosen === undefined ? '' : `${capitalise(chosen.does)}.`}</p>
+    <p class="lead">${decision === undefined ? '' : `${capitalise(decision.does)}.`}</p>
     <p>${describeDecidable(canCount, cannotCount)} Nothing is done yet.</p>
-    ${isCut ? html`<p>${cut}</p>` : ''}
-    ${canCount === 0 || chosen === undefined ? '' : renderDecideForm(preview, chosen, context)}
+    ${isCut ? html`<p>${cutNotice}</p>` : ''}
+    ${canCount === 0 || decision === undefined ? '' : renderDecideForm(preview, decision, context)}
     <p><a href="${linkTo(
       context,
       '/changes',
@@ -133,9 +135,13 @@ function renderDecisionPreview(preview: ChosenPreview, context: PageContext): Sa
     })}`;
 }
 
-function describeDecidable(can: number, cannot: number): string {
-  const done = `${formatNumber(can)} ${can === 1 ? 'change' : 'changes'} can be decided this way`;
-  return cannot === 0 ? `${done}.` : `${done}, ${formatNumber(cannot)} cannot.`;
+function describeDecidable(decidableCount: number, undecidableCount: number): string {
+  const sentence = `${formatNumber(decidableCount)} ${
+    decidableCount === 1 ? 'change' : 'changes'
+  } can be decided this way`;
+  return undecidableCount === 0
+    ? `${sentence}.`
+    : `${sentence}, ${formatNumber(undecidableCount)} cannot.`;
 }
 
 function renderDecideForm(
@@ -147,7 +153,7 @@ function renderDecideForm(
     to: '/changes/decide',
     role: 'operator',
     label: `${label}: ${formatNumber(canCount)} ${canCount === 1 ? 'change' : 'changes'}`,
-    fixed: {choice: name, numbers, filters: writeFilters(context.query)},
+    fixed: {choice: name, numbers, filters: formatFilters(context.query)},
     ...(name === 'cancel'
       ? {fields: html`<label>Reason <input name="reason" maxlength="500" size="40"></label>`}
       : {}),
@@ -172,36 +178,36 @@ export const decideManyAction = defineAction({
   }),
   act: async (db, {seen, given}) => {
     const choice = findChoice(given.choice);
-    const numbers = readNumbers(given.numbers, mostDecided);
+    const numbers = readNumbers(given.numbers, maxDecidedAtOnce);
     if (choice === undefined || numbers === null || numbers.length === 0)
       throw new UsageError(
         'changes: expected a decision and the numbers of changes, as the preview has them',
       );
     const isReasoned = choice.deciding.verb === 'cancel' && given.reason !== '';
     const deciding = isReasoned ? {...choice.deciding, given: given.reason} : choice.deciding;
-    const found = await readDecidable(
+    const decidable = await readDecidable(
       db,
       numbers,
       seen.map(({accountId}) => accountId),
     );
-    const decided = await decide(
+    const decidedChanges = await decide(
       db,
-      found.map(({changeId}) => changeId),
+      decidable.map(({changeId}) => changeId),
       deciding,
     );
-    const accountIds = new Set(found.map(({accountId}) => accountId));
+    const accountIds = new Set(decidable.map(({accountId}) => accountId));
     const [accountId = null] = accountIds;
     return {
       accountId: accountIds.size === 1 ? accountId : null,
-      ...noteDecision(found, decided, deciding),
-      said: Object.values(describeDecisions(decided)).join(' ').trim(),
+      ...noteDecision(decidable, decidedChanges, deciding),
+      said: Object.values(describeDecisions(decidedChanges)).join(' ').trim(),
       to: `/changes?${new URLSearchParams(given.filters)}`,
     };
   },
 });
 
 /** A person reads only some of what would be written; the command prints all of it. */
-const mostShown = 50;
+const requestLimit = 50;
 
 interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | 'left'> {
   readonly madeCount: number;
@@ -221,12 +227,12 @@ interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' |
  * The preview of an undo: the changes that would be made, and those that are left, with the reason.
  * It does not reload while a person reads it.
  */
-export const undoPreview = definePage<UndoStory>({
+export const undoPreviewPage = definePage<UndoStory>({
   path: '/changes/undo',
   section: '/changes',
   role: 'operator',
   moving: [],
-  read: readPreview,
+  read: readUndoPreview,
   title: () => 'Preview of the undo',
   render: renderUndoPreview,
   hide: (preview) => ({
@@ -237,28 +243,32 @@ export const undoPreview = definePage<UndoStory>({
       request: hideRequest(request),
     })),
   }),
-  elsewhere: (asked) => {
-    const numbers = listTicked(asked.query);
-    const isAll = asked.query.all === 'yes';
-    const chosen = isAll ? writeOptions(asked) || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
+  elsewhere: (request) => {
+    const numbers = listTicked(request.query);
+    const isAll = request.query.all === 'yes';
+    const selection = isAll
+      ? formatOptions(request) || ' --all'
+      : ` ${numbers.join(' ') || 'NUMBER…'}`;
     return {
-      command: `fieldmirror changes undo${chosen} --dry-run`,
+      command: `fieldmirror changes undo${selection} --dry-run`,
       sql: `SELECT * FROM sync.undo_changes('{${numbers.join(',')}}', 'name of the undo');`,
     };
   },
 });
 
-async function readPreview(request: PageRequest): Promise<UndoStory> {
+async function readUndoPreview(request: PageRequest): Promise<UndoStory> {
   const {db} = request;
   const batch = nameUndo(request.query.batch ?? null, new Date());
-  const undo = await previewUndo(db, await findUndoable(request), batch, {mostRequests: mostShown});
-  const {cancelledCount, undoneCount, left, made, requests, changes} = undo;
+  const undo = await previewUndo(db, await findUndoable(request), batch, {
+    mostRequests: requestLimit,
+  });
+  const {cancelledCount, undoneCount, left, made: newChanges, requests, changes} = undo;
   return {
     ...{cancelledCount, undoneCount, left},
-    madeCount: made.length,
-    made: requests.flatMap((request, at) => {
-      const change = made[at];
-      return change === undefined ? [] : [{change, request}];
+    madeCount: newChanges.length,
+    made: requests.flatMap((plannedRequest, index) => {
+      const change = newChanges[index];
+      return change === undefined ? [] : [{change, request: plannedRequest}];
     }),
     numbers: writeNumbers(
       changes.flatMap(({changeId, outcome}) => (outcome === null ? [] : [changeId])),
@@ -274,19 +284,19 @@ async function findUndoable(request: PageRequest): Promise<string[]> {
     const ticked = await readDecidable(db, readTicked(query), accountIds);
     return ticked.map(({changeId}) => changeId);
   }
-  const found = await listUndoable(db, readWanted(request), mostDecided + 1);
-  if (found.length <= mostDecided) return found;
+  const changeIds = await listUndoable(db, readChangeFilter(request), maxDecidedAtOnce + 1);
+  if (changeIds.length <= maxDecidedAtOnce) return changeIds;
   throw new AccessRefused(422, {
     title: 'These are too many to take back at once',
     text:
-      `Expected at most ${formatNumber(mostDecided)} changes, and more match. ` +
+      `Expected at most ${formatNumber(maxDecidedAtOnce)} changes, and more match. ` +
       'Narrow the filter, for example by table, batch or time. Nothing was done.',
     ways: [{href: linkTo({query}, '/changes', filtersOf(query)), label: 'Back to the changes'}],
   });
 }
 
 function renderUndoPreview(preview: UndoStory, context: PageContext): SafeHtml {
-  const {cancelledCount, undoneCount, madeCount, made, left} = preview;
+  const {cancelledCount, undoneCount, madeCount, made: newChanges, left: leftGroups} = preview;
   const count = cancelledCount + undoneCount;
   return html`
     <p class="lead">Write back what the changes were made from.
@@ -300,18 +310,18 @@ function renderUndoPreview(preview: UndoStory, context: PageContext): SafeHtml {
     )}">Back to the changes</a></p>
     <h2>What would be written</h2>
     ${
-      madeCount > made.length
-        ? html`<p>These are the first ${formatNumber(made.length)}
+      madeCount > newChanges.length
+        ? html`<p>These are the first ${formatNumber(newChanges.length)}
             of ${formatNumber(madeCount)}.</p>`
         : ''
     }
-    ${renderMade(preview, context)}
+    ${renderNewChanges(preview, context)}
     <h2>What is left, and why</h2>
-    ${renderLeft(left, context)}`;
+    ${renderLeftChanges(leftGroups, context)}`;
 }
 
 function describeUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): string {
-  const told = [
+  const sentences = [
     cancelledCount === 0
       ? ''
       : `${describeChangeCount(cancelledCount)}, not sent yet, would be given up.`,
@@ -320,7 +330,9 @@ function describeUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory)
       : `${describeChangeCount(undoneCount)}, done, ` +
         `would be taken back by ${describeChangeCount(madeCount)}.`,
   ];
-  return told.filter((text) => text !== '').join(' ') || 'None of them can be taken back.';
+  return (
+    sentences.filter((sentence) => sentence !== '').join(' ') || 'None of them can be taken back.'
+  );
 }
 
 function renderUndoForm(
@@ -332,16 +344,16 @@ function renderUndoForm(
     to: '/changes/undo',
     role: 'operator',
     label: `Take back ${describeChangeCount(count)}`,
-    fixed: {numbers, batch: context.query.batch ?? '', filters: writeFilters(context.query)},
+    fixed: {numbers, batch: context.query.batch ?? '', filters: formatFilters(context.query)},
     isGrave: true,
   });
 }
 
-function renderMade({made}: UndoStory, context: PageContext): SafeHtml {
+function renderNewChanges({made: newChanges}: UndoStory, context: PageContext): SafeHtml {
   return renderTable({
     caption: 'What would be written to take the changes back',
     columns: ['takes back', 'record', 'fields', 'request'],
-    rows: made.map(({change, request}) => [
+    rows: newChanges.map(({change, request}) => [
       renderNumbers(change.undoes ?? [], context),
       renderProse(nameChange(change), context),
       html`<ul class="links">${Object.keys(change.fields).map(
@@ -355,8 +367,8 @@ function renderMade({made}: UndoStory, context: PageContext): SafeHtml {
 }
 
 function renderField(field: string, {base, fields}: Change): SafeHtml {
-  const before = html`<span class="value">${showWanted(base[field])}</span>`;
-  const after = html`<span class="value">${showWanted(fields[field])}</span>`;
+  const before = html`<span class="value">${formatWantedValue(base[field])}</span>`;
+  const after = html`<span class="value">${formatWantedValue(fields[field])}</span>`;
   return html`<code>${field}</code>: ${before} becomes ${after}`;
 }
 
@@ -372,8 +384,8 @@ function renderRequest(request: PlannedRequest | Unplannable): SafeHtml {
   }`;
 }
 
-function renderLeft(left: readonly ChangeGroup[], context: PageContext): SafeHtml {
-  return renderGroups(left, {
+function renderLeftChanges(leftGroups: readonly ChangeGroup[], context: PageContext): SafeHtml {
+  return renderGroups(leftGroups, {
     context,
     head: 'why',
     caption: 'Changes of which something is left',
@@ -395,18 +407,20 @@ export const undoChangesAction = defineAction({
     filters: z.string().max(2_000).default(''),
   }),
   act: async (db, {seen, given}) => {
-    const numbers = readNumbers(given.numbers, mostDecided);
+    const numbers = readNumbers(given.numbers, maxDecidedAtOnce);
     if (numbers === null || numbers.length === 0)
       throw new UsageError('undo: expected the numbers of changes, as the preview has them');
     const accountIds = seen.map(({accountId}) => accountId);
-    const found = await readDecidable(db, numbers, accountIds);
+    const decidable = await readDecidable(db, numbers, accountIds);
     const batch = nameUndo(given.batch === '' ? null : given.batch, new Date());
-    const ids = found.map(({changeId}) => changeId);
-    const undo = await undoMany(db, ids, batch);
-    const [accountId = null, ...others] = new Set(found.map((change) => change.accountId));
+    const changeIds = decidable.map(({changeId}) => changeId);
+    const undo = await undoMany(db, changeIds, batch);
+    const [accountId = null, ...otherAccountIds] = new Set(
+      decidable.map((change) => change.accountId),
+    );
     return {
-      accountId: others.length === 0 ? accountId : null,
-      ...noteUndo(found, undo),
+      accountId: otherAccountIds.length === 0 ? accountId : null,
+      ...noteUndo(decidable, undo),
       said: describeUndo(undo),
       to:
         undo.undoneCount > 0
@@ -416,7 +430,7 @@ export const undoChangesAction = defineAction({
   },
 });
 
-interface RenderedGroups {
+interface GroupTable {
   readonly context: PageContext;
   readonly head: string;
   readonly caption: string;
@@ -426,7 +440,7 @@ interface RenderedGroups {
 /** Groups of changes, each with links to the first of them. */
 function renderGroups(
   groups: readonly ChangeGroup[],
-  {context, head, caption, none}: RenderedGroups,
+  {context, head, caption, none}: GroupTable,
 ): SafeHtml {
   return renderTable({
     caption,
@@ -442,7 +456,7 @@ function renderGroups(
 
 function renderNumbers(changeIds: readonly string[], context: PageContext): SafeHtml {
   return html`${changeIds.map(
-    (id, at) =>
-      html`${at === 0 ? '' : ', '}<a href="${linkTo(context, `/changes/${id}`)}">${id}</a>`,
+    (id, index) =>
+      html`${index === 0 ? '' : ', '}<a href="${linkTo(context, `/changes/${id}`)}">${id}</a>`,
   )}`;
 }

@@ -32,40 +32,40 @@ export function titleOfDocument(path: string): string {
  * number if the same name comes again.
  */
 export function makeAnchors(): (title: string) => string {
-  const seen = new Map<string, number>();
+  const countByAnchor = new Map<string, number>();
   return (title) => {
     const anchor = title
       .toLowerCase()
       .replace(/[^\p{L}\p{N}_ -]/gu, '')
       .replaceAll(' ', '-');
-    const times = seen.get(anchor) ?? 0;
-    seen.set(anchor, times + 1);
-    return times === 0 ? anchor : `${anchor}-${times}`;
+    const count = countByAnchor.get(anchor) ?? 0;
+    countByAnchor.set(anchor, count + 1);
+    return count === 0 ? anchor : `${anchor}-${count}`;
   };
 }
 
-let passages: readonly Passage[] | null = null;
+let cachedPassages: readonly Passage[] | null = null;
 
 /** Passages that have every word, or a word that begins with it; the best first. */
 function findPassages(words: readonly string[]): Hit[] {
-  passages ??= listDocuments().flatMap(readPassages);
+  cachedPassages ??= listDocuments().flatMap(readPassages);
   const patterns = words.map(
     (word) => new RegExp(`(?<![\\p{L}\\p{N}])${RegExp.escape(word)}`, 'giu'),
   );
-  return passages
-    .map((passage) => ({...passage, score: weigh(passage, patterns)}))
+  return cachedPassages
+    .map((passage) => ({...passage, score: scorePassage(passage, patterns)}))
     .filter(({score}) => score > 0)
     .toSorted((one, other) => other.score - one.score);
 }
 
 /** The score of a passage; 0 if a word is missing. */
-function weigh({title, page, text}: Passage, patterns: readonly RegExp[]): number {
+function scorePassage({title, page, text}: Passage, patterns: readonly RegExp[]): number {
   const scores = patterns.map((pattern) => {
-    const count = (of: string) => of.match(pattern)?.length ?? 0;
+    const countMatches = (part: string) => part.match(pattern)?.length ?? 0;
     return (
-      weights.title * Math.min(1, count(title)) +
-      weights.page * Math.min(1, count(page)) +
-      Math.min(weights.mostInText, count(text))
+      weights.title * Math.min(1, countMatches(title)) +
+      weights.page * Math.min(1, countMatches(page)) +
+      Math.min(weights.mostInText, countMatches(text))
     );
   });
   return scores.includes(0) ? 0 : scores.reduce((total, score) => total + score, 0);
@@ -75,27 +75,31 @@ function weigh({title, page, text}: Passage, patterns: readonly RegExp[]): numbe
 function readPassages(path: string): Passage[] {
   const page = titleOfDocument(path);
   const anchors = makeAnchors();
-  const base = path === 'README' ? '/docs' : `/docs/${path}`;
-  const found: {href: string; title: string; lines: string[]}[] = [];
-  let isListing = false;
+  const pageHref = path === 'README' ? '/docs' : `/docs/${path}`;
+  const sections: {href: string; title: string; lines: string[]}[] = [];
+  let isInCodeBlock = false;
   for (const line of readDocument(path).split('\n')) {
-    if (/^\s*```/.test(line)) isListing = !isListing;
-    const [, marks = '', heading = ''] = (isListing ? null : /^(#+) (.+)$/.exec(line)) ?? [];
+    if (/^\s*```/.test(line)) isInCodeBlock = !isInCodeBlock;
+    const [, marks = '', heading = ''] = (isInCodeBlock ? null : /^(#+) (.+)$/.exec(line)) ?? [];
     if (heading === '') {
-      found.at(-1)?.lines.push(line);
+      sections.at(-1)?.lines.push(line);
       continue;
     }
     const title = heading.replaceAll('`', '');
     const anchor = anchors(title);
     // The title is the heading of the page itself.
-    const href = marks === '#' ? base : `${base}#${anchor}`;
-    found.push({href, title: toPlain(title), lines: []});
+    const href = marks === '#' ? pageHref : `${pageHref}#${anchor}`;
+    sections.push({href, title: toPlainText(title), lines: []});
   }
-  return found.map(({lines, ...passage}) => ({...passage, page, text: toPlain(lines.join('\n'))}));
+  return sections.map(({lines, ...passage}) => ({
+    ...passage,
+    page,
+    text: toPlainText(lines.join('\n')),
+  }));
 }
 
 /** Text without the signs of Markdown. */
-function toPlain(markdown: string): string {
+function toPlainText(markdown: string): string {
   return markdown
     .replaceAll(/^\s*```.*$|<[^>\n]+>/gm, ' ')
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -105,24 +109,24 @@ function toPlain(markdown: string): string {
 }
 
 /** The form that searches for words; its state is the address. */
-export function renderDocumentSearch(sought: string): SafeHtml {
+export function renderDocumentSearch(searchText: string): SafeHtml {
   return html`<form class="filters" action="/docs" role="search"
   aria-label="Documents"><label>Search the documents
-<input type="search" name="q" value="${sought}" maxlength="100"></label>
+<input type="search" name="q" value="${searchText}" maxlength="100"></label>
 <button class="plain">Search</button></form>`;
 }
 
 /** The passages that match some words. */
-export function renderFoundPassages(sought: string): SafeHtml {
-  const words = sought.split(/\s+/).filter((word) => word !== '');
+export function renderFoundPassages(searchText: string): SafeHtml {
+  const words = searchText.split(/\s+/).filter((word) => word !== '');
   const hits = words.length === 0 ? [] : findPassages(words);
   if (hits.length === 0)
-    return html`<p class="lead">Nothing was found for “${sought}”.</p>
+    return html`<p class="lead">Nothing was found for “${searchText}”.</p>
 <p>Each word must be there, or the beginning of one: use fewer, or shorter ones.
   <a href="/docs">All documents</a></p>`;
   const count =
     hits.length > mostHits ? `The first ${mostHits} of ${hits.length}` : `${hits.length} found`;
-  return html`<p class="lead">${count} for “${sought}”.</p>
+  return html`<p class="lead">${count} for “${searchText}”.</p>
 <ol class="list">${hits.slice(0, mostHits).map(
     ({href, title, page, text}) =>
       html`<li><a href="${href}">${title === page ? title : `${page}: ${title}`}</a>
@@ -131,18 +135,22 @@ export function renderFoundPassages(sought: string): SafeHtml {
 }
 
 /** Characters before the first word that was found, and altogether. */
-const before = 60;
-const around = 220;
+const charactersBefore = 60;
+const excerptLength = 220;
 
 /** The text around the first word that was found in it, with the words marked. */
 function renderExcerpt(text: string, words: readonly string[]): SafeHtml {
-  const any = words.map((word) => RegExp.escape(word)).join('|');
-  const pattern = new RegExp(`((?<![\\p{L}\\p{N}])(?:${any}))`, 'iu');
-  const at = text.search(pattern);
-  const from = at <= before ? 0 : text.lastIndexOf(' ', at - before) + 1;
-  const end = text.length <= from + around ? text.length : text.lastIndexOf(' ', from + around);
-  const parts = text.slice(from, end).split(new RegExp(pattern, 'giu'));
-  return html`${from > 0 ? '… ' : ''}${parts.map((part, place) =>
-    place % 2 === 1 ? html`<strong>${part}</strong>` : part,
+  const alternatives = words.map((word) => RegExp.escape(word)).join('|');
+  const pattern = new RegExp(`((?<![\\p{L}\\p{N}])(?:${alternatives}))`, 'iu');
+  const position = text.search(pattern);
+  const start =
+    position <= charactersBefore ? 0 : text.lastIndexOf(' ', position - charactersBefore) + 1;
+  const end =
+    text.length <= start + excerptLength
+      ? text.length
+      : text.lastIndexOf(' ', start + excerptLength);
+  const parts = text.slice(start, end).split(new RegExp(pattern, 'giu'));
+  return html`${start > 0 ? '… ' : ''}${parts.map((part, index) =>
+    index % 2 === 1 ? html`<strong>${part}</strong>` : part,
   )}${end < text.length ? ' …' : ''}`;
 }

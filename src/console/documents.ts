@@ -31,26 +31,30 @@ export function renderCause(cause: string): SafeHtml {
 }
 
 export function addDocuments(app: FastifyInstance): void {
-  const send = {config: {isOpen: true, knowsViewer: true}};
-  const draw = ({title, body, chapters}: Rendered, request: FastifyRequest, sought = '') =>
-    renderPlain(title, renderFramed({body, chapters, sought}), knownViewerOf(request));
-  app.get('/docs', send, async (request, reply) => {
+  const openRoute = {config: {isOpen: true, knowsViewer: true}};
+  const renderPage = (
+    {title, body, chapters}: RenderedDocument,
+    request: FastifyRequest,
+    searchText = '',
+  ) =>
+    renderPlain(title, renderFramed({body, chapters, sought: searchText}), knownViewerOf(request));
+  app.get('/docs', openRoute, async (request, reply) => {
     const {q} = request.query as FormFields;
-    const shown = q === undefined ? renderIndex() : renderFound(q);
-    return reply.type('text/html; charset=utf-8').send(draw(shown, request, q));
+    const document = q === undefined ? renderIndex() : renderSearchResult(q);
+    return reply.type('text/html; charset=utf-8').send(renderPage(document, request, q));
   });
-  app.get('/docs/*', send, async (request, reply) => {
-    const wanted = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
-    const section = findCodeSection(wanted);
+  app.get('/docs/*', openRoute, async (request, reply) => {
+    const path = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
+    const section = findCodeSection(path);
     if (section !== null) return reply.redirect(`/docs/${section.document}#${section.anchor}`, 303);
     // Only a document of the list is read, whatever the address contains.
-    if (!listDocuments().includes(wanted))
+    if (!listDocuments().includes(path))
       throw new AccessRefused(404, {
         title: 'Not found',
         text: 'There is no such document.',
         ways: [{href: '/docs', label: 'Documents'}],
       });
-    return reply.type('text/html; charset=utf-8').send(draw(renderDocument(wanted), request));
+    return reply.type('text/html; charset=utf-8').send(renderPage(renderDocument(path), request));
   });
 }
 
@@ -59,7 +63,7 @@ interface Chapter {
   readonly title: string;
 }
 
-interface Rendered {
+interface RenderedDocument {
   readonly title: string;
   readonly body: string;
   readonly chapters: readonly Chapter[];
@@ -72,11 +76,11 @@ const leastChapters = 3;
 function renderFramed({
   body,
   chapters,
-  sought,
-}: Omit<Rendered, 'title'> & {readonly sought: string}): SafeHtml {
+  sought: searchText,
+}: Omit<RenderedDocument, 'title'> & {readonly sought: string}): SafeHtml {
   const list = chapters.map(({anchor, title}) => html`<li><a href="#${anchor}">${title}</a></li>`);
   return html`<div class="document"><nav aria-label="Documents">${renderDocumentSearch(
-    sought,
+    searchText,
   )}<a href="/docs">All documents</a>${
     chapters.length < leastChapters
       ? ''
@@ -84,8 +88,8 @@ function renderFramed({
   }</nav><article>${html.raw`${body}`}</article></div>`;
 }
 
-function renderFound(sought: string): Rendered {
-  return {title: 'Documents', body: String(renderFoundPassages(sought)), chapters: []};
+function renderSearchResult(searchText: string): RenderedDocument {
+  return {title: 'Documents', body: String(renderFoundPassages(searchText)), chapters: []};
 }
 
 const indexName = 'README';
@@ -94,22 +98,24 @@ const indexName = 'README';
  * The document that lists the others. Documents that it does not link to are added, grouped by
  * folder.
  */
-function renderIndex(): Rendered {
+function renderIndex(): RenderedDocument {
   const {body, chapters} = renderDocument(indexName);
-  const others = listDocuments().filter(
+  const unlinkedPaths = listDocuments().filter(
     (path) => path !== indexName && !body.includes(`href="/docs/${path}"`),
   );
-  const groups = [...Map.groupBy(others, (path) => posix.dirname(path))].map(([folder, paths]) => {
-    const anchor = folder === '.' ? 'more' : folder;
-    return {anchor, title: capitalise(anchor), paths};
-  });
-  const more = groups.map(
+  const groups = [...Map.groupBy(unlinkedPaths, (path) => posix.dirname(path))].map(
+    ([folder, paths]) => {
+      const anchor = folder === '.' ? 'more' : folder;
+      return {anchor, title: capitalise(anchor), paths};
+    },
+  );
+  const unlinkedSections = groups.map(
     ({anchor, title, paths}) => html`<h2 id="${anchor}">${title}</h2>
 <ul>${paths.map(renderLink)}</ul>`,
   );
   return {
     title: 'Documents',
-    body: `${body}${html`${more}`}`,
+    body: `${body}${html`${unlinkedSections}`}`,
     chapters: [...chapters, ...groups],
   };
 }
@@ -118,10 +124,10 @@ function renderLink(path: string): SafeHtml {
   return html`<li><a href="/docs/${path}">${titleOfDocument(path)}</a></li>`;
 }
 
-function renderDocument(path: string): Rendered {
+function renderDocument(path: string): RenderedDocument {
   const marked = new Marked();
   const tokens = marked.lexer(readDocument(path));
-  marked.walkTokens(tokens, (token) => leadIntoConsole(token, path));
+  marked.walkTokens(tokens, (token) => rewriteLink(token, path));
   const anchors = makeAnchors();
   const chapters: Chapter[] = [];
   marked.use({
@@ -136,9 +142,9 @@ function renderDocument(path: string): Rendered {
       },
       // A table that is wider than the page scrolls in its own frame, also by keys.
       table(token) {
-        const drawn = marked.Renderer.prototype.table.call(this, token);
+        const table = marked.Renderer.prototype.table.call(this, token);
         const frame = 'class="scroll" role="group" aria-label="Table" tabindex="0"';
-        return `<div ${frame}>${drawn}</div>\n`;
+        return `<div ${frame}>${table}</div>\n`;
       },
       html: () => '',
       image: () => '',
@@ -153,19 +159,20 @@ function renderDocument(path: string): Rendered {
  * Makes a link to a document point at its page here. If the text is the name of the file, the title
  * replaces it. A link to a file that is not among the documents leads nowhere.
  */
-function leadIntoConsole(token: Token, from: string): void {
+function rewriteLink(token: Token, fromPath: string): void {
   if (token.type !== 'link' || /^(https?:|#)/.test(token.href)) return;
   const [target = '', anchor] = String(token.href).split('#');
-  const path = posix.join(posix.dirname(from), target).replace(/\.md$/, '');
+  const path = posix.join(posix.dirname(fromPath), target).replace(/\.md$/, '');
   if (listDocuments().includes(path)) {
     token.href = `/docs/${path}${anchor === undefined ? '' : `#${anchor}`}`;
-    if (token.text === posix.basename(target)) token.tokens = [nameTitle(titleOfDocument(path))];
+    if (token.text === posix.basename(target))
+      token.tokens = [makeTextToken(titleOfDocument(path))];
   } else {
-    const isFolder = listDocuments().some((each) => each.startsWith(`${path}/`));
+    const isFolder = listDocuments().some((documentPath) => documentPath.startsWith(`${path}/`));
     token.href = isFolder ? `/docs#${path}` : '#';
   }
 }
 
-function nameTitle(title: string): Token {
+function makeTextToken(title: string): Token {
   return {type: 'text', raw: title, text: title};
 }

@@ -10,7 +10,7 @@ import {
   readFields,
 } from '../explain/search-records.ts';
 import {nameField} from '../star/fields.ts';
-import {AccessRefused, findSeen, notThere} from './access.ts';
+import {AccessRefused, findSeenAccount, makeNotFound} from './access.ts';
 import {defineAction, definePage, hidden, linkTo, type Page, type PageContext} from './page.ts';
 import {
   renderChosenAccount,
@@ -33,16 +33,16 @@ export const fieldsPage: Page = definePage({
       field: query.field ?? null,
     });
     if (story.unknown === null) return story;
-    const what =
+    const subject =
       query.field === undefined ? `table ${story.table}` : `field ${query.field} of ${story.table}`;
-    throw notThere(
-      `${what} among those that were ever seen${story.unknown}`,
+    throw makeNotFound(
+      `${subject} among those that were ever seen${story.unknown}`,
       story.tables.map(({table}) => ({href: `/fields?table=${table}`, label: table})),
     );
   },
   title: ({field, table}) => (field === null ? 'Fields' : `Field ${field} of ${table}`),
   render: (story, context) =>
-    story.field === null ? renderList(story, context) : renderOne(story, context),
+    story.field === null ? renderFieldList(story, context) : renderField(story, context),
   hide: (story) => hideFields(story, hidden),
   elsewhere: ({query}) => ({
     command: 'fieldmirror status',
@@ -53,16 +53,16 @@ export const fieldsPage: Page = definePage({
   }),
 });
 
-function renderList(story: FieldsStory, context: PageContext): SafeHtml {
-  const {tables, table, fields: told, hasMore} = story;
+function renderFieldList(story: FieldsStory, context: PageContext): SafeHtml {
+  const {tables, table, fields, hasMore} = story;
   const hasAccounts = context.seen.length > 1;
   return html`<p class="lead">${
     tables.length === 0
       ? 'No field was seen yet: the first sweep finds them.'
-      : `${told.length} ${told.length === 1 ? 'field' : 'fields'} of ${table}.`
+      : `${fields.length} ${fields.length === 1 ? 'field' : 'fields'} of ${table}.`
   }</p>
-<form class="filters"><label>Table <select name="table">${tables.map((one) =>
-    renderOption(one.table, one.table === table, `${one.table} (${one.count})`),
+<form class="filters"><label>Table <select name="table">${tables.map((entry) =>
+    renderOption(entry.table, entry.table === table, `${entry.table} (${entry.count})`),
   )}</select></label> ${renderChosenAccount(context)}<button>Show</button></form>
 <h2>Changes of the last ${story.days} days</h2>
 ${renderEvents(story, context)}
@@ -78,12 +78,12 @@ ${renderTable({
     'first seen',
     ...(hasAccounts ? ['account'] : []),
   ],
-  rows: told.map((field) => [
+  rows: fields.map((field) => [
     html`<a href="${linkTo(context, '/fields', {table, field: field.field})}">${field.field}</a>${
       field.vanishedAt === null ? '' : html` <small>${renderMark('warning', 'vanished')}</small>`
     }`,
     renderTypes(field),
-    renderPlace(field),
+    renderStorage(field),
     renderShare(field),
     showMinute(field.firstSeenAt, context.timeZone).slice(0, 10),
     ...(hasAccounts ? [field.account] : []),
@@ -92,20 +92,20 @@ ${renderTable({
 })}${hasMore ? html`<p class="quiet">There are more: choose an account.</p>` : ''}`;
 }
 
-function renderOne(story: FieldsStory, context: PageContext): SafeHtml {
-  const {table, fields: told} = story;
+function renderField(story: FieldsStory, context: PageContext): SafeHtml {
+  const {table, fields} = story;
   return html`<p><a href="${linkTo(context, '/fields', {table})}">All fields of ${table}</a></p>
-${told.map(
+${fields.map(
   (field) =>
     html`${context.seen.length > 1 ? html`<h2>In account ${field.account}</h2>` : ''}${renderFacts([
       ['types', renderTypes(field)],
-      ['kept in', renderPlace(field)],
+      ['kept in', renderStorage(field)],
       ['filled in', renderShare(field)],
       ['examples', field.examples.join(' · ')],
       ['first seen', renderTime(field.firstSeenAt, context)],
       ['last read', renderTime(field.lastSeenAt, context)],
       ['vanished', renderTime(field.vanishedAt, context)],
-    ])}${renderNaming(field, context)}`,
+    ])}${renderNameForms(field, context)}`,
 )}
 <h2>Changes of the last ${story.days} days</h2>
 ${renderEvents(story, context)}`;
@@ -115,29 +115,35 @@ ${renderEvents(story, context)}`;
  * The forms that give a field without a column a name, or remove the name. Under the name it is a
  * column of mart.
  */
-function renderNaming(
+function renderNameForms(
   {account, tableName, field, columnName, types, promotedAs}: FieldHit,
   context: PageContext,
 ) {
   if (columnName !== null || types.includes('secret')) return '';
-  const to = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
+  const actionPath = `/fields/${tableName}/${encodeURIComponent(field)}/name`;
   const fixed = {account, was: promotedAs ?? ''};
   const input = html`<label>Name in mart.${tableName} <input name="name"
     value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
   const role = 'admin';
   return html`<div class="actions">${renderForm(context, {
-    ...{to, role, label: 'Give it this name', fixed, fields: input},
+    ...{to: actionPath, role, label: 'Give it this name', fixed, fields: input},
   })}
 ${
   promotedAs === null
     ? ''
     : renderForm(context, {
-        ...{to, role, label: 'Take its name away', fixed: {...fixed, name: ''}, isGrave: true},
+        ...{
+          to: actionPath,
+          role,
+          label: 'Take its name away',
+          fixed: {...fixed, name: ''},
+          isGrave: true,
+        },
       })
 }</div>`;
 }
 
-const tones: Readonly<Record<string, Tone>> = {
+const eventTones: Readonly<Record<string, Tone>> = {
   new: 'busy',
   returned: 'good',
   vanished: 'warning',
@@ -155,7 +161,7 @@ function renderEvents({events, days}: FieldsStory, context: PageContext): SafeHt
       html`<a href="${linkTo(context, '/fields', {table: tableName, field})}">${tableName}.${
         field
       }</a>`,
-      renderMark(tones[kind] ?? 'quiet', kind),
+      renderMark(eventTones[kind] ?? 'quiet', kind),
       detail,
       html`<a href="/sweeps/${sweepId}">sweep ${sweepId}</a>`,
       ...(hasAccounts ? [account] : []),
@@ -168,7 +174,7 @@ function renderTypes({types}: FieldHit): string {
   return types.length === 0 ? 'always empty' : types.join(', ');
 }
 
-function renderPlace({columnName, types, promotedAs}: FieldHit): SafeHtml | string {
+function renderStorage({columnName, types, promotedAs}: FieldHit): SafeHtml | string {
   if (types.includes('secret')) return 'a secret: dropped, never stored';
   if (columnName !== null) return columnName;
   return promotedAs === null ? 'extra' : html`extra, in mart as <strong>${promotedAs}</strong>`;
@@ -191,17 +197,18 @@ export const giveFieldName = defineAction({
   form: z.object({account: z.string(), was: z.string(), name: z.string().trim().max(63)}),
   act: async (db, {seen, params, given}) => {
     const {table = '', field = ''} = params;
-    const {accountId, name: account} = findSeen(seen, given.account);
-    const [was, name] = [emptyToNull(given.was), emptyToNull(given.name)];
-    if (!(await nameField(db, {accountId, table, field, was, name}))) throw moved(table, field);
+    const {accountId, name: account} = findSeenAccount(seen, given.account);
+    const [previousName, name] = [emptyToNull(given.was), emptyToNull(given.name)];
+    if (!(await nameField(db, {accountId, table, field, was: previousName, name})))
+      throw makeTooLateRefusal(table, field);
     return {
       subject: `field ${table}.${field} of account ${account}`,
       accountId,
-      before: {promotedAs: was},
+      before: {promotedAs: previousName},
       after: {promotedAs: name},
       said:
         name === null
-          ? `${field} has lost its name: mart.${table} no longer has a column ${was}.`
+          ? `${field} has lost its name: mart.${table} no longer has a column ${previousName}.`
           : `${field} is now the column ${name} of mart.${table}.`,
     };
   },
@@ -211,7 +218,7 @@ function emptyToNull(text: string): string | null {
   return text === '' ? null : text;
 }
 
-function moved(table: string, field: string): AccessRefused {
+function makeTooLateRefusal(table: string, field: string): AccessRefused {
   return new AccessRefused(409, {
     title: 'It came too late',
     text:

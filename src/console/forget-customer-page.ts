@@ -18,9 +18,9 @@ import {
 } from '../accounts/forget-customer.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
-import {AccessRefused, findSeen, notThere} from './access.ts';
+import {AccessRefused, findSeenAccount, makeNotFound} from './access.ts';
 import {defineAction, definePage, hidden, type PageContext, type PageRequest} from './page.ts';
-import {findAsked, linkToRecord} from './records-page.ts';
+import {findRequestedRecord, linkToRecord} from './records-page.ts';
 import {renderForm, renderMark, renderTable, renderTime} from './render.ts';
 
 /** The rows that would be removed, before an admin types the number to confirm. */
@@ -33,7 +33,7 @@ export const forgetPage = definePage<ForgettingStory>({
   title: ({number}) => `Forget customer ${number}`,
   render: renderForgetting,
   hide: (story) => ({...story, name: story.name === null ? null : hidden}),
-  elsewhere: (_asked, {number, account}) => ({
+  elsewhere: (_request, {number, account}) => ({
     command: `fieldmirror forget customers ${number} --account ${account}`,
     sql: [
       'SELECT forgotten_at, forgotten_by, removed FROM sync.forgotten',
@@ -43,39 +43,39 @@ export const forgetPage = definePage<ForgettingStory>({
 });
 
 async function readStory(request: PageRequest): Promise<ForgettingStory> {
-  const {account, number} = await findAsked({
+  const {account, number} = await findRequestedRecord({
     ...request,
     params: {...request.params, stream: 'customers'},
   });
   if (number === null)
-    throw notThere(
+    throw makeNotFound(
       `number of this customer: the service does not know it yet, and nothing can be kept out`,
     );
   const story = await readForgetting(request.db, account, number);
-  if (story === null) throw notThere(`customer ${number}`);
+  if (story === null) throw makeNotFound(`customer ${number}`);
   return story;
 }
 
 function renderForgetting(story: ForgettingStory, context: PageContext): SafeHtml {
   const {number, account, name, receipts, refusal} = story;
-  const record = linkToRecord(context, {stream: 'customers', number, rowId: '', account});
+  const recordUrl = linkToRecord(context, {stream: 'customers', number, rowId: '', account});
   return html`${name === null ? '' : html`<p class="lead">${name}</p>`}
-<p><a href="${record}">Back to the record</a></p>
+<p><a href="${recordUrl}">Back to the record</a></p>
 ${
   receipts.length > 0
     ? renderReceipts(receipts, context)
     : refusal === null
-      ? renderChoice(story, context)
+      ? renderConfirmation(story, context)
       : renderRefusal(refusal)
 }`;
 }
 
-function renderChoice(
+function renderConfirmation(
   {number, account, name, isLive, removed}: ForgettingStory,
   context: PageContext,
 ): SafeHtml {
-  const told = describeEnd(`customer ${number} of ${account}`, {name, isLive});
-  return html`<ul>${told.map((sentence) => html`<li>${sentence}</li>`)}</ul>
+  const sentences = describeEnd(`customer ${number} of ${account}`, {name, isLive});
+  return html`<ul>${sentences.map((sentence) => html`<li>${sentence}</li>`)}</ul>
 <p>This cannot be taken back. Nothing is done yet.</p>
 ${renderForm(context, {
   to: `/records/customers/${number}/forget`,
@@ -129,24 +129,24 @@ export const forgetCustomerAction = defineAction({
   role: 'admin',
   form: z.object({account: z.string(), typed: z.string().trim().max(100).default('')}),
   act: async (db, {seen, params, given, services}) => {
-    const {accountId, name} = findSeen(seen, given.account);
+    const {accountId, name} = findSeenAccount(seen, given.account);
     const {number = ''} = params;
     const label = `customer ${number} of ${name}`;
-    if (!isId(number)) throw notThere(label);
+    if (!isId(number)) throw makeNotFound(label);
     if (given.typed !== number)
       throw new UsageError(
         `expected the number ${number}, typed back to forget ${label}, got another one`,
       );
     const customer = {accountId, number};
-    if ((await findCustomer(db, customer)) === null) throw notThere(label);
-    const to = `/records/customers/${number}?${new URLSearchParams({account: name})}`;
-    const {names, removed} = await forgetOnce(db, customer, {label, to});
+    if ((await findCustomer(db, customer)) === null) throw makeNotFound(label);
+    const receiptUrl = `/records/customers/${number}?${new URLSearchParams({account: name})}`;
+    const {names, removed} = await forgetOnce(db, customer, {label, to: receiptUrl});
     return {
       subject: `customers ${number}`,
       accountId,
       after: {removed: Object.fromEntries(removed.map(({table, rows}) => [table, rows]))},
       said: `Customer ${number} of ${name} is forgotten: ${sumRemoved(removed)}.`,
-      to,
+      to: receiptUrl,
       dropsReadings: true,
       afterwards: () => services.clearUpForgotten({accountId, names}),
     };
@@ -160,13 +160,13 @@ export const forgetCustomerAction = defineAction({
 async function forgetOnce(
   db: pg.ClientBase,
   customer: CustomerKey,
-  told: {readonly label: string; readonly to: string},
+  target: {readonly label: string; readonly to: string},
 ): Promise<Receipt & {readonly names: readonly string[]}> {
-  refuseForgotten(await listReceipts(db, customer), told);
+  refuseForgotten(await listReceipts(db, customer), target);
   try {
     const names = await listNames(db, customer);
     const receipt = await forget(db, customer);
-    refuseForgotten((await listReceipts(db, customer)).slice(1), told);
+    refuseForgotten((await listReceipts(db, customer)).slice(1), target);
     return {...receipt, names};
   } catch (error) {
     if (error instanceof FatalError || error instanceof RetryableError)
@@ -177,12 +177,12 @@ async function forgetOnce(
 
 function refuseForgotten(
   [receipt]: readonly Receipt[],
-  {label, to}: {readonly label: string; readonly to: string},
+  {label, to: receiptUrl}: {readonly label: string; readonly to: string},
 ): void {
   if (receipt === undefined) return;
   throw new AccessRefused(409, {
     title: 'It came too late',
     text: `It was forgotten already, at ${receipt.forgottenAt}: ${label}. Nothing was done.`,
-    ways: [{href: to, label: 'Look at the receipt'}],
+    ways: [{href: receiptUrl, label: 'Look at the receipt'}],
   });
 }

@@ -5,7 +5,7 @@ import {formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/tone.ts';
 import {definePage, hidden, type Page, type PageContext} from './page.ts';
 import {renderBanner, renderMark, renderProse, renderTable} from './render.ts';
-import type {RunCheck, SettingTold} from './services.ts';
+import type {RunCheck, ShownSetting} from './services.ts';
 
 interface Story {
   /**
@@ -14,16 +14,16 @@ interface Story {
    */
   readonly checks: readonly RunCheck[];
   /** Null for a viewer who is bound to an account, because settings name other accounts, too. */
-  readonly settings: readonly SettingTold[] | null;
+  readonly settings: readonly ShownSetting[] | null;
 }
 
-const tones: Readonly<Record<RunCheck['state'], Tone>> = {
+const checkTones: Readonly<Record<RunCheck['state'], Tone>> = {
   good: 'good',
   warning: 'warning',
   bad: 'bad',
 };
 
-export const health: Page = definePage<Story>({
+export const healthPage: Page = definePage<Story>({
   path: '/health',
   section: '/health',
   moving: [],
@@ -35,7 +35,7 @@ export const health: Page = definePage<Story>({
   }),
   title: () => 'Health',
   render: ({checks, settings}, context) => html`
-    ${renderBanner(isWell(checks), summarise(checks))}
+    ${renderBanner(isWell(checks), describeChecks(checks))}
     ${renderChecks(checks, context)}
     <h2>Active settings</h2>
     ${
@@ -57,7 +57,7 @@ export const health: Page = definePage<Story>({
 });
 
 /** Whether a setting is the address of an alert rule: an e-mail address there is a person's. */
-function isMailbox({name}: SettingTold): boolean {
+function isMailbox({name}: ShownSetting): boolean {
   return /^alerts \/ \S+ \/ to$/.test(name);
 }
 
@@ -65,11 +65,11 @@ function isWell(checks: readonly RunCheck[]): boolean {
   return checks.every(({state}) => state === 'good');
 }
 
-function summarise(checks: readonly RunCheck[]): string {
-  const flawed = checks.filter(({state}) => state !== 'good').length;
-  if (flawed === 0) return 'Everything answers as it should.';
+function describeChecks(checks: readonly RunCheck[]): string {
+  const problemCount = checks.filter(({state}) => state !== 'good').length;
+  if (problemCount === 0) return 'Everything answers as it should.';
   const noun = checks.length === 1 ? 'check' : 'checks';
-  return `${flawed} of ${checks.length} ${noun} found something.`;
+  return `${problemCount} of ${checks.length} ${noun} found something.`;
 }
 
 /** Checks that found something come first. */
@@ -84,10 +84,10 @@ function renderChecks(checks: readonly RunCheck[], context: PageContext): SafeHt
     isStacked: true,
     rows: checks
       .toSorted((one, other) => Number(one.state === 'good') - Number(other.state === 'good'))
-      .map(({what, state, found}) => [
-        renderMark(tones[state], state),
+      .map(({what, state, found: finding}) => [
+        renderMark(checkTones[state], state),
         what,
-        renderProse(found, context),
+        renderProse(finding, context),
       ]),
     none: 'Nothing was checked.',
   });
@@ -97,11 +97,11 @@ function renderChecks(checks: readonly RunCheck[], context: PageContext): SafeHt
 const mostRows = 150;
 
 /** The settings that were set, and those at their defaults folded away. */
-function renderSettings(settings: readonly SettingTold[]): SafeHtml {
-  const set = settings.filter(({source}) => source !== 'default');
+function renderSettings(settings: readonly ShownSetting[]): SafeHtml {
+  const configured = settings.filter(({source}) => source !== 'default');
   const defaults = settings.filter(({source}) => source === 'default');
   const none = 'None was set: all are at their defaults.';
-  return html`${renderRows('Settings that were set, and by what', set, none)}
+  return html`${renderRows('Settings that were set, and by what', configured, none)}
     <details><summary>${formatNumber(defaults.length)} at their defaults</summary>${renderRows(
       'Settings at their defaults',
       defaults,
@@ -109,8 +109,8 @@ function renderSettings(settings: readonly SettingTold[]): SafeHtml {
     )}</details>`;
 }
 
-function renderRows(caption: string, settings: readonly SettingTold[], none: string): SafeHtml {
-  const left = settings.length - mostRows;
+function renderRows(caption: string, settings: readonly ShownSetting[], none: string): SafeHtml {
+  const restCount = settings.length - mostRows;
   return html`${renderTable({
     caption,
     isStacked: true,
@@ -120,13 +120,17 @@ function renderRows(caption: string, settings: readonly SettingTold[], none: str
       .map(({name, value, source, file}) => [
         name,
         html`<span class="value">${value}</span>`,
-        file ?? words[source],
+        file ?? sourceLabels[source],
       ]),
     none,
-  })}${left > 0 ? html`<p class="quiet">and ${formatNumber(left)} more; as JSON has all</p>` : ''}`;
+  })}${
+    restCount > 0
+      ? html`<p class="quiet">and ${formatNumber(restCount)} more; as JSON has all</p>`
+      : ''
+  }`;
 }
 
-const words: Readonly<Record<SettingTold['source'], string>> = {
+const sourceLabels: Readonly<Record<ShownSetting['source'], string>> = {
   environment: 'the environment of this process',
   file: 'a file',
   default: 'the default',

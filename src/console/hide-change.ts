@@ -61,7 +61,9 @@ export function hideChange(change: Change): Change {
   };
 }
 
-export function hideRequest<R extends PlannedRequest | Unplannable>(request: R): R {
+export function hideRequest<RequestOrProblem extends PlannedRequest | Unplannable>(
+  request: RequestOrProblem,
+): RequestOrProblem {
   return 'problem' in request ? request : {...request, body: hideText(request.body)};
 }
 
@@ -80,9 +82,9 @@ function hideResult({altered, tidied, ...result}: ChangeResult): ChangeResult {
 }
 
 function hideSides(sides: FieldSides): FieldSides {
-  const values = ['base', 'wanted', 'row', 'service'] as const;
-  const known = values.filter((name) => sides[name] !== undefined);
-  return {...sides, ...Object.fromEntries(known.map((name) => [name, hidden]))};
+  const sideNames = ['base', 'wanted', 'row', 'service'] as const;
+  const presentSides = sideNames.filter((name) => sides[name] !== undefined);
+  return {...sides, ...Object.fromEntries(presentSides.map((name) => [name, hidden]))};
 }
 
 function hideText(text: string | null): string | null {

@@ -13,7 +13,7 @@ import type {Viewer} from './access.ts';
 import {type Elsewhere, linkTo, type PageContext} from './page.ts';
 import {renderChosenAccount, renderHidden, renderOption, renderProse} from './render.ts';
 
-interface Framed {
+interface DocumentParts {
   readonly title: string;
   readonly body: SafeHtml;
   /** The path of the section in the navigation. */
@@ -28,7 +28,7 @@ interface Framed {
 }
 
 /** The sections of the console, grouped by purpose. */
-const groups = [
+const sectionGroups = [
   {
     name: 'Data',
     sections: [
@@ -57,10 +57,10 @@ export function renderDocument({
   body,
   section,
   context,
-  said,
+  said: message,
   elsewhere,
   live,
-}: Framed): string {
+}: DocumentParts): string {
   return renderShell(
     title,
     html`${renderTop(context)}
@@ -72,7 +72,9 @@ ${live === null ? '' : html`<div id="live" hidden hx-sse:connect="${live}"></div
         : html` hx-get="${context.path}" hx-trigger="moved from:#live"
             hx-select="#page" hx-swap="outerMorph"`
     }>
-  ${said === null ? '' : html`<p class="said" role="status">${renderProse(said, context)}</p>`}
+  ${
+    message === null ? '' : html`<p class="said" role="status">${renderProse(message, context)}</p>`
+  }
   <h1>${title}</h1>
   ${body}
   ${elsewhere === null ? '' : renderElsewhere(context, elsewhere)}
@@ -101,7 +103,7 @@ function renderTop(context: PageContext): SafeHtml {
 }
 
 function renderSide(context: PageContext, section: string): SafeHtml {
-  return html`<nav class="side" id="sections" popover aria-label="Sections">${groups.map(
+  return html`<nav class="side" id="sections" popover aria-label="Sections">${sectionGroups.map(
     ({name, sections}) =>
       html`<div><b>${name}</b>${sections.map(
         ([path, label]) =>
@@ -133,8 +135,8 @@ function renderPerson({viewer, timeZone, path}: PageContext): SafeHtml {
  */
 export function renderPlain(title: string, body: SafeHtml, viewer?: Viewer): string {
   if (viewer !== undefined) {
-    const nowhere = {seen: [], accounts: [], path: '/', query: {}, timeZone: 'UTC'};
-    const context = {viewer, ...nowhere, now: new Date().toISOString()};
+    const emptyContext = {seen: [], accounts: [], path: '/', query: {}, timeZone: 'UTC'};
+    const context = {viewer, ...emptyContext, now: new Date().toISOString()};
     return renderDocument({
       title,
       body,
@@ -162,9 +164,9 @@ function renderShell(title: string, content: SafeHtml): string {
 <meta name="htmx-config" content='{"includeIndicatorCSS": false, "history": false,
   "morphIgnore": ["data-htmx-powered", "open"]}'>
 <title>${title} · Fieldmirror</title>
-<link rel="icon" href="${asset('icon.svg')}">
-<link rel="stylesheet" href="${asset('console.css')}">
-<script src="${asset('console.js')}" defer></script>
+<link rel="icon" href="${findAssetAddress('icon.svg')}">
+<link rel="stylesheet" href="${findAssetAddress('console.css')}">
+<script src="${findAssetAddress('console.js')}" defer></script>
 </head>
 <body>
 ${content}
@@ -176,12 +178,12 @@ ${content}
 /** A viewer who sees several accounts chooses one, or all. */
 function renderAccounts(context: PageContext): SafeHtml | string {
   if (context.seen.length < 2) return '';
-  const {account: chosen = '', ...filters} = context.query;
+  const {account: chosenName = '', ...filters} = context.query;
   const names = ['', ...context.seen.map(({name}) => name)];
   return html`<form class="accounts">
     ${Object.entries(filters).map(([name, value]) => renderHidden(name, value))}
     <label>Account <select name="account">${names.map((name) =>
-      renderOption(name, name === chosen, name === '' ? 'all' : name),
+      renderOption(name, name === chosenName, name === '' ? 'all' : name),
     )}</select></label> <button>Show</button></form>`;
 }
 
@@ -190,11 +192,11 @@ function renderElsewhere(context: PageContext, {command, sql}: Elsewhere): SafeH
   <dl>
     <dt>as command</dt><dd><pre tabindex="0">${command}</pre></dd>
     <dt>as SQL</dt><dd><pre tabindex="0">${sql}</pre></dd>
-    <dt>as JSON</dt><dd><a href="${withJson(context)}">${withJson(context)}</a></dd>
+    <dt>as JSON</dt><dd><a href="${makeJsonUrl(context)}">${makeJsonUrl(context)}</a></dd>
   </dl></details>`;
 }
 
-function withJson({path}: PageContext): string {
+function makeJsonUrl({path}: PageContext): string {
   return `${path}${path.includes('?') ? '&' : '?'}as=json`;
 }
 
@@ -204,13 +206,17 @@ interface Asset {
   readonly address: string;
 }
 
-const htmx = dirname(createRequire(import.meta.url).resolve('htmx.org'));
+const htmxFolder = dirname(createRequire(import.meta.url).resolve('htmx.org'));
 
 /**
  * The scripts are served as one file, because htmx starts as soon as it is loaded. In a separate
  * file, its extension for events would arrive too late on a slow machine.
  */
-const scripts = [join(htmx, 'htmx.min.js'), join(htmx, 'ext', 'hx-sse.min.js'), 'shortcuts.js'];
+const scripts = [
+  join(htmxFolder, 'htmx.min.js'),
+  join(htmxFolder, 'ext', 'hx-sse.min.js'),
+  'shortcuts.js',
+];
 
 const assets: ReadonlyMap<string, Asset> = new Map(
   (
@@ -219,19 +225,19 @@ const assets: ReadonlyMap<string, Asset> = new Map(
       ['icon.svg', 'image/svg+xml', ['icon.svg'], ''],
       ['console.js', 'text/javascript; charset=utf-8', scripts, ''],
     ] as const
-  ).map(([name, type, paths, more]) => {
+  ).map(([name, type, paths, extraText]) => {
     const texts = paths.map((path) => readFileSync(resolve(import.meta.dirname, path), 'utf8'));
-    const bytes = Buffer.from([...texts, more].join('\n'));
+    const bytes = Buffer.from([...texts, extraText].join('\n'));
     const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 12);
     return [name, {type, bytes, address: `/assets/${hash}/${name}`}];
   }),
 );
 
 /** The address of a file. */
-function asset(name: string): string {
-  const found = assets.get(name);
-  if (found === undefined) throw new Error(`asset ${name}: no asset has that name`);
-  return found.address;
+function findAssetAddress(name: string): string {
+  const asset = assets.get(name);
+  if (asset === undefined) throw new Error(`asset ${name}: no asset has that name`);
+  return asset.address;
 }
 
 export function addAssets(app: FastifyInstance): void {

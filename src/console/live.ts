@@ -9,13 +9,13 @@ import {listen} from '../postgres/listen.ts';
 
 const channel = 'fieldmirror_pages';
 /** A burst of notices makes a page reload once. */
-const restMs = 500;
+const debounceMs = 500;
 const keepAliveMs = 20_000;
 /**
  * How often the server checks that the people behind the streams are still signed in: one statement
  * for all of them.
  */
-const signedInMs = 3_000;
+const sessionCheckMs = 3_000;
 
 interface Stream {
   readonly reply: FastifyReply;
@@ -76,9 +76,9 @@ export class Live {
     this.#listen();
     if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt))
       notify(stream);
-    const beat = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
+    const keepAliveTimer = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
     await once(raw, 'close');
-    clearInterval(beat);
+    clearInterval(keepAliveTimer);
     if (stream.waiting !== null) clearTimeout(stream.waiting);
     this.#streams.delete(stream);
     if (this.#streams.size === 0) this.#stop();
@@ -93,7 +93,7 @@ export class Live {
   #listen(): void {
     if (this.#listening !== null) return;
     this.#listening = new AbortController();
-    this.#checking = setInterval(() => void this.#endSignedOut(), signedInMs);
+    this.#checking = setInterval(() => void this.#endSignedOut(), sessionCheckMs);
     void listen(this.#databaseUrl, channel, {
       signal: this.#listening.signal,
       onNotice: (table) => this.#tell(table),
@@ -150,7 +150,7 @@ function notify(stream: Stream): void {
   stream.waiting ??= setTimeout(() => {
     stream.waiting = null;
     stream.reply.raw.write('event: moved\ndata: \n\n');
-  }, restMs);
+  }, debounceMs);
 }
 
 interface Reading {
@@ -177,16 +177,16 @@ interface CacheOptions {
   readonly ages?: boolean;
 }
 
-const usualMs = 1_000;
+const defaultKeptMs = 1_000;
 /**
  * A story that is kept longer than usual may be shown at up to this many times that age. It is then
  * read again in the background.
  */
-const staleTimes = 10;
+const staleFactor = 10;
 const mostReadings = 500;
 /** A story that a person opens once a week is still refreshed. */
-const longestUnaskedMs = 8 * 86_400_000;
-const mostKeptUp = 100;
+const longestUnusedMs = 8 * 86_400_000;
+const refreshLimit = 100;
 
 /**
  * Reads a story once for all its viewers, so that fifty open pages cost the database no more than
@@ -206,20 +206,24 @@ export class SharedReads {
   async read<Story>(
     key: string,
     read: () => Promise<Story>,
-    {isFresh, keptMs = usualMs, ages = false}: CacheOptions,
+    {isFresh, keptMs = defaultKeptMs, ages = false}: CacheOptions,
   ): Promise<Story> {
-    const held = this.#readings.get(key);
-    const ageMs = held === undefined ? Number.POSITIVE_INFINITY : this.#now() - held.at;
-    if (held === undefined || isFresh || ageMs >= keptMs * (keptMs > usualMs ? staleTimes : 1))
+    const reading = this.#readings.get(key);
+    const ageMs = reading === undefined ? Number.POSITIVE_INFINITY : this.#now() - reading.at;
+    if (
+      reading === undefined ||
+      isFresh ||
+      ageMs >= keptMs * (keptMs > defaultKeptMs ? staleFactor : 1)
+    )
       return (await this.#begin(key, read, {keptMs, ages}).story) as Story;
-    held.askedAt = this.#now();
-    if (ageMs >= keptMs && !held.isRefreshing) void this.#refresh(key, held);
-    return (await held.story) as Story;
+    reading.askedAt = this.#now();
+    if (ageMs >= keptMs && !reading.isRefreshing) void this.#refresh(key, reading);
+    return (await reading.story) as Story;
   }
 
   /** Whether any held story is kept longer than usual. */
   keepsLong(): boolean {
-    return [...this.#readings.values()].some(({keptMs}) => keptMs > usualMs);
+    return [...this.#readings.values()].some(({keptMs}) => keptMs > defaultKeptMs);
   }
 
   /**
@@ -232,17 +236,19 @@ export class SharedReads {
    */
   async keepUp(state: string, isOver: () => boolean = () => false): Promise<void> {
     this.#state = state;
-    const lookedAt = this.#now();
-    const kept = [...this.#readings]
-      .filter(([, {keptMs}]) => keptMs > usualMs)
+    const checkedAt = this.#now();
+    const longKept = [...this.#readings]
+      .filter(([, {keptMs}]) => keptMs > defaultKeptMs)
       .toSorted(([, one], [, other]) => other.askedAt - one.askedAt);
-    for (const [place, [key, held]] of kept.entries()) {
+    for (const [rank, [key, reading]] of longKept.entries()) {
       if (isOver()) return;
       const now = this.#now();
-      if (place >= mostKeptUp || now - held.askedAt > longestUnaskedMs) this.#forget(key, held);
-      else if (held.state === state && !held.ages) held.at = Math.max(held.at, lookedAt);
-      else if (!held.isRefreshing && now - held.at >= (held.keptMs * staleTimes) / 2)
-        await this.#refresh(key, held);
+      if (rank >= refreshLimit || now - reading.askedAt > longestUnusedMs)
+        this.#forget(key, reading);
+      else if (reading.state === state && !reading.ages)
+        reading.at = Math.max(reading.at, checkedAt);
+      else if (!reading.isRefreshing && now - reading.at >= (reading.keptMs * staleFactor) / 2)
+        await this.#refresh(key, reading);
     }
   }
 
@@ -251,7 +257,8 @@ export class SharedReads {
    * Stories that are kept longer stay.
    */
   forgetRecent(): void {
-    for (const [key, {keptMs}] of this.#readings) if (keptMs <= usualMs) this.#readings.delete(key);
+    for (const [key, {keptMs}] of this.#readings)
+      if (keptMs <= defaultKeptMs) this.#readings.delete(key);
   }
 
   /** Drops every story, because no page may show some of the data again. */
@@ -262,11 +269,11 @@ export class SharedReads {
   #begin(
     key: string,
     read: () => Promise<unknown>,
-    kept: Pick<Reading, 'keptMs' | 'ages'>,
+    options: Pick<Reading, 'keptMs' | 'ages'>,
   ): Reading {
     const now = this.#now();
-    const times = {at: now, askedAt: now, state: this.#state};
-    const reading = {story: read(), read, ...kept, ...times, isRefreshing: false};
+    const timestamps = {at: now, askedAt: now, state: this.#state};
+    const reading = {story: read(), read, ...options, ...timestamps, isRefreshing: false};
     // The story that was read longest ago is removed first.
     this.#readings.delete(key);
     this.#readings.set(key, reading);
@@ -280,18 +287,18 @@ export class SharedReads {
    * Requests in the meantime get the story that is held. If it cannot be read again, the next
    * request tries again.
    */
-  async #refresh(key: string, held: Reading): Promise<void> {
-    held.isRefreshing = true;
+  async #refresh(key: string, reading: Reading): Promise<void> {
+    reading.isRefreshing = true;
     const [at, state] = [this.#now(), this.#state];
     try {
-      const story = await held.read();
-      if (this.#readings.get(key) === held)
+      const story = await reading.read();
+      if (this.#readings.get(key) === reading)
         this.#readings.set(key, {
-          ...held,
+          ...reading,
           ...{story: Promise.resolve(story), at, state, isRefreshing: false},
         });
     } catch {
-      this.#forget(key, held);
+      this.#forget(key, reading);
     }
   }
 
@@ -301,7 +308,7 @@ export class SharedReads {
 }
 
 /** Shorter than the age at which a story is read again; a story that stays valid never is. */
-const keepUpMs = 30_000;
+const refreshIntervalMs = 30_000;
 
 /**
  * Refreshes the stories that are kept long, until it is stopped. While there are none, it sends no
@@ -310,27 +317,27 @@ const keepUpMs = 30_000;
  * @param readState - equal if no story can have changed
  * @returns a function that stops it, after the reading in progress
  */
-export function startKeepingUp(
+export function startRefreshing(
   readings: SharedReads,
   readState: () => Promise<string>,
 ): () => Promise<void> {
-  let round = Promise.resolve();
+  let refreshInProgress = Promise.resolve();
   let isOver = false;
-  const keepUp = async () => {
+  const refresh = async () => {
     if (readings.keepsLong()) await readings.keepUp(await readState(), () => isOver);
   };
-  const next = () =>
+  const scheduleNext = () =>
     setTimeout(() => {
-      round = keepUp()
+      refreshInProgress = refresh()
         .catch(() => {})
         .then(() => {
-          if (!isOver) timer = next();
+          if (!isOver) timer = scheduleNext();
         });
-    }, keepUpMs).unref();
-  let timer = next();
+    }, refreshIntervalMs).unref();
+  let timer = scheduleNext();
   return async () => {
     isOver = true;
     clearTimeout(timer);
-    await round;
+    await refreshInProgress;
   };
 }

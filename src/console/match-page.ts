@@ -25,7 +25,7 @@ import {
   checkForm,
   checkRole,
   type FormFields,
-  findSeen,
+  findSeenAccount,
   readFormFields,
 } from './access.ts';
 import {renderPlain} from './layout.ts';
@@ -39,7 +39,7 @@ import {
   renderTable,
   renderTime,
 } from './render.ts';
-import {readSeenVersion} from './serve.ts';
+import {readSeenAccounts} from './serve.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
@@ -47,18 +47,18 @@ interface Story {
   readonly batches: readonly LinkBatch[];
 }
 
-const path = '/match';
-const shownBatches = 20;
+const matchPath = '/match';
+const batchLimit = 20;
 const tables = Object.keys(matchColumns) as (keyof typeof matchColumns)[];
 
 export const matchPage = definePage<Story>({
-  path,
+  path: matchPath,
   section: '/records',
   moving: [],
   read: async ({db, accounts}) => ({
     batches: await listLinkBatches(db, {
       accountIds: accounts.map(({accountId}) => accountId),
-      limit: shownBatches,
+      limit: batchLimit,
     }),
   }),
   title: () => 'Match with an outside system',
@@ -67,25 +67,25 @@ export const matchPage = definePage<Story>({
       that are mirrored. You see which are the same, decide about those that may be, and link
       them: each record gets the key that the system knows it by. Nothing is sent to the service.
       <a href="/docs/matching">How it is compared</a></p>
-    ${renderComparing(context)}
+    ${renderCompareForm(context)}
     <h2>Linked so far</h2>
     ${renderBatches(batches, context)}`,
   elsewhere: () => ({
     command: 'fieldmirror match customers --system NAME --from parties.csv',
     sql: [
       'SELECT audit_id AS batch, at, name, subject FROM sync.audit',
-      ` WHERE action = 'links.match' ORDER BY audit_id DESC LIMIT ${shownBatches};`,
+      ` WHERE action = 'links.match' ORDER BY audit_id DESC LIMIT ${batchLimit};`,
     ].join('\n'),
   }),
 });
 
-function renderComparing(context: PageContext): SafeHtml | string {
+function renderCompareForm(context: PageContext): SafeHtml | string {
   if (!may(context, 'operator'))
     return html`<p class="quiet">Comparing and linking take the role operator.</p>`;
   if (context.viewer.masks)
     return html`<p class="quiet">Personal data is hidden from your key, so that you could not
       compare it.</p>`;
-  return html`<form method="post" action="${path}/compare" enctype="multipart/form-data"
+  return html`<form method="post" action="${matchPath}/compare" enctype="multipart/form-data"
     class="card settings"><div class="action">
     ${renderHidden('form', context.viewer.formToken)}
     <div class="filters">
@@ -136,7 +136,7 @@ function renderBatches(batches: readonly LinkBatch[], context: PageContext): Saf
             isUndone
               ? renderMark('quiet', 'taken back')
               : renderForm(context, {
-                  ...{to: `${path}/${batch}/undo`, role: 'operator', label: 'Take back'},
+                  ...{to: `${matchPath}/${batch}/undo`, role: 'operator', label: 'Take back'},
                   fixed: {account: nameOfAccount(context, accountId), table},
                   isGrave: true,
                 }),
@@ -148,34 +148,34 @@ function renderBatches(batches: readonly LinkBatch[], context: PageContext): Saf
 }
 
 /** Bytes of a list with the other fields of its form: some seventy thousand parties. */
-const longestList = 8_000_000;
+const longestListBytes = 8_000_000;
 const multipart = 'multipart/form-data';
 
 /** Accepts forms with a file, and answers the one that compares a list. */
 export function addMatching(app: FastifyInstance, deps: ConsoleDeps): void {
   app.addContentTypeParser(
     multipart,
-    {parseAs: 'buffer', bodyLimit: longestList},
+    {parseAs: 'buffer', bodyLimit: longestListBytes},
     async (request: FastifyRequest, body: Buffer) => await readForm(request, body),
   );
-  app.post(`${path}/compare`, async (request, reply) => {
+  app.post(`${matchPath}/compare`, async (request, reply) => {
     const viewer = viewerOf(request);
     const fields = readFormFields(request.body);
     checkForm(request, {viewer, formToken: fields.form, known: deps.known});
-    checkRole(viewer, 'operator', path);
+    checkRole(viewer, 'operator', matchPath);
     if (viewer.masks)
       throw new AccessRefused(403, {
         title: 'Your key may not do this',
         text: 'Personal data is hidden from it, and a list has nothing else. Nothing was done.',
-        ways: [{href: path, label: 'Back'}],
+        ways: [{href: matchPath, label: 'Back'}],
       });
-    const place = readPlace(await readSeenVersion(viewer, deps), fields);
+    const place = readPlace(await readSeenAccounts(viewer, deps), fields);
     const {country = 'US'} = fields;
-    const code = country.toUpperCase();
-    if (!isSupportedCountry(code))
+    const countryCode = country.toUpperCase();
+    if (!isSupportedCountry(countryCode))
       throw new UsageError(`country: expected two letters such as US, got "${country}"`);
     const {parties, refused, unknown} = await readParties(readFileLines(readList(fields)), 'list');
-    const matching = await matchRows(deps.pools.reads, place, {parties, country: code});
+    const matching = await matchRows(deps.pools.reads, place, {parties, country: countryCode});
     const body = renderReview({...matching, place, viewer, refused, unknown});
     return await reply
       .type('text/html; charset=utf-8')
@@ -186,28 +186,31 @@ export function addMatching(app: FastifyInstance, deps: ConsoleDeps): void {
 /** @throws {UsageError} the body is not a form */
 async function readForm({headers}: FastifyRequest, body: Buffer): Promise<FormFields> {
   const type = headers['content-type'] ?? multipart;
-  const given = await new Response(new Uint8Array(body), {headers: {'content-type': type}})
+  const formData = await new Response(new Uint8Array(body), {headers: {'content-type': type}})
     .formData()
     .catch((cause: unknown) => {
       throw new UsageError('form: expected the fields of a form, got something else', {cause});
     });
   const fields: Record<string, string> = {};
-  for (const [name, value] of given)
+  for (const [name, value] of formData)
     fields[name] = typeof value === 'string' ? value : await value.text();
   return fields;
 }
 
-type Seen = Parameters<typeof findSeen>[0];
+type SeenAccounts = Parameters<typeof findSeenAccount>[0];
 
 /** @throws {UsageError} no such table, or no name of a system */
-function readPlace(seen: Seen, {account, table: asked, system}: FormFields): MatchPlace {
-  const {accountId, name} = findSeen(seen, account);
-  const table = tables.find((known) => known === asked);
+function readPlace(
+  seen: SeenAccounts,
+  {account, table: givenTable, system}: FormFields,
+): MatchPlace {
+  const {accountId, name} = findSeenAccount(seen, account);
+  const table = tables.find((candidate) => candidate === givenTable);
   if (table === undefined)
-    throw new UsageError(`table: expected ${tables.join(' or ')}, got "${asked ?? ''}"`);
-  const named = system?.trim() ?? defaultSystem;
-  checkShortName(named, 'outside system');
-  return {accountId, account: name, table, system: named, columns: matchColumns[table]};
+    throw new UsageError(`table: expected ${tables.join(' or ')}, got "${givenTable ?? ''}"`);
+  const systemName = system?.trim() ?? defaultSystem;
+  checkShortName(systemName, 'outside system');
+  return {accountId, account: name, table, system: systemName, columns: matchColumns[table]};
 }
 
 /** @throws {UsageError} neither or both were given */
@@ -218,16 +221,22 @@ async function* readList({file = '', lines = ''}: FormFields): AsyncGenerator<st
   yield* (isFile ? file : lines).split(/\r?\n/);
 }
 
-const text = z.string().default('');
-const pick = 'pick:';
+const textField = z.string().default('');
+const pickPrefix = 'pick:';
 const longestKey = 200;
 
 /** Links the pairs that a person has chosen; the entry of the audit is their batch. */
 export const applyMatch = defineAction({
-  path: `${path}/apply`,
+  path: `${matchPath}/apply`,
   name: 'links.match',
   role: 'operator',
-  form: z.looseObject({account: text, table: text, system: text, sure: text, takesSure: text}),
+  form: z.looseObject({
+    account: textField,
+    table: textField,
+    system: textField,
+    sure: textField,
+    takesSure: textField,
+  }),
   act: async (db, {seen, given}) => {
     const scope = readPlace(seen, readFormFields(given));
     const links = readLinks(given);
@@ -237,34 +246,39 @@ export const applyMatch = defineAction({
       throw new UsageError(
         'link: expected records without a key, got none: others have linked them meanwhile',
       );
-    const left = links.length - rowIds.length;
-    const rest =
-      left === 0 ? '' : ` ${formatNumber(left)} were linked by others meanwhile, and are left.`;
-    const count = rowIds.length === 1 ? '1 link is' : `${formatNumber(rowIds.length)} links are`;
+    const leftCount = links.length - rowIds.length;
+    const leftText =
+      leftCount === 0
+        ? ''
+        : ` ${formatNumber(leftCount)} were linked by others meanwhile, and are left.`;
+    const countText =
+      rowIds.length === 1 ? '1 link is' : `${formatNumber(rowIds.length)} links are`;
     return {
       subject: `${scope.table} in system ${scope.system}`,
       accountId: scope.accountId,
       after: describeBatch(scope, rowIds),
-      said: `${count} written as one batch, which can be taken back here.${rest}`,
+      said: `${countText} written as one batch, which can be taken back here.${leftText}`,
       dropsReadings: true,
-      to: path,
+      to: matchPath,
     };
   },
 });
 
 /** @throws {UsageError} a pair without a row and a key, or a row or a key that is in two pairs */
 function readLinks({takesSure, sure, ...fields}: Readonly<Record<string, unknown>>): NewLink[] {
-  const picked = Object.entries(fields).flatMap(([name, rowId]) =>
-    name.startsWith(pick) && rowId !== '' ? [[rowId, name.slice(pick.length)]] : [],
+  const pickedPairs = Object.entries(fields).flatMap(([name, rowId]) =>
+    name.startsWith(pickPrefix) && rowId !== '' ? [[rowId, name.slice(pickPrefix.length)]] : [],
   );
-  const links = [...(takesSure === 'yes' ? readSure(String(sure)) : []), ...picked].map(toLink);
+  const links = [...(takesSure === 'yes' ? readSure(String(sure)) : []), ...pickedPairs].map(
+    toLink,
+  );
   for (const part of ['rowId', 'key'] as const) {
-    const [twice] = [...Map.groupBy(links, (link) => link[part]).values()].flatMap((held) =>
-      held.length > 1 ? [held] : [],
+    const [duplicates] = [...Map.groupBy(links, (link) => link[part]).values()].flatMap((group) =>
+      group.length > 1 ? [group] : [],
     );
-    if (twice !== undefined)
+    if (duplicates !== undefined)
       throw new UsageError(
-        `link: expected each record and each key once, got ${twice
+        `link: expected each record and each key once, got ${duplicates
           .map(({rowId, key}) => `row ${rowId} as ${key}`)
           .join(' and ')}; go back, and choose one`,
       );
@@ -272,9 +286,9 @@ function readLinks({takesSure, sure, ...fields}: Readonly<Record<string, unknown
   return links;
 }
 
-function readSure(given: string): unknown[] {
+function readSure(json: string): unknown[] {
   try {
-    const pairs: unknown = JSON.parse(given);
+    const pairs: unknown = JSON.parse(json);
     return Array.isArray(pairs) ? pairs : [];
   } catch (cause) {
     throw new UsageError('link: expected pairs as the page wrote them, got something else', {
@@ -294,24 +308,24 @@ function toLink(pair: unknown): NewLink {
 
 /** Removes the links of a batch, except those that were set or removed since. */
 export const undoMatch = defineAction({
-  path: `${path}/:batch/undo`,
+  path: `${matchPath}/:batch/undo`,
   name: 'links.undo',
   role: 'operator',
-  form: z.object({account: text, table: text}),
+  form: z.object({account: textField, table: textField}),
   act: async (db, {seen, params: {batch = ''}, given}) => {
     const {accountId, table, columns: _, ...place} = readPlace(seen, given);
     if (!isId(batch)) throw new UsageError(`batch: expected its number, got "${batch}"`);
-    const {system, rowIds, left} = await unlinkRows(db, {accountId, table}, batch);
+    const {system, rowIds, left: leftCount} = await unlinkRows(db, {accountId, table}, batch);
     const scope = {...place, accountId, table, system};
-    const rest =
-      left === 0 ? '' : ` ${formatNumber(left)} were set or removed since, and are left.`;
+    const leftText =
+      leftCount === 0 ? '' : ` ${formatNumber(leftCount)} were set or removed since, and are left.`;
     return {
       subject: `${table} in system ${system}`,
       accountId,
       after: {batch, ...describeBatch(scope, rowIds)},
-      said: `The links of batch ${batch} are removed: ${formatNumber(rowIds.length)}.${rest}`,
+      said: `The links of batch ${batch} are removed: ${formatNumber(rowIds.length)}.${leftText}`,
       dropsReadings: true,
-      to: path,
+      to: matchPath,
     };
   },
 });

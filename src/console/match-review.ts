@@ -46,7 +46,7 @@ export function renderReview(review: Review): SafeHtml {
   const counts = countBuckets(matches);
   const choices = matches.several.slice(0, mostChoices);
   const hasLinks = counts.sure + choices.length > 0;
-  return html`<p class="lead">${describeFound(counts)} Nothing is written yet.</p>
+  return html`<p class="lead">${describeMatches(counts)} Nothing is written yet.</p>
 ${renderFacts([
   ['sure', counts.sure],
   ['several candidates', counts.several],
@@ -74,14 +74,14 @@ ${renderRefused(review)}
   }
   ${hasLinks ? html`<p class="actions"><button>Link what is chosen</button></p>` : ''}
 </form>
-${renderOnly({title: 'Only there', which: 'key'}, matches.onlyThere, ({party}) => party.id)}
-${renderOnly({title: 'Only here', which: 'number'}, matches.onlyHere, ({party}) =>
-  linkToOurs(party, review, ''),
+${renderUnmatched({title: 'Only there', which: 'key'}, matches.onlyThere, ({party}) => party.id)}
+${renderUnmatched({title: 'Only here', which: 'number'}, matches.onlyHere, ({party}) =>
+  renderRowLink(party, review, ''),
 )}
 <p><a href="/match">Compare another list</a></p>`;
 }
 
-function describeFound({sure, several}: ReturnType<typeof countBuckets>): string {
+function describeMatches({sure, several}: ReturnType<typeof countBuckets>): string {
   if (sure + several === 0) return 'No record is likely to be one of the list.';
   const parts = [
     ...(sure === 0 ? [] : [`${formatNumber(sure)} ${sure === 1 ? 'is' : 'are'} surely the same`]),
@@ -91,12 +91,12 @@ function describeFound({sure, several}: ReturnType<typeof countBuckets>): string
 }
 
 function renderRefused({refused, unknown}: Review): SafeHtml {
-  const lines = refused
+  const items = refused
     .slice(0, mostRefusals)
     .map(({line, refusal}) => html`<li>Line ${line}: ${refusal}; it is left out.</li>`);
-  const rest = refused.length - lines.length;
-  return html`${lines.length === 0 ? '' : html`<ul class="links">${lines}</ul>`}${
-    rest > 0 ? html`<p>${formatNumber(rest)} more lines are left out.</p>` : ''
+  const restCount = refused.length - items.length;
+  return html`${items.length === 0 ? '' : html`<ul class="links">${items}</ul>`}${
+    restCount > 0 ? html`<p>${formatNumber(restCount)} more lines are left out.</p>` : ''
   }${
     unknown.length === 0
       ? ''
@@ -108,7 +108,7 @@ function renderSure(review: Review): SafeHtml {
   const {sure} = review.matches;
   const links = sure.slice(0, mostSure).map(linkOf);
   const pairs = links.map(({rowId, key}) => [rowId, key]);
-  const shown = sure.slice(0, mostExamples);
+  const examples = sure.slice(0, mostExamples);
   return html`<h2>Surely the same</h2>
 ${renderHidden('sure', JSON.stringify(pairs))}
 <p><label><input type="checkbox" name="takesSure" value="yes" checked>
@@ -129,28 +129,28 @@ ${renderTable({
   none: '',
 })}
 <details><summary>${
-    shown.length === sure.length ? 'Each pair' : `The first ${shown.length} pairs`
+    examples.length === sure.length ? 'Each pair' : `The first ${examples.length} pairs`
   }</summary>${renderTable({
     caption: 'Sure pairs',
     columns: ['key', 'there', 'here', 'differs in'],
-    rows: shown.map((pair) => [
+    rows: examples.map((pair) => [
       pair.theirs.party.id,
       pair.theirs.party.name,
-      linkToOurs(pair.ours.party, review),
+      renderRowLink(pair.ours.party, review),
       listDifferences(pair).join(', '),
     ]),
     none: '',
   })}</details>`;
 }
 
-const compared = ['name', 'phone', 'email', 'address'] as const;
+const comparedFields = ['name', 'phone', 'email', 'address'] as const;
 
 function listDifferences({likeness}: Pair): string[] {
-  return compared.filter((field) => markOf(likeness[field])?.[0] === 'warning');
+  return comparedFields.filter((field) => markOf(likeness[field])?.[0] === 'warning');
 }
 
 /** How our value compares with theirs; null if one of them is missing. */
-function markOf(level: Pair['likeness'][(typeof compared)[number]]): [Tone, string] | null {
+function markOf(level: Pair['likeness'][(typeof comparedFields)[number]]): [Tone, string] | null {
   if (level === null) return null;
   if (level === 'same' || level === 'agrees') return ['good', 'the same'];
   if (level === 'near') return ['busy', 'nearly the same'];
@@ -176,12 +176,12 @@ ${renderTable({
     ...pairs.map(({ours}) => `here: ${numberOf(ours.party, review)}`),
   ],
   rows: [
-    ...listFilled([theirs, ...pairs.map(({ours}) => ours)]).map((field) => [
+    ...listFilledFields([theirs, ...pairs.map(({ours}) => ours)]).map((field) => [
       html`<strong class="whole">${field}</strong>`,
-      html`<span class="what">${showField(theirs.party, field)}</span>`,
+      html`<span class="what">${formatField(theirs.party, field)}</span>`,
       ...pairs.map(({ours, likeness}) => {
         const mark = markOf(likeness[field]);
-        return html`<span class="what">${showField(ours.party, field)}</span>${
+        return html`<span class="what">${formatField(ours.party, field)}</span>${
           mark === null ? '' : html`<small>${renderMark(...mark)}</small>`
         }`;
       }),
@@ -191,7 +191,7 @@ ${renderTable({
       radio('', 'none of them', true),
       ...pairs.map(
         ({ours}) => html`${radio(ours.party.id, 'this one', false)}
-          <small>${linkToOurs(ours.party, review)}</small>`,
+          <small>${renderRowLink(ours.party, review)}</small>`,
       ),
     ],
   ],
@@ -200,11 +200,13 @@ ${renderTable({
 }
 
 /** The fields for which at least one of some parties has a value. */
-function listFilled(parties: readonly PlainParty[]) {
-  return compared.filter((field) => parties.some(({party}) => showField(party, field) !== ''));
+function listFilledFields(parties: readonly PlainParty[]) {
+  return comparedFields.filter((field) =>
+    parties.some(({party}) => formatField(party, field) !== ''),
+  );
 }
 
-function showField(party: Party, field: (typeof compared)[number]): string {
+function formatField(party: Party, field: (typeof comparedFields)[number]): string {
   if (field === 'name') return party.name;
   if (field === 'address') return showAddresses(party);
   return joinFilled(field === 'phone' ? party.phones : party.emails);
@@ -214,32 +216,34 @@ function numberOf({id}: Party, {rows, place}: Review): string {
   return rows.get(id)?.values[place.columns.number] ?? `row ${id}`;
 }
 
-function linkToOurs(party: Party, {rows, place}: Review, name = party.name): SafeHtml {
+function renderRowLink(party: Party, {rows, place}: Review, name = party.name): SafeHtml {
   const number = rows.get(party.id)?.values[place.columns.number] ?? null;
   const {table: stream, account} = place;
   const address = pathOfRecord({stream, number, rowId: party.id});
-  const words = joinFilled([number ?? `row ${party.id}`, name], ' ');
-  return html`<a href="${address}?${String(new URLSearchParams({account}))}">${words}</a>`;
+  const label = joinFilled([number ?? `row ${party.id}`, name], ' ');
+  return html`<a href="${address}?${String(new URLSearchParams({account}))}">${label}</a>`;
 }
 
-function renderOnly(
-  {title, which}: {readonly title: string; readonly which: string},
+function renderUnmatched(
+  {title, which: firstHead}: {readonly title: string; readonly which: string},
   parties: readonly PlainParty[],
-  show: (party: PlainParty) => SafeHtml | string,
+  renderFirstCell: (party: PlainParty) => SafeHtml | string,
 ): SafeHtml | string {
   if (parties.length === 0) return '';
-  const shown = parties.slice(0, mostExamples);
+  const examples = parties.slice(0, mostExamples);
   const count =
-    shown.length === parties.length
+    examples.length === parties.length
       ? formatNumber(parties.length)
-      : `the first ${shown.length} of ${formatNumber(parties.length)}`;
+      : `the first ${examples.length} of ${formatNumber(parties.length)}`;
   return html`<details><summary>${title}: ${count}</summary>${renderTable({
     caption: title,
     isStacked: true,
-    columns: [{head: which, isTitle: true}, ...compared],
-    rows: shown.map((each) => [
-      show(each),
-      ...compared.map((field) => html`<span class="what">${showField(each.party, field)}</span>`),
+    columns: [{head: firstHead, isTitle: true}, ...comparedFields],
+    rows: examples.map((plainParty) => [
+      renderFirstCell(plainParty),
+      ...comparedFields.map(
+        (field) => html`<span class="what">${formatField(plainParty.party, field)}</span>`,
+      ),
     ]),
     none: '',
   })}</details>`;

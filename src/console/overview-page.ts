@@ -8,16 +8,16 @@ import type {Problem} from '../alerts/alerts.ts';
 import {findProblems, type HealthInput, readInstallation} from '../alerts/problems.ts';
 import {type ChangeCount, countChanges} from '../changes/change-health.ts';
 import {readChangeTitles} from '../changes/change-list.ts';
-import {formatDuration, formatNumber, type UnderWay} from '../core/format.ts';
+import {formatDuration, formatNumber, type WorkInProgress} from '../core/format.ts';
 import {capitalise, isId} from '../core/text.ts';
 import {type AccountFacts, readAccountFacts} from '../health/account-status.ts';
 import {type Hour, listHours, listNights, type Night} from '../health/figures.ts';
-import {readUnderWay} from '../health/under-way.ts';
+import {readWorkInProgress} from '../health/under-way.ts';
 import type {Chart} from '../star/chart.ts';
 import {allStreams} from '../streams/all.ts';
 import {closestPromise, describePromise} from '../sweeps/freshness.ts';
 import type {Schedule} from '../sweeps/schedules.ts';
-import {linkOfProblem, nameWay} from './alerts-page.ts';
+import {linkToProblem, nameLink} from './alerts-page.ts';
 import {renderCause} from './documents.ts';
 import {definePage, hidden, linkTo, type PageContext} from './page.ts';
 import {
@@ -33,7 +33,7 @@ import {
   showMinute,
 } from './render.ts';
 
-export const overview = definePage({
+export const overviewPage = definePage({
   path: '/',
   section: '/',
   moving: ['changes', 'sweeps', 'accounts'],
@@ -50,7 +50,7 @@ export const overview = definePage({
     ${renderHours(story, context)}
     ${renderChanges(story, context)}
     <h2>What comes next</h2>
-    ${renderNext(story, context)}`,
+    ${renderNextSweeps(story, context)}`,
   hide: ({titles, ...story}) => ({
     ...story,
     titles: Object.fromEntries(Object.keys(titles).map((changeId) => [changeId, hidden])),
@@ -70,21 +70,23 @@ function isWell({streams, problems}: OverviewStory): boolean {
 }
 
 /** Problems of one cause that are shown; the list behind the link has the others. */
-const mostOfCause = 5;
+const problemsPerCause = 5;
 
 function renderProblems(story: OverviewStory, context: PageContext): SafeHtml | string {
   const {problems} = story;
   if (problems.length === 0) return '';
-  const all = problems.some((problem) => changeOf(problem) !== '')
+  const allLink = problems.some((problem) => findChangeId(problem) !== '')
     ? html`<a href="${linkTo(context, '/changes', {state: 'needy'})}">All changes that need you</a>`
     : '';
   const byCause = [...Map.groupBy(problems, ({kind}) => kind).values()];
-  const shown = new Set(byCause.flatMap((alike) => alike.slice(0, mostOfCause)));
-  return html`<div class="heading"><h2>Needs you</h2>${all}</div>
+  const shownProblems = new Set(
+    byCause.flatMap((sameCause) => sameCause.slice(0, problemsPerCause)),
+  );
+  return html`<div class="heading"><h2>Needs you</h2>${allLink}</div>
     <ul class="list needs">${problems
-      .filter((problem) => shown.has(problem))
-      .map((problem) => renderProblem(problem, story, context))}${byCause.map((alike) =>
-      renderRest(alike.slice(mostOfCause), context),
+      .filter((problem) => shownProblems.has(problem))
+      .map((problem) => renderProblem(problem, story, context))}${byCause.map((sameCause) =>
+      renderRest(sameCause.slice(problemsPerCause), context),
     )}</ul>`;
 }
 
@@ -94,7 +96,7 @@ function renderProblem(problem: Problem, {titles}: OverviewStory, context: PageC
     .filter((name) => name !== null)
     .join(', ');
   const name = nameCause(kind);
-  const changeId = changeOf(problem);
+  const changeId = findChangeId(problem);
   const title = titles[changeId] ?? (place === '' ? name : `${name}: ${place}`);
   return html`<li>
       <div><p>${renderMark(
@@ -103,7 +105,7 @@ function renderProblem(problem: Problem, {titles}: OverviewStory, context: PageC
       )}</p>
         <p>${renderProse(text, context)}</p>
         <small>${next === null ? '' : `${next}; `}${renderCause(kind)}</small></div>
-      ${renderWay(problem, context)}</li>`;
+      ${renderProblemLink(problem, context)}</li>`;
 }
 
 function renderLinkToChange(title: string, changeId: string, context: PageContext): SafeHtml {
@@ -112,14 +114,14 @@ function renderLinkToChange(title: string, changeId: string, context: PageContex
 
 /** How many more problems there are of one cause, with a link to all of them. */
 function renderRest(
-  [first, ...others]: readonly Problem[],
+  [first, ...otherProblems]: readonly Problem[],
   context: PageContext,
 ): SafeHtml | string {
   if (first === undefined) return '';
   return html`<li><p>${renderMark(
     'bad',
-    `${formatNumber(others.length + 1)} more: ${nameCause(first.kind)}`,
-  )}</p>${renderWayToList(first, context)}</li>`;
+    `${formatNumber(otherProblems.length + 1)} more: ${nameCause(first.kind)}`,
+  )}</p>${renderListLink(first, context)}</li>`;
 }
 
 /** `Change held`, of the cause `change-held`. */
@@ -128,24 +130,24 @@ function nameCause(kind: string): string {
 }
 
 /** The number of the change that a problem is about; empty if it is about none, or many. */
-function changeOf({kind, subject}: Problem): string {
+function findChangeId({kind, subject}: Problem): string {
   return kind.startsWith('change-') && isId(subject) ? subject : '';
 }
 
-function renderWay(problem: Problem, context: PageContext): SafeHtml | string {
-  const changeId = changeOf(problem);
+function renderProblemLink(problem: Problem, context: PageContext): SafeHtml | string {
+  const changeId = findChangeId(problem);
   return changeId === ''
-    ? renderWayToList(problem, context)
+    ? renderListLink(problem, context)
     : renderButton(linkTo(context, `/changes/${changeId}`), 'Decide');
 }
 
-function renderWayToList(problem: Problem, context: PageContext): SafeHtml | string {
-  const list = linkOfProblem(problem, context);
-  return list === null ? '' : renderButton(list, nameWay(list));
+function renderListLink(problem: Problem, context: PageContext): SafeHtml | string {
+  const listUrl = linkToProblem(problem, context);
+  return listUrl === null ? '' : renderButton(listUrl, nameLink(listUrl));
 }
 
-function renderButton(to: string, label: string): SafeHtml {
-  return html`<div><a class="button" href="${to}">${label}</a></div>`;
+function renderButton(url: string, label: string): SafeHtml {
+  return html`<div><a class="button" href="${url}">${label}</a></div>`;
 }
 
 function renderUnderWay({underWay}: OverviewStory, context: PageContext): SafeHtml | string {
@@ -165,14 +167,14 @@ function nameStream(
 /** A tile for each stream: how many rows, how old, when it is read again. */
 function renderStreams(streams: readonly Freshness[], context: PageContext): SafeHtml {
   if (streams.length === 0) return html`<p class="none">No account is mirrored yet.</p>`;
-  return html`<div class="cards tiles">${streams.map((each) => {
-    const {stream, rows, isFresh, provenAt, isUnderWay, nextDueAt} = each;
-    const link = linkTo(context, '/sweeps', {stream, mode: 'full'});
+  return html`<div class="cards tiles">${streams.map((freshness) => {
+    const {stream, rows, isFresh, provenAt, isUnderWay, nextDueAt} = freshness;
+    const sweepsUrl = linkTo(context, '/sweeps', {stream, mode: 'full'});
     const state = isFresh
       ? renderMark('good', 'fresh')
       : renderMark('bad', provenAt === null ? 'never proven' : 'old');
     return html`<section class="card">
-      <h3><a href="${link}">${nameStream(each, context)}</a> ${state}</h3>
+      <h3><a href="${sweepsUrl}">${nameStream(freshness, context)}</a> ${state}</h3>
       <p class="figure">${rows === null ? '–' : formatNumber(rows)} <small>records</small></p>
       ${renderFacts([
         ['proven complete', renderAge(provenAt, context)],
@@ -180,13 +182,13 @@ function renderStreams(streams: readonly Freshness[], context: PageContext): Saf
           'next full sweep',
           isUnderWay ? renderMark('busy', 'running') : renderAge(nextDueAt, context),
         ],
-        ['allowed age', renderBound(each)],
+        ['allowed age', renderAllowedAge(freshness)],
       ])}</section>`;
   })}</div>`;
 }
 
 /** How old a stream may become at worst, and the freshness that is promised between full sweeps. */
-function renderBound({targetMs, promise}: Freshness): SafeHtml {
+function renderAllowedAge({targetMs, promise}: Freshness): SafeHtml {
   const bound = targetMs === null ? 'no schedule' : formatDuration(targetMs);
   return html`${bound}${promise === null ? '' : html`<small>${promise}</small>`}`;
 }
@@ -205,7 +207,7 @@ function renderChanges({changes}: OverviewStory, context: PageContext): SafeHtml
   })}`;
 }
 
-function renderNext({next}: OverviewStory, context: PageContext): SafeHtml {
+function renderNextSweeps({next}: OverviewStory, context: PageContext): SafeHtml {
   const hasSeveral = context.seen.length > 1;
   return renderTable({
     caption: 'Sweeps that come round next',
@@ -220,46 +222,51 @@ function renderNext({next}: OverviewStory, context: PageContext): SafeHtml {
   });
 }
 
-const shownDays = 30;
+const dayCount = 30;
 const dayMs = 86_400_000;
 /** Thirty squares for each stream: the verdict of the last full sweep that ended on each day. */
 function renderNights({nights, streams, now}: OverviewStory, context: PageContext): SafeHtml {
   const days = listDays(now, context.timeZone);
   const rows = streams.map(({account, stream}) => {
     const accountId = context.seen.find(({name}) => name === account)?.accountId;
-    const own = nights.filter((night) => night.stream === stream && night.accountId === accountId);
-    const squares = days.map((day) => renderDay(day, own, context));
+    const streamNights = nights.filter(
+      (night) => night.stream === stream && night.accountId === accountId,
+    );
+    const squares = days.map((day) => renderDay(day, streamNights, context));
     return html`<div><span>${nameStream(
       {account, stream},
       context,
     )}</span><ol>${squares}</ol></div>`;
   });
-  const shown = [days[0], days[14], days.at(-1)].map((day) => html`<span>${day?.slice(5)}</span>`);
+  const dayLabels = [days[0], days[14], days.at(-1)].map(
+    (day) => html`<span>${day?.slice(5)}</span>`,
+  );
   return html`<div class="card nights">${rows}
-    <div aria-hidden="true"><span></span><p class="days">${shown}</p></div></div>
+    <div aria-hidden="true"><span></span><p class="days">${dayLabels}</p></div></div>
 <p class="quiet small">The newest day is on the right. A plain green square: certified;
   ! uncertified; ✕ failed or stopped; grey: no full sweep ended.</p>`;
 }
 
-function renderUnseen(words: string): SafeHtml {
-  return html`<span class="unseen">${words}</span>`;
+function renderScreenReaderText(text: string): SafeHtml {
+  return html`<span class="unseen">${text}</span>`;
 }
 
 function renderDay(day: string, nights: readonly Night[], context: PageContext): SafeHtml {
-  const night = nights.find((each) => each.day === day);
-  if (night === undefined) return html`<li class="night">${renderUnseen(`${day}: none`)}</li>`;
+  const night = nights.find((candidate) => candidate.day === day);
+  if (night === undefined)
+    return html`<li class="night">${renderScreenReaderText(`${day}: none`)}</li>`;
   const {sweepId, state} = night;
   const title = `${day}: ${state}`;
   if (sweepId === null)
-    return html`<li class="night ${state}" title="${title}">${renderUnseen(title)}</li>`;
-  const to = linkTo(context, `/sweeps/${sweepId}`);
-  return html`<li><a class="night ${state}" href="${to}" title="${title}"></a></li>`;
+    return html`<li class="night ${state}" title="${title}">${renderScreenReaderText(title)}</li>`;
+  const sweepUrl = linkTo(context, `/sweeps/${sweepId}`);
+  return html`<li><a class="night ${state}" href="${sweepUrl}" title="${title}"></a></li>`;
 }
 
 /** The last thirty days by a clock, the oldest first. */
 function listDays(now: string, timeZone: string): string[] {
-  return Array.from({length: shownDays}, (_, at) => {
-    const instant = new Date(Date.parse(now) - (shownDays - 1 - at) * dayMs).toISOString();
+  return Array.from({length: dayCount}, (_, index) => {
+    const instant = new Date(Date.parse(now) - (dayCount - 1 - index) * dayMs).toISOString();
     return showMinute(instant, timeZone).slice(0, 10);
   });
 }
@@ -269,7 +276,7 @@ function renderHours({hours}: OverviewStory, context: PageContext): SafeHtml {
   const names = hours.map(({from}) => showMinute(from, context.timeZone).slice(11));
   return html`<h2>The last day</h2><div class="cards">
     ${renderFigure(
-      chartOf(
+      makeChart(
         'Records read',
         'Records that sweeps read in each hour, and those of them that brought something new.',
         {
@@ -283,7 +290,7 @@ function renderHours({hours}: OverviewStory, context: PageContext): SafeHtml {
       ),
     )}
     ${renderFigure(
-      chartOf('Changes carried', 'Changes made here that came to their end in each hour.', {
+      makeChart('Changes carried', 'Changes made here that came to their end in each hour.', {
         names,
         hours,
         series: [
@@ -301,7 +308,7 @@ interface Histogram {
   readonly series: readonly (readonly [name: string, value: (hour: Hour) => number])[];
 }
 
-function chartOf(title: string, sentence: string, {names, hours, series}: Histogram): Chart {
+function makeChart(title: string, sentence: string, {names, hours, series}: Histogram): Chart {
   return {
     ...{form: 'columns', title, sentence, names},
     series: series.map(([name, value]) => ({name, kind: 'bar', values: hours.map(value)})),
@@ -341,7 +348,7 @@ interface OverviewStory {
   readonly problems: readonly Problem[];
   /** The titles of the changes among the problems, by number: `Kaja Thornholt: phone number`. */
   readonly titles: Readonly<Record<string, string>>;
-  readonly underWay: readonly UnderWay[];
+  readonly underWay: readonly WorkInProgress[];
   /** Changes made here that have not ended, by state. */
   readonly changes: readonly ChangeCount[];
   readonly hours: readonly Hour[];
@@ -350,8 +357,8 @@ interface OverviewStory {
   readonly next: readonly (Schedule & {readonly account: string})[];
 }
 
-const shownNext = 6;
-const numbers = ['no', 'one', 'two', 'three', 'four'];
+const nextSweepLimit = 6;
+const numberWords = ['no', 'one', 'two', 'three', 'four'];
 
 /**
  * Reads the overview of some accounts, without a count of their rows.
@@ -362,19 +369,19 @@ async function readOverview(
   accounts: readonly Account[],
   healthInput: HealthInput,
 ): Promise<OverviewStory> {
-  const ids = accounts.map(({accountId}) => accountId);
+  const accountIds = accounts.map(({accountId}) => accountId);
   const [{now, accounts: facts}, installation, underWay, changes, hours, nights] =
     await Promise.all([
       readAccountFacts(pool, accounts),
       readInstallation(pool, healthInput),
-      readUnderWay(pool, accounts),
-      countChanges(pool, ids),
-      listHours(pool, ids),
-      listNights(pool, ids),
+      readWorkInProgress(pool, accounts),
+      countChanges(pool, accountIds),
+      listHours(pool, accountIds),
+      listNights(pool, accountIds),
     ]);
   const problems = findProblems(facts, installation, now);
-  const titles = await readChangeTitles(pool, problems.map(changeOf).filter(isId));
-  const streams = facts.flatMap((each) => listFreshness(each, now));
+  const titles = await readChangeTitles(pool, problems.map(findChangeId).filter(isId));
+  const streams = facts.flatMap((accountFacts) => listFreshness(accountFacts, now));
   return {
     now,
     sentence: describeOverview(streams, problems),
@@ -385,7 +392,7 @@ async function readOverview(
     changes,
     hours,
     nights,
-    next: listNext(facts),
+    next: listNextSweeps(facts),
   };
 }
 
@@ -394,23 +401,25 @@ function listFreshness(
   now: string,
 ): Freshness[] {
   return allStreams.flatMap(({name}) => {
-    const held = streams.find(({stream}) => stream === name);
+    const streamFacts = streams.find(({stream}) => stream === name);
     const schedule = schedules.find(({stream, mode}) => stream === name && mode === 'full');
-    if (held === undefined || (held.provenAt === null && schedule === undefined)) return [];
+    if (streamFacts === undefined || (streamFacts.provenAt === null && schedule === undefined))
+      return [];
     const targetMs = schedule === undefined ? null : 2 * schedule.everyMs;
     const promise = closestPromise(promises.filter(({stream}) => stream === name));
-    const ageMs = held.provenAt === null ? null : Date.parse(now) - Date.parse(held.provenAt);
-    const latest = held.sweeps.find(({mode}) => mode === 'full');
+    const ageMs =
+      streamFacts.provenAt === null ? null : Date.parse(now) - Date.parse(streamFacts.provenAt);
+    const latestSweep = streamFacts.sweeps.find(({mode}) => mode === 'full');
     return {
       account: account.name,
       stream: name,
-      provenAt: held.provenAt,
-      rows: held.lastEnded?.counts.records ?? null,
+      provenAt: streamFacts.provenAt,
+      rows: streamFacts.lastEnded?.counts.records ?? null,
       targetMs,
       isFresh: ageMs !== null && (targetMs === null || ageMs <= targetMs),
       promise: promise === undefined ? null : describePromise(promise, now),
       nextDueAt: account.state === 'active' ? (schedule?.nextDueAt ?? null) : null,
-      isUnderWay: latest !== undefined && latest.endedAt === null,
+      isUnderWay: latestSweep !== undefined && latestSweep.endedAt === null,
     };
   });
 }
@@ -421,30 +430,32 @@ export function describeOverview(
   problems: readonly unknown[],
 ): string {
   const isFresh = streams.every((stream) => stream.isFresh);
-  const need =
+  const needText =
     problems.length === 0
       ? `nothing ${isFresh ? '' : 'else '}needs you`
       : problems.length === 1
         ? 'one thing needs you'
         : `${problems.length} things need you`;
-  return `${describeStreams(streams)}; ${need}.`;
+  return `${describeStreams(streams)}; ${needText}.`;
 }
 
 function describeStreams(streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[]): string {
   if (streams.length === 0) return 'Nothing is mirrored yet';
-  const old = [...new Set(streams.filter(({isFresh}) => !isFresh).map(({stream}) => stream))];
-  const count = numbers[streams.length] ?? String(streams.length);
-  if (old.length === 0)
+  const oldStreams = [
+    ...new Set(streams.filter(({isFresh}) => !isFresh).map(({stream}) => stream)),
+  ];
+  const count = numberWords[streams.length] ?? String(streams.length);
+  if (oldStreams.length === 0)
     return streams.length === 1 ? 'The stream is fresh' : `All ${count} streams are fresh`;
-  return `Not fresh: ${old.join(', ')}`;
+  return `Not fresh: ${oldStreams.join(', ')}`;
 }
 
-function listNext(facts: readonly AccountFacts[]): OverviewStory['next'] {
+function listNextSweeps(facts: readonly AccountFacts[]): OverviewStory['next'] {
   return facts
     .filter(({account}) => account.state === 'active')
     .flatMap(({account, schedules}) =>
       schedules.map((schedule) => ({...schedule, account: account.name})),
     )
     .toSorted((one, other) => (one.nextDueAt < other.nextDueAt ? -1 : 1))
-    .slice(0, shownNext);
+    .slice(0, nextSweepLimit);
 }

@@ -47,7 +47,7 @@ export interface Page<Story = unknown> {
   /** The role that a viewer needs; left out: everybody may read the page. */
   readonly role?: Role;
   /** An open page reloads when one of these changes. */
-  readonly moving: readonly Moving[];
+  readonly moving: readonly WatchedTable[];
   /**
    * How long a story may be shown to others who request the same page; a second if left out. A
    * story that is kept longer is read again in the background.
@@ -75,7 +75,7 @@ export function definePage<Story>(page: Page<Story>): Page {
 export const hidden = '•••';
 
 /** The tables whose changes make an open page reload: names of sync's tables. */
-type Moving =
+type WatchedTable =
   | 'changes'
   | 'sweeps'
   | 'accounts'
@@ -125,21 +125,21 @@ export function linkTo(
   path: string,
   filters: Readonly<Record<string, string | null | undefined>> = {},
 ): string {
-  const kept = context.query.account === undefined ? {} : {account: context.query.account};
+  const accountFilter = context.query.account === undefined ? {} : {account: context.query.account};
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({...kept, ...filters}))
+  for (const [name, value] of Object.entries({...accountFilter, ...filters}))
     if (value !== null && value !== undefined && value !== '') query.set(name, value);
   return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** The request for an action. */
-export interface Order<Given> {
+export interface PostRequest<Fields> {
   readonly viewer: Viewer;
   /** Accounts that the viewer may see: an action touches no other. */
   readonly seen: readonly Account[];
   readonly params: Readonly<Record<string, string>>;
   /** The fields of the form. */
-  readonly given: Given;
+  readonly given: Fields;
   readonly services: ConsoleServices;
 }
 
@@ -169,27 +169,27 @@ export interface Outcome {
  * Something that a person does in the console: a form, carried out in one transaction with its
  * entry in the audit.
  */
-export interface Action<Given = unknown, Ready = unknown> {
+export interface Action<Fields = unknown, Prepared = unknown> {
   /** `/changes/:changeId/hold` */
   readonly path: string;
   /** The name of the action in the audit: `changes.hold`. */
   readonly name: string;
   readonly role: Role;
   /** The schema of the form's fields, without the form token and the way back. */
-  readonly form: z.ZodType<Given>;
+  readonly form: z.ZodType<Fields>;
   /**
    * Does slow work, and sends requests to other systems, before the transaction begins.
    * @throws {UsageError | AccessRefused} it cannot be done
    */
-  prepare?(order: Order<Given>): Promise<Ready>;
+  prepare?(request: PostRequest<Fields>): Promise<Prepared>;
   /**
    * @param db - the transaction that ends with the entry of the audit
    * @throws {AccessRefused} the object of the action is missing, or the action came too late
    */
-  act(db: pg.ClientBase, order: Order<Given>, ready: Ready): Promise<Outcome>;
+  act(db: pg.ClientBase, request: PostRequest<Fields>, prepared: Prepared): Promise<Outcome>;
 }
 
 /** Makes the compiler check that an action takes the very form that it describes. */
-export function defineAction<Given, Ready>(action: Action<Given, Ready>): Action {
+export function defineAction<Fields, Prepared>(action: Action<Fields, Prepared>): Action {
   return action as Action;
 }

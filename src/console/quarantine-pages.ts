@@ -10,7 +10,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {notThere} from './access.ts';
+import {makeNotFound} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -47,17 +47,17 @@ export const quarantineListPage = definePage<Story>({
   moving: ['sweeps'],
   read: async ({db, accounts, query}) => {
     const skipped = perPage * (pageOf(query) - 1);
-    const read = await listQuarantine(db, {
+    const entries = await listQuarantine(db, {
       accountIds: accounts.map(({accountId}) => accountId),
-      stream: streams.find((known) => known === query.stream) ?? null,
+      stream: streams.find((candidate) => candidate === query.stream) ?? null,
       skipped,
       limit: perPage + 1,
     });
-    return {entries: read.slice(0, perPage), hasMore: read.length > perPage, skipped};
+    return {entries: entries.slice(0, perPage), hasMore: entries.length > perPage, skipped};
   },
   title: () => 'Records in quarantine',
   render: (story, context) => html`
-    <p class="lead">${summarise(story)}</p>
+    <p class="lead">${describeEntries(story)}</p>
     ${renderFilters(context, [renderChoice('stream', 'Stream', streams, context.query.stream)])}
     ${renderEntries(story.entries, context)}
     ${renderPaging(story, context)}
@@ -67,7 +67,7 @@ export const quarantineListPage = definePage<Story>({
   hide: (story) => ({...story, entries: story.entries.map(hideEntry)}),
   elsewhere: ({query}) => ({
     command: `fieldmirror quarantine list${
-      streams.some((known) => known === query.stream) ? ` ${query.stream}` : ''
+      streams.some((candidate) => candidate === query.stream) ? ` ${query.stream}` : ''
     }`,
     sql: [
       'SELECT quarantine_id, stream, number, reason, first_seen_at, last_seen_at',
@@ -80,17 +80,17 @@ export const quarantineListPage = definePage<Story>({
 function renderPaging({hasMore, skipped}: Story, context: PageContext): SafeHtml | string {
   if (!hasMore && skipped === 0) return '';
   const {stream} = context.query;
-  const next = linkTo(context, '/quarantine', {stream, page: String(pageOf(context.query) + 1)});
+  const nextUrl = linkTo(context, '/quarantine', {stream, page: String(pageOf(context.query) + 1)});
   return html`<p class="actions">
     ${
       skipped === 0
         ? ''
         : html`<a href="${linkTo(context, '/quarantine', {stream})}">First page</a>`
     }
-    ${hasMore ? html`<a href="${next}" rel="next">Next page</a>` : ''}</p>`;
+    ${hasMore ? html`<a href="${nextUrl}" rel="next">Next page</a>` : ''}</p>`;
 }
 
-function summarise({entries, hasMore, skipped}: Story): string {
+function describeEntries({entries, hasMore, skipped}: Story): string {
   const count = skipped + entries.length;
   if (count === 0) return 'Nothing is in quarantine: every record could be read.';
   if (count === 1) return 'One record could not be read.';
@@ -131,7 +131,7 @@ function renderEntries(
 }
 
 /** A page stays under 60 kB; the JSON has all of it. */
-const shownCharacters = 20_000;
+const characterLimit = 20_000;
 
 export const quarantinePage = definePage<Entry>({
   path: '/quarantine/:entry',
@@ -165,9 +165,9 @@ export const quarantinePage = definePage<Entry>({
     <div class="actions">${renderRetry(entry, context)}</div>
     <h2>What the service sent</h2>
     <p>Without secrets${
-      entry.xml.length > shownCharacters ? ', and cut off here: as JSON has all of it' : ''
+      entry.xml.length > characterLimit ? ', and cut off here: as JSON has all of it' : ''
     }.</p>
-    <pre tabindex="0">${entry.xml.slice(0, shownCharacters)}</pre>
+    <pre tabindex="0">${entry.xml.slice(0, characterLimit)}</pre>
     <p><a href="${linkTo(context, '/quarantine')}">All records in quarantine</a></p>`,
   hide: hideEntry,
   elsewhere: ({params}) => ({
@@ -182,9 +182,9 @@ function nameRecord(
   context: PageContext,
 ): SafeHtml | string {
   if (number === null) return `${stream}, no number${page === null ? '' : `, page ${page}`}`;
-  const of = context.seen.length > 1 ? account : undefined;
-  const to = linkTo(context, `/records/${stream}/${number}`, {account: of});
-  return html`<a href="${to}">${stream} ${number}</a>`;
+  const accountName = context.seen.length > 1 ? account : undefined;
+  const recordUrl = linkTo(context, `/records/${stream}/${number}`, {account: accountName});
+  return html`<a href="${recordUrl}">${stream} ${number}</a>`;
 }
 
 /**
@@ -220,7 +220,7 @@ type Entry = QuarantineEntry & {readonly xml: string};
 async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Promise<Entry> {
   const entry = isId(id) ? await readQuarantine(db, id) : null;
   if (entry !== null && seen.some(({accountId}) => accountId === entry.accountId)) return entry;
-  throw notThere(`entry ${JSON.stringify(id)} in quarantine`, [
+  throw makeNotFound(`entry ${JSON.stringify(id)} in quarantine`, [
     {href: '/quarantine', label: 'Records in quarantine'},
   ]);
 }
@@ -229,7 +229,7 @@ async function findEntry(db: Queryable, seen: readonly Account[], id = ''): Prom
  * An entry for a viewer who may not see personal data. The received value may be personal; the
  * expected one is not.
  */
-function hideEntry<Told extends QuarantineEntry>(entry: Told): Told {
+function hideEntry<SomeEntry extends QuarantineEntry>(entry: SomeEntry): SomeEntry {
   const reason = entry.expected === null ? hidden : `${entry.expected}, got ${hidden}`;
   return {...entry, reason, ...('xml' in entry ? {xml: hidden} : {})};
 }
@@ -246,7 +246,7 @@ export const retryQuarantine = defineAction({
   act: async (db, {seen, params}) => {
     const entry = await findEntry(db, seen, params.entry);
     const {quarantineId, accountId, account, stream, number, resolvedAt} = entry;
-    const state = seen.find((each) => each.accountId === accountId)?.state;
+    const state = seen.find((candidate) => candidate.accountId === accountId)?.state;
     if (resolvedAt !== null)
       throw new UsageError(
         `entry ${quarantineId} has left quarantine: ${stream} ${number} was read, or is deleted`,

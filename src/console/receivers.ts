@@ -21,8 +21,8 @@ import {
   skipBatch,
 } from '../feed/hooks.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {findSeen, notThere} from './access.ts';
-import {defineAction, may, type Order, type PageContext} from './page.ts';
+import {findSeenAccount, makeNotFound} from './access.ts';
+import {defineAction, may, type PageContext, type PostRequest} from './page.ts';
 import {
   renderForm,
   renderMark,
@@ -32,7 +32,7 @@ import {
   renderTime,
 } from './render.ts';
 
-const choices: Readonly<
+const receiverChoices: Readonly<
   Record<(typeof receivers)[number], {readonly label: string; readonly address: string}>
 > = {
   email: {label: 'E-mail to a person', address: 'One address of e-mail: ops@example.com.'},
@@ -49,7 +49,7 @@ const choices: Readonly<
     address: 'An address of https that is called as long as nothing is wrong.',
   },
 };
-const inOrder = ['email', 'slack', 'webhook', 'ping'] as const;
+const receiverOrder = ['email', 'slack', 'webhook', 'ping'] as const;
 
 interface CauseGroup {
   readonly name: string;
@@ -91,7 +91,7 @@ export function describeMeaning(cause: Cause): string {
   return (/\*\*(.+?)\*\*/s.exec(section)?.[1] ?? '').replaceAll(/\s+/g, ' ');
 }
 
-export function renderAddingRule(context: PageContext): SafeHtml | string {
+export function renderAddRuleForm(context: PageContext): SafeHtml | string {
   if (!may(context, 'admin')) return '';
   return html`<details><summary>Add a rule</summary>
     <p>A worker reports within a minute what is wrong already. The address is sealed with the first
@@ -105,10 +105,10 @@ export function renderAddingRule(context: PageContext): SafeHtml | string {
 }
 
 function renderReceivers(): SafeHtml {
-  return html`<fieldset><legend>1. Who is notified?</legend>${inOrder.map((receiver) =>
+  return html`<fieldset><legend>1. Who is notified?</legend>${receiverOrder.map((receiver) =>
     renderRadio('receiver', receiver, {
       isChosen: receiver === 'email',
-      label: choices[receiver].label,
+      label: receiverChoices[receiver].label,
     }),
   )}</fieldset>`;
 }
@@ -127,8 +127,9 @@ function renderRadio(
 function renderAddress(context: PageContext): SafeHtml {
   const names = ['', ...context.seen.map(({name}) => name)];
   return html`<fieldset class="filters"><legend>2. Where, and how often?</legend>
-    ${inOrder.map(
-      (receiver) => html`<p class="small" data-for="${receiver}">${choices[receiver].address}</p>`,
+    ${receiverOrder.map(
+      (receiver) =>
+        html`<p class="small" data-for="${receiver}">${receiverChoices[receiver].address}</p>`,
     )}
     <label>Name <input name="name" required maxlength="50"
       pattern="[A-Za-z0-9][A-Za-z0-9._\\-]*"></label>
@@ -147,25 +148,27 @@ function renderCauses(): SafeHtml {
   return html`<fieldset><legend>3. Of what?</legend>
     ${renderRadio('scope', 'everything', {isChosen: true, label: 'everything'})}
     ${renderRadio('scope', 'these', {isChosen: false, label: 'these alone'})}
-    <div class="cards" data-for="these">${causeGroups.map(renderGroup)}</div></fieldset>`;
+    <div class="cards" data-for="these">${causeGroups.map(renderCauseGroup)}</div></fieldset>`;
 }
 
-function renderGroup({name, sentence, causes}: CauseGroup): SafeHtml {
+function renderCauseGroup({name, sentence, causes}: CauseGroup): SafeHtml {
   return html`<fieldset class="card"><legend>${name}</legend><p class="small">${
     sentence
   }</p>${causes.map(renderCauseBox)}</fieldset>`;
 }
 
 function renderCauseBox(cause: Cause): SafeHtml {
-  const words = html`<span>${cause}<small>${describeMeaning(cause)}</small></span>`;
-  return html`<label><input type="checkbox" name="causes" value="${cause}"> ${words}</label>`;
+  const label = html`<span>${cause}<small>${describeMeaning(cause)}</small></span>`;
+  return html`<label><input type="checkbox" name="causes" value="${cause}"> ${label}</label>`;
 }
 
-const text = z.string().trim();
-const optional = text.transform((given) => (given === '' ? null : given)).default(null);
+const textField = z.string().trim();
+const optionalTextField = textField
+  .transform((value) => (value === '' ? null : value))
+  .default(null);
 /** One ticked box is sent as a text, several as a list. */
-const causeWords = z
-  .union([z.array(z.string()), z.string().transform((word) => (word === '' ? [] : [word]))])
+const causesField = z
+  .union([z.array(z.string()), z.string().transform((value) => (value === '' ? [] : [value]))])
   .default([]);
 
 /** Makes a rule; its address is sealed before the transaction, and is in no answer and no entry. */
@@ -174,25 +177,25 @@ export const addRule = defineAction({
   name: 'alerts.add',
   role: 'admin',
   form: z.object({
-    name: text,
+    name: textField,
     receiver: z.enum(receivers),
-    address: text,
-    smtp: optional,
-    every: optional,
-    quiet: optional,
+    address: textField,
+    smtp: optionalTextField,
+    every: optionalTextField,
+    quiet: optionalTextField,
     account: z.string().default(''),
     scope: z.enum(['everything', 'these']).optional(),
-    causes: causeWords,
+    causes: causesField,
   }),
-  prepare: async ({given: {scope, ...given}, services}) => {
+  prepare: async ({given: {scope, ...fields}, services}) => {
     // Boxes that were ticked before a person chose everything are hidden, and are still sent.
-    const causes = scope === 'everything' ? [] : given.causes;
+    const causes = scope === 'everything' ? [] : fields.causes;
     if (scope === 'these' && causes.length === 0)
       throw new UsageError('expected at least one cause, or everything; none was ticked');
-    return await services.planRule({...given, causes});
+    return await services.planRule({...fields, causes});
   },
   act: async (db, {seen, given: {account}}, {plan, secret}) => {
-    const accountId = account === '' ? null : findSeen(seen, account).accountId;
+    const accountId = account === '' ? null : findSeenAccount(seen, account).accountId;
     const {name, receiver, target, causes, quietMs, everyMs} = plan;
     if (!(await insertRule(db, {...plan, accountId})))
       throw new UsageError(`there is an alert rule ${name} already; remove it first`);
@@ -227,29 +230,29 @@ export function renderSubscribers(hooks: readonly FeedHook[], context: PageConte
     rows: hooks.map((hook) => [
       html`${hook.name}<small>${hook.target}</small>`,
       html`<span class="what">${describeHookScope(hook)}</span>`,
-      renderState(hook, context),
+      renderHookState(hook, context),
       hook.sentAt === null ? 'never' : renderTime(hook.sentAt, context),
       hook.behind ?? 'its cursor is of another feed',
       hook.deadLetters,
-      ...(may(context, 'admin') ? [renderSteps(hook, context)] : []),
+      ...(may(context, 'admin') ? [renderHookSteps(hook, context)] : []),
     ]),
     none: 'None. fieldmirror hooks add makes one, and shows the secret that signs its messages.',
   });
 }
 
-function renderState(
+function renderHookState(
   {stoppedAt, failingSince, lastError, attempts, ...hook}: FeedHook,
   context: PageContext,
 ): SafeHtml {
-  const why = renderSmall(lastError);
+  const reason = renderSmall(lastError);
   if (stoppedAt !== null)
-    return html`${renderMark('bad', 'stopped')} since ${renderTime(stoppedAt, context)}${why}`;
+    return html`${renderMark('bad', 'stopped')} since ${renderTime(stoppedAt, context)}${reason}`;
   if (failingSince !== null) {
     const tries = attempts === 1 ? 'once' : `${formatNumber(attempts)} times`;
     return html`${renderMark('bad', 'takes nothing')} since ${renderTime(
       failingSince,
       context,
-    )}, tried ${tries}${why}`;
+    )}, tried ${tries}${reason}`;
   }
   if (!hook.hasAddress)
     return html`${renderMark('warning', 'no address')}${renderSmall(
@@ -267,20 +270,25 @@ function renderState(
 /**
  * Buttons for a subscriber that has stopped or is failing, and the form to start at another cursor.
  */
-function renderSteps(
+function renderHookSteps(
   {name, stoppedAt, failingSince, hasAddress}: FeedHook,
   context: PageContext,
 ): SafeHtml | string {
   if (!hasAddress) return '';
-  const to = (step: string) => `/alerts/hooks/${encodeURIComponent(name)}/${step}`;
-  const decided = html`${renderForm(context, {
-    to: to('retry'),
+  const makePath = (step: string) => `/alerts/hooks/${encodeURIComponent(name)}/${step}`;
+  const decisionForms = html`${renderForm(context, {
+    to: makePath('retry'),
     role: 'admin',
     label: 'Send again',
-  })}${renderForm(context, {to: to('skip'), role: 'admin', label: 'Pass over', isGrave: true})}`;
-  return html`${stoppedAt === null && failingSince === null ? '' : decided}
+  })}${renderForm(context, {
+    to: makePath('skip'),
+    role: 'admin',
+    label: 'Pass over',
+    isGrave: true,
+  })}`;
+  return html`${stoppedAt === null && failingSince === null ? '' : decisionForms}
     <details><summary>Start elsewhere</summary>${renderForm(context, {
-      to: to('retry'),
+      to: makePath('retry'),
       role: 'admin',
       label: 'Send from there',
       isPlain: true,
@@ -291,7 +299,7 @@ function renderSteps(
 }
 
 /** Messages that were skipped; empty if there is none. */
-export function renderLetters(
+export function renderDeadLetters(
   letters: readonly DeadLetter[],
   context: PageContext,
 ): SafeHtml | string {
@@ -320,37 +328,37 @@ export function renderLetters(
 }
 
 function renderLetterSteps(hook: string, letterId: string, context: PageContext): SafeHtml {
-  const to = (step: string) =>
+  const makePath = (step: string) =>
     `/alerts/hooks/${encodeURIComponent(hook)}/letters/${letterId}/${step}`;
   return html`${renderForm(context, {
-    to: to('retry'),
+    to: makePath('retry'),
     role: 'admin',
     label: 'Send now',
   })}${renderForm(context, {
-    to: to('skip'),
+    to: makePath('skip'),
     role: 'admin',
     label: 'Drop',
     isGrave: true,
   })}`;
 }
 
-const nothing = z.object({});
+const emptyForm = z.object({});
 
 /**
  * Makes a worker send the failed message again at once, even if the subscriber had stopped. With a
  * cursor, that message is dropped, and sending starts there.
  */
-export const sendAgain = defineAction({
+export const resendMessage = defineAction({
   path: '/alerts/hooks/:hook/retry',
   name: 'hooks.retry',
   role: 'admin',
-  form: z.object({after: optional}),
+  form: z.object({after: optionalTextField}),
   act: async (db, {params, given: {after}}) => {
     const hook = await findHook(db, params);
     refuseWaiting(hook);
     const cursor = await retryHook(db, hook.name, after);
     return {
-      ...describe(hook),
+      ...describeForAudit(hook),
       after: {state: 'due', cursor},
       said:
         after === null
@@ -361,18 +369,18 @@ export const sendAgain = defineAction({
 });
 
 /** Skips a message: it becomes a dead letter, and the subscriber continues after it. */
-export const passOver = defineAction({
+export const skipMessage = defineAction({
   path: '/alerts/hooks/:hook/skip',
   name: 'hooks.skip',
   role: 'admin',
-  form: nothing,
+  form: emptyForm,
   act: async (db, {params}) => {
     const hook = await findHook(db, params);
     const letterId = await skipBatch(db, hook.name);
     if (letterId === null)
       throw new UsageError(`expected a message that ${hook.name} does not take, got none`);
     return {
-      ...describe(hook),
+      ...describeForAudit(hook),
       after: {state: 'due', letter: letterId},
       said: `${hook.name} continues behind the message, which is dead letter ${letterId} now.`,
     };
@@ -387,12 +395,12 @@ export const sendLetter = defineAction({
   path: '/alerts/hooks/:hook/letters/:letter/retry',
   name: 'hooks.retry-letter',
   role: 'admin',
-  form: nothing,
+  form: emptyForm,
   prepare: async ({params, services}) =>
-    await services.sendLetter(params.hook ?? '', numberOfLetter(params)),
+    await services.sendLetter(params.hook ?? '', readLetterId(params)),
   act: async (db, {params}, answer) => {
     const hook = await findHook(db, params);
-    const letterId = numberOfLetter(params);
+    const letterId = readLetterId(params);
     await deleteDeadLetter(db, letterId);
     return {
       subject: `dead letter ${letterId} of subscriber ${hook.name}`,
@@ -408,12 +416,12 @@ export const dropLetter = defineAction({
   path: '/alerts/hooks/:hook/letters/:letter/skip',
   name: 'hooks.skip-letter',
   role: 'admin',
-  form: nothing,
+  form: emptyForm,
   act: async (db, {params}) => {
     const hook = await findHook(db, params);
-    const letterId = numberOfLetter(params);
+    const letterId = readLetterId(params);
     const letter = await readDeadLetter(db, {name: hook.name, letterId});
-    if (letter === null) throw notThere(`dead letter ${letterId} of ${hook.name}`);
+    if (letter === null) throw makeNotFound(`dead letter ${letterId} of ${hook.name}`);
     await deleteDeadLetter(db, letterId);
     const {cursor, batchTo} = letter;
     return {
@@ -426,23 +434,23 @@ export const dropLetter = defineAction({
   },
 });
 
-type Params = Order<unknown>['params'];
+type Params = PostRequest<unknown>['params'];
 
 /** @throws {AccessRefused} there is none of that name */
 async function findHook(db: Queryable, {hook: name = ''}: Params): Promise<FeedHook> {
-  const hook = (await listHooks(db)).find((each) => each.name === name);
-  if (hook === undefined) throw notThere(`subscriber ${JSON.stringify(name)}`);
+  const hook = (await listHooks(db)).find((candidate) => candidate.name === name);
+  if (hook === undefined) throw makeNotFound(`subscriber ${JSON.stringify(name)}`);
   return hook;
 }
 
 /** @throws {AccessRefused} not the number of a letter */
-function numberOfLetter({letter = ''}: Params): string {
-  if (!/^\d{1,18}$/.test(letter)) throw notThere(`dead letter ${JSON.stringify(letter)}`);
+function readLetterId({letter = ''}: Params): string {
+  if (!/^\d{1,18}$/.test(letter)) throw makeNotFound(`dead letter ${JSON.stringify(letter)}`);
   return letter;
 }
 
 /** The state of a subscriber before the decision, for the audit. */
-function describe({name, accountId, cursor, attempts, ...hook}: FeedHook) {
+function describeForAudit({name, accountId, cursor, attempts, ...hook}: FeedHook) {
   const {stoppedAt, failingSince, lastError} = hook;
   const state = stoppedAt !== null ? 'stopped' : failingSince === null ? 'arriving' : 'failing';
   return {

@@ -20,7 +20,13 @@ import {findStream} from '../streams/all.ts';
 import {AccessRefused} from './access.ts';
 import {renderReceipts} from './forget-customer-page.ts';
 import {definePage, hidden, linkTo, may, type PageContext, type PageRequest} from './page.ts';
-import {findAsked, linkToRecord, pathOfRecord, readMoment, sayElsewhere} from './records-page.ts';
+import {
+  describeRecordElsewhere,
+  findRequestedRecord,
+  linkToRecord,
+  pathOfRecord,
+  readMoment,
+} from './records-page.ts';
 import {
   type Cell,
   renderFacts,
@@ -64,23 +70,23 @@ export const recordPage = definePage<Story>({
     record: hideRecord(story, hidden),
     field: field === null ? null : hideField(field, findStream(story.stream).table.name, hidden),
   }),
-  elsewhere: sayElsewhere,
+  elsewhere: describeRecordElsewhere,
 });
 
 async function readStory(request: PageRequest): Promise<Story> {
   const {db, query} = request;
-  const found = await findAsked(request);
-  const at = readMoment(query, found);
+  const foundRecord = await findRequestedRecord(request);
+  const moment = readMoment(query, foundRecord);
   const skipped = /^\d{1,6}$/.test(query.older ?? '') ? Number(query.older) : 0;
-  const story = await readRecordStory(db, found, {at, skipped});
-  const {number, account} = found;
+  const story = await readRecordStory(db, foundRecord, {at: moment, skipped});
+  const {number, account} = foundRecord;
   const isNumbered = story.stream === 'customers' && number !== null;
   const receipts = isNumbered ? await listReceipts(db, {accountId: account.accountId, number}) : [];
   if (query.field === undefined) return {record: story, field: null, receipts};
-  const field = await readFieldStory(db, found, query.field).catch((error: unknown) => {
-    const ways = [{href: pathOfRecord(story), label: 'The whole record'}];
+  const field = await readFieldStory(db, foundRecord, query.field).catch((error: unknown) => {
+    const links = [{href: pathOfRecord(story), label: 'The whole record'}];
     const text = (error as Error).message;
-    throw new AccessRefused(404, {title: 'No such field', text, ways}, {cause: error});
+    throw new AccessRefused(404, {title: 'No such field', text, ways: links}, {cause: error});
   });
   return {record: story, field, receipts};
 }
@@ -97,26 +103,26 @@ function renderRecordHead(
   context: PageContext,
 ): SafeHtml {
   const {name, number, rowId, externalKey, pointedAt, account, values} = story;
-  return html`${renderStanding(story, context)}
-${renderPast(story, context)}
+  return html`${renderDeletion(story, context)}
+${renderPastNotice(story, context)}
 <div class="card head">
 ${name === null ? '' : html`<p class="lead"><strong>${name}</strong></p>`}
 ${renderFacts([
   ...headFields.flatMap((field) =>
     values
-      .filter((told) => told.field === field)
-      .map((told) => [field.replaceAll('_', ' '), renderAmount(told.value, context)] as const),
+      .filter((entry) => entry.field === field)
+      .map((entry) => [field.replaceAll('_', ' '), renderAmount(entry.value, context)] as const),
   ),
   ['number', number ?? 'none yet'],
   ['row', rowId],
   ['key in your own system', externalKey],
   ['account', context.seen.length > 1 ? account : null],
   ...pointedAt.map(
-    (other) =>
+    (target) =>
       [
-        findStream(other.stream).item,
-        html`<a href="${linkToRecord(context, {...other, rowId: '', account})}">${other.number} ${
-          other.name
+        findStream(target.stream).item,
+        html`<a href="${linkToRecord(context, {...target, rowId: '', account})}">${target.number} ${
+          target.name
         }</a>`,
       ] as const,
   ),
@@ -129,20 +135,20 @@ ${
         role: 'operator',
         label: 'Fetch again',
         fixed: {account},
-      })}${receipts.length === 0 ? renderWayToForget(story, context) : ''}</div>`
+      })}${receipts.length === 0 ? renderForgetLink(story, context) : ''}</div>`
 }
 </div>
 ${renderReceipts(receipts, context)}`;
 }
 
-function renderWayToForget(story: RecordStory, context: PageContext): SafeHtml | string {
+function renderForgetLink(story: RecordStory, context: PageContext): SafeHtml | string {
   if (story.stream !== 'customers' || !may(context, 'admin')) return '';
   const account = context.seen.length > 1 ? {account: story.account} : {};
-  const to = linkTo(context, `${pathOfRecord(story)}/forget`, account);
-  return html` <a href="${to}">Forget this customer</a>`;
+  const url = linkTo(context, `${pathOfRecord(story)}/forget`, account);
+  return html` <a href="${url}">Forget this customer</a>`;
 }
 
-function renderStanding(story: RecordStory, context: PageContext): SafeHtml | string {
+function renderDeletion(story: RecordStory, context: PageContext): SafeHtml | string {
   const {deletedSince, evidence, removedAt} = story;
   if (removedAt !== null)
     return html`<p>${renderMark('bad', 'removed')} Its row left the warehouse ${renderTime(
@@ -150,7 +156,7 @@ function renderStanding(story: RecordStory, context: PageContext): SafeHtml | st
       context,
     )}.</p>`;
   if (deletedSince === null) return '';
-  const words =
+  const evidenceText =
     evidence === null
       ? 'No answer of the service is kept for it.'
       : html`Requested at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${
@@ -159,19 +165,22 @@ function renderStanding(story: RecordStory, context: PageContext): SafeHtml | st
   return html`<p>${renderMark('bad', 'deleted')} Deleted at the service, marked ${renderTime(
     deletedSince,
     context,
-  )}. ${words}</p>`;
+  )}. ${evidenceText}</p>`;
 }
 
 function renderRecord(story: RecordStory, context: PageContext): SafeHtml {
-  return html`${renderWanted(story, context)}
+  return html`${renderOpenChanges(story, context)}
 ${story.isThere ? html`${renderParts(story, context)}${renderValues(story, context)}` : ''}
-${renderMoment(story, context)}
+${renderMomentForms(story, context)}
 ${renderEvents(story, context)}`;
 }
 
-function renderWanted({wanted}: RecordStory, context: PageContext): SafeHtml | string {
-  if (wanted.length === 0) return '';
-  return html`<h2>On its way to the service</h2><ul class="list">${wanted.map(
+function renderOpenChanges(
+  {wanted: openChanges}: RecordStory,
+  context: PageContext,
+): SafeHtml | string {
+  if (openChanges.length === 0) return '';
+  return html`<h2>On its way to the service</h2><ul class="list">${openChanges.map(
     ({changeId, operation, state, requestedAt, fields}) =>
       html`<li><a href="/changes/${changeId}">change ${changeId}</a> ${operation} ${renderState(
         state,
@@ -190,19 +199,19 @@ function renderWanted({wanted}: RecordStory, context: PageContext): SafeHtml | s
  * The forms that lead to any past moment: along the versions, or by the clock. Both work without a
  * script.
  */
-function renderMoment(story: RecordStory, context: PageContext): SafeHtml {
+function renderMomentForms(story: RecordStory, context: PageContext): SafeHtml {
   const path = pathOfRecord(story);
   const account =
     context.seen.length > 1
       ? html`<input type="hidden" name="account" value="${story.account}">`
       : '';
   const zone = context.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
-  const at = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
+  const momentText = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
   return html`<h2>At an earlier time</h2>
 ${renderSlider(story, context, {path, account})}
 <form class="filters" action="${path}">${account}
 <label>Day and time in ${zone}
-<input type="datetime-local" name="at" value="${at}" required></label>
+<input type="datetime-local" name="at" value="${momentText}" required></label>
 <button class="plain">Show</button></form>`;
 }
 
@@ -212,29 +221,29 @@ function renderSlider(
   {path, account}: {readonly path: string; readonly account: SafeHtml | string},
 ): SafeHtml | string {
   if (moments.length < 2) return '';
-  const shown = version === 0 ? 1 : version;
-  const since = showMinute(moments[shown - 1] ?? '', context.timeZone);
-  const holds = at === null ? ', which holds now' : '';
-  const words = `version ${shown} of ${moments.length}, since ${since}${holds}`;
+  const shownVersion = version === 0 ? 1 : version;
+  const since = showMinute(moments[shownVersion - 1] ?? '', context.timeZone);
+  const currentNote = at === null ? ', which holds now' : '';
+  const label = `version ${shownVersion} of ${moments.length}, since ${since}${currentNote}`;
   return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change"
   hx-target="#page" hx-select="#page" hx-swap="outerMorph">${account}
-<label>Along its versions: ${words}
-<input type="range" name="version" min="1" max="${moments.length}" value="${shown}"
-  aria-valuetext="${words}"></label>
+<label>Along its versions: ${label}
+<input type="range" name="version" min="1" max="${moments.length}" value="${shownVersion}"
+  aria-valuetext="${label}"></label>
 <button>Show this version</button></form>`;
 }
 
 /** A notice that a past moment is shown, with a link back to now. */
-function renderPast(story: RecordStory, context: PageContext): SafeHtml | string {
+function renderPastNotice(story: RecordStory, context: PageContext): SafeHtml | string {
   const {at, isThere, account} = story;
   if (at === null) return '';
-  const when = `${showMinute(at, context.timeZone)} (${at})`;
-  const told = isThere
+  const moment = `${showMinute(at, context.timeZone)} (${at})`;
+  const sentence = isThere
     ? 'This is the record as it stood then; what differs from now is marked.'
     : `There was no row of it in account ${account} then.`;
-  const now = linkToRecord(context, story);
-  return html`<p class="past"><strong>As of ${when}.</strong> ${told}
-<a href="${now}">Back to now</a></p>`;
+  const nowUrl = linkToRecord(context, story);
+  return html`<p class="past"><strong>As of ${moment}.</strong> ${sentence}
+<a href="${nowUrl}">Back to now</a></p>`;
 }
 
 /**
@@ -243,25 +252,26 @@ function renderPast(story: RecordStory, context: PageContext): SafeHtml | string
  */
 function renderValues(story: RecordStory, context: PageContext): SafeHtml {
   const {emptyFields, at} = story;
-  const word = context.query.find ?? '';
-  const matches = (field: string) => field.includes(word.trim().toLowerCase().replaceAll(' ', '_'));
-  const [values, attributes] = [story.values, story.attributes].map((all) =>
-    all.filter(({field}) => matches(field)),
+  const filter = context.query.find ?? '';
+  const matches = (field: string) =>
+    field.includes(filter.trim().toLowerCase().replaceAll(' ', '_'));
+  const [values, attributes] = [story.values, story.attributes].map((fields) =>
+    fields.filter(({field}) => matches(field)),
   ) as [ExplainedValue[], ExplainedValue[]];
   const empty = emptyFields.filter(matches);
-  const isOpen = word !== '' || at !== null;
+  const isOpen = filter !== '' || at !== null;
   return html`<h2>Fields</h2>
 <form class="filters" action="${pathOfRecord(story)}" role="search" aria-label="Find a field">
 ${Object.entries(context.query)
   .filter(([name]) => name !== 'find')
   .map(([name, value]) => renderHidden(name, value))}
-<label>Find a field <input type="search" name="find" value="${word}" placeholder="phone"></label>
+<label>Find a field <input type="search" name="find" value="${filter}" placeholder="phone"></label>
 <button class="plain">Show</button>
 </form>
 <details${isOpen ? html` open` : ''}><summary>${String(values.length)} fields with a value${
-    word === '' ? '' : ` that have “${word}” in their names`
+    filter === '' ? '' : ` that have “${filter}” in their names`
   }, each with its origin</summary>
-${renderTold('Values of the record', values, {story, context})}
+${renderExplainedValues('Values of the record', values, {story, context})}
 ${empty.length === 0 ? '' : html`<p class="quiet">Empty: ${empty.join(', ')}</p>`}
 ${
   attributes.length === 0
@@ -269,11 +279,11 @@ ${
     : html`<details${isOpen ? html` open` : ''}><summary>${String(
         attributes.length,
       )} more fields that no column takes</summary>
-${renderTold('Fields that no column takes', attributes, {story, context})}</details>`
+${renderExplainedValues('Fields that no column takes', attributes, {story, context})}</details>`
 }</details>`;
 }
 
-function renderTold(
+function renderExplainedValues(
   caption: string,
   values: readonly ExplainedValue[],
   {story, context}: {readonly story: RecordStory; readonly context: PageContext},
@@ -282,16 +292,19 @@ function renderTold(
     isStacked: true,
     caption,
     columns: ['field', 'value', 'origin'],
-    rows: values.map((told) => [
-      html`<a href="${linkToRecord(context, story, {field: told.field})}">${told.field}</a>${
-        told.promotedAs === null ? '' : html` <small>in mart: ${told.promotedAs}</small>`
+    rows: values.map((entry) => [
+      html`<a href="${linkToRecord(context, story, {field: entry.field})}">${entry.field}</a>${
+        entry.promotedAs === null ? '' : html` <small>in mart: ${entry.promotedAs}</small>`
       }`,
-      html`${renderValue(told.value, context)}${
-        'now' in told
-          ? html` <small>${renderMark('warning', 'now:')} ${renderValue(told.now, context)}</small>`
+      html`${renderValue(entry.value, context)}${
+        'now' in entry
+          ? html` <small>${renderMark('warning', 'now:')} ${renderValue(
+              entry.now,
+              context,
+            )}</small>`
           : ''
       }`,
-      renderSince(told.since, renderWriter(told.writer, told.field), context),
+      renderSince(entry.since, renderWriter(entry.writer, entry.field), context),
     ]),
     none: 'It has no values.',
   });
@@ -305,8 +318,8 @@ ${renderTable({
   caption: titleOfParts(parts),
   columns: [...parts.columns.map((column) => headOf(parts, column)), 'origin'],
   rows: parts.rows.map((part) => [
-    ...parts.columns.map((column, at) =>
-      renderCell(parts, part, {story, context, column, isFirst: at === 0}),
+    ...parts.columns.map((column, index) =>
+      renderCell(parts, part, {story, context, column, isFirst: index === 0}),
     ),
     renderOrigin(part, context),
   ]),
@@ -355,8 +368,8 @@ function renderCell(
   if (!isNamed || stream === null || (typeof number !== 'string' && number !== null))
     return renderAmount(value, context);
   const {account} = story;
-  const to = linkToRecord(context, {stream, number, rowId: part.rowId, account});
-  return html`<a href="${to}">${
+  const url = linkToRecord(context, {stream, number, rowId: part.rowId, account});
+  return html`<a href="${url}">${
     isFirst && number === null ? `row ${part.rowId}` : renderValue(value, context)
   }</a>`;
 }
@@ -405,7 +418,7 @@ function renderEvent(
   {at, what, writer, changes, evidence}: ExplainedVersion,
   {story, context}: {readonly story: RecordStory; readonly context: PageContext},
 ): SafeHtml {
-  const told = what === 'appeared' ? [] : changes.slice(0, mostChanges);
+  const shownChanges = what === 'appeared' ? [] : changes.slice(0, mostChanges);
   const name = nameEvent(what, changes.length);
   return html`<a href="${linkToRecord(context, story, {at})}">${renderTime(
     at,
@@ -419,9 +432,9 @@ ${
       }</p>`
 }
 ${
-  told.length === 0
+  shownChanges.length === 0
     ? ''
-    : html`<ul>${told.map(
+    : html`<ul>${shownChanges.map(
         ({field, from, to}) =>
           html`<li><code>${field}</code> ${renderValue(
             from,
@@ -429,8 +442,8 @@ ${
           )} → ${renderValue(to, context)}</li>`,
       )}</ul>`
 }${
-  told.length < changes.length && what !== 'appeared'
-    ? html`<p class="quiet">and ${String(changes.length - told.length)} more fields</p>`
+  shownChanges.length < changes.length && what !== 'appeared'
+    ? html`<p class="quiet">and ${String(changes.length - shownChanges.length)} more fields</p>`
     : ''
 }`;
 }
@@ -439,37 +452,37 @@ ${
  * The whole story of one value: since when it holds, its writer, whether the service is known to
  * hold it, and the earlier values.
  */
-function renderField(told: FieldStory, story: RecordStory, context: PageContext): SafeHtml {
+function renderField(fieldStory: FieldStory, story: RecordStory, context: PageContext): SafeHtml {
   return html`<p><a href="${linkToRecord(context, story)}">The whole record</a></p>
-<h2>${told.field}</h2>
+<h2>${fieldStory.field}</h2>
 ${renderFacts([
-  ['value', renderValue(told.value, context)],
-  ['written by', renderWriter(told.writer, told.field)],
-  ['since', renderTime(told.since, context)],
-  ['until the row was removed', renderTime(told.removedAt, context)],
-  ['on its way', renderWantedValue(told, context)],
-  ['last known to be true', renderLastKnown(told, context)],
-  ['next read', renderNextRead(told, context)],
+  ['value', renderValue(fieldStory.value, context)],
+  ['written by', renderWriter(fieldStory.writer, fieldStory.field)],
+  ['since', renderTime(fieldStory.since, context)],
+  ['until the row was removed', renderTime(fieldStory.removedAt, context)],
+  ['on its way', renderOpenChange(fieldStory, context)],
+  ['last known to be true', renderLastKnown(fieldStory, context)],
+  ['next read', renderNextRead(fieldStory, context)],
 ])}
 <h2>Earlier values</h2>
 ${renderTable({
-  caption: `Earlier values of ${told.field}`,
+  caption: `Earlier values of ${fieldStory.field}`,
   columns: ['from', 'to', 'value', 'written by'],
-  rows: told.earlier.map(({from, to, value, isDeleted, writer}) => [
+  rows: fieldStory.earlier.map(({from, to, value, isDeleted, writer}) => [
     renderTime(from, context),
     renderTime(to, context),
     html`${renderValue(value, context)}${
       isDeleted ? html` <small>row marked deleted</small>` : ''
     }`,
-    renderWriter(writer, told.field),
+    renderWriter(writer, fieldStory.field),
   ]),
   none: 'Nothing else was ever here.',
 })}`;
 }
 
-function renderWantedValue({wanted}: FieldStory, context: PageContext): SafeHtml | null {
-  if (wanted === null) return null;
-  const {changeId, operation, state, lastSaid} = wanted;
+function renderOpenChange({wanted: change}: FieldStory, context: PageContext): SafeHtml | null {
+  if (change === null) return null;
+  const {changeId, operation, state, lastSaid} = change;
   const what = operation === 'delete' ? 'to be deleted by' : 'wanted by';
   return html`${what} <a href="/changes/${changeId}">change ${changeId}</a> ${renderState(state)}${
     lastSaid === undefined
@@ -479,9 +492,9 @@ function renderWantedValue({wanted}: FieldStory, context: PageContext): SafeHtml
 }
 
 function renderLastKnown(story: FieldStory, context: PageContext): SafeHtml | string {
-  const {lastKnownTrue, removedAt, wanted} = story;
+  const {lastKnownTrue, removedAt, wanted: openChange} = story;
   if (removedAt !== null) return 'not known: the row is no longer here';
-  if (wanted !== null) return 'not yet: the change is not over';
+  if (openChange !== null) return 'not yet: the change is not over';
   if (lastKnownTrue === null)
     return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;

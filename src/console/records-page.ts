@@ -19,7 +19,7 @@ import {readTime, timePattern} from '../http/change-request.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {AccessRefused, findSeen, notThere, type WayIn} from './access.ts';
+import {AccessRefused, findSeenAccount, makeNotFound, type PageLink} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -38,7 +38,7 @@ export const searchPage: Page = definePage({
   moving: [],
   read: async ({db, accounts, query}) => await searchRecords(db, accounts, query.q ?? null),
   title: ({sought}) => (sought === null ? 'Records' : `Records: ${sought}`),
-  render: (story, context) => html`${renderSearch(story)}${renderFound(story, context)}`,
+  render: (story, context) => html`${renderSearch(story)}${renderSearchResult(story, context)}`,
   hide: (story) => hideSearch(story, hidden),
   elsewhere: ({query}) => ({
     command: `fieldmirror explain customers ${isId(query.q ?? '') ? query.q : '12'}`,
@@ -50,18 +50,18 @@ export const searchPage: Page = definePage({
 });
 
 function renderSearch({sought, isByWords}: SearchStory): SafeHtml {
-  const ways = isByWords
+  const helpText = isByWords
     ? 'A number, words of a name or of an e-mail address (of the last word its beginning is ' +
       'enough), the last digits of a phone number, or a key of your own system.'
     : 'A number, or a key of your own system. Names, phone numbers and e-mail addresses are ' +
       'hidden from your key, so nothing is found by them.';
   return html`<form class="filters" action="/records"><label>Find a record
 <input type="search" name="q" value="${sought ?? ''}"></label> <button>Find</button></form>
-<p class="quiet">${ways} Customers, jobs, employees and tasks are searched.</p>
+<p class="quiet">${helpText} Customers, jobs, employees and tasks are searched.</p>
 <p><a href="/match">Match with an outside system</a></p>`;
 }
 
-function renderFound(
+function renderSearchResult(
   {sought, hits, hasMore, nearest, latest}: SearchStory,
   context: PageContext,
 ): SafeHtml {
@@ -89,24 +89,24 @@ function renderRecords(
 ): SafeHtml {
   const hasAccounts = context.seen.length > 1;
   const hasKeys = records.some(({externalKey}) => externalKey !== null);
-  const standings = records.map(renderStanding);
-  const haveStanding = standings.some((standing) => standing !== '');
+  const states = records.map(renderRecordState);
+  const hasStates = states.some((state) => state !== '');
   return renderTable({
     caption,
     columns: [
       {head: 'name', isTitle: true},
       {head: 'record', isTitle: true},
       ...(hasKeys ? ['key'] : []),
-      ...(haveStanding ? ['state'] : []),
+      ...(hasStates ? ['state'] : []),
       ...(hasAccounts ? ['account'] : []),
       'changed',
     ],
-    rows: records.map((record, at) => [
+    rows: records.map((record, index) => [
       ...[record.name ?? '', nameRecord(record)].map(
-        (words) => html`<a href="${linkToRecord(context, record)}">${words}</a>`,
+        (label) => html`<a href="${linkToRecord(context, record)}">${label}</a>`,
       ),
       ...(hasKeys ? [record.externalKey] : []),
-      ...(haveStanding ? [standings[at] ?? ''] : []),
+      ...(hasStates ? [states[index] ?? ''] : []),
       ...(hasAccounts ? [record.account] : []),
       renderTime(record.changedAt, context),
     ]),
@@ -120,7 +120,7 @@ function nameRecord({stream, number, rowId}: RecordHit): string {
   return `${findStream(stream).item} ${number ?? `(row ${rowId})`}`;
 }
 
-function renderStanding({isDeleted, isPending, number}: RecordHit): SafeHtml | string {
+function renderRecordState({isDeleted, isPending, number}: RecordHit): SafeHtml | string {
   if (isDeleted) return renderMark('quiet', 'deleted');
   if (isPending) return renderMark('busy', number === null ? 'to be created' : 'being changed');
   return number === null ? renderMark('warning', 'only here') : '';
@@ -156,25 +156,25 @@ export function linkToRecord(
   });
 }
 
-type Address = Pick<PageRequest, 'params' | 'query'>;
+type RecordAddress = Pick<PageRequest, 'params' | 'query'>;
 
 /**
  * The record that an address names.
  * @throws {AccessRefused} no such stream, no such record, or several accounts have one
  */
-export async function findAsked(request: PageRequest): Promise<FoundRecord> {
+export async function findRequestedRecord(request: PageRequest): Promise<FoundRecord> {
   const {db, accounts, params} = request;
-  const {stream, ...place} = readAddress(params);
-  const tried = await Promise.all(
+  const {stream, ...place} = readRecordAddress(params);
+  const lookups = await Promise.all(
     accounts.map((account) => findRecord(db, stream, {account, ...place})),
   );
-  const [found, ...others] = tried.filter((one) => one !== null);
-  if (found === undefined) throw await explainAbsence(request, stream);
-  if (others.length === 0) return found;
+  const [record, ...otherRecords] = lookups.filter((lookup) => lookup !== null);
+  if (record === undefined) throw await explainAbsence(request, stream);
+  if (otherRecords.length === 0) return record;
   throw new AccessRefused(300, {
     title: 'Several accounts have one',
     text: `${stream.name} ${params.number} is in each of these accounts.`,
-    ways: [found, ...others].map(({account}) => ({
+    ways: [record, ...otherRecords].map(({account}) => ({
       href: `/records/${stream.name}/${params.number}?account=${encodeURIComponent(account.name)}`,
       label: account.name,
     })),
@@ -182,25 +182,25 @@ export async function findAsked(request: PageRequest): Promise<FoundRecord> {
 }
 
 /** @throws {AccessRefused} */
-export function readAddress({
+export function readRecordAddress({
   stream: name,
   number = '',
-}: Address['params']): {readonly stream: Stream} & (
+}: RecordAddress['params']): {readonly stream: Stream} & (
   | {readonly number: string}
   | {readonly rowId: string}
 ) {
   const stream = allStreams.find((candidate) => candidate.name === name);
   if (stream === undefined)
-    throw notThere(
+    throw makeNotFound(
       `stream ${JSON.stringify(name ?? '')}`,
-      allStreams.map((one) => ({
-        href: `/records/${one.name}/${encodeURIComponent(number)}`,
-        label: `${one.name} ${number}`,
+      allStreams.map((candidate) => ({
+        href: `/records/${candidate.name}/${encodeURIComponent(number)}`,
+        label: `${candidate.name} ${number}`,
       })),
     );
   const [, row, digits] = /^(row-)?([1-9]\d{0,17})$/.exec(number) ?? [];
   if (digits === undefined)
-    throw notThere(`number ${JSON.stringify(number)}: expected digits, or row- and digits`);
+    throw makeNotFound(`number ${JSON.stringify(number)}: expected digits, or row- and digits`);
   return {stream, ...(row === undefined ? {number: digits} : {rowId: digits})};
 }
 
@@ -209,20 +209,22 @@ async function explainAbsence(
   stream: Stream,
 ): Promise<AccessRefused> {
   const {number = ''} = params;
-  if (number.startsWith('row-')) return notThere(`row ${number.slice(4)} of ${stream.name}`);
-  const told = await Promise.all(
+  if (number.startsWith('row-')) return makeNotFound(`row ${number.slice(4)} of ${stream.name}`);
+  const absences = await Promise.all(
     accounts.map((account) => describeAbsence(db, {stream, account, number})),
   );
   const accountIds = accounts.map(({accountId}) => accountId);
-  const near = await findNeighbours(db, {accountIds, stream: stream.name, number});
-  const ways = near.map((one): WayIn => {
-    const account = accounts.find(({accountId}) => accountId === one.accountId)?.name ?? '';
-    const choice = accounts.length > 1 ? `?account=${encodeURIComponent(account)}` : '';
-    const label = `${stream.item} ${one.number}${accounts.length > 1 ? ` of ${account}` : ''}`;
-    return {href: `/records/${stream.name}/${one.number}${choice}`, label};
+  const neighbours = await findNeighbours(db, {accountIds, stream: stream.name, number});
+  const links = neighbours.map((hit): PageLink => {
+    const account = accounts.find(({accountId}) => accountId === hit.accountId)?.name ?? '';
+    const accountQuery = accounts.length > 1 ? `?account=${encodeURIComponent(account)}` : '';
+    const label = `${stream.item} ${hit.number}${accounts.length > 1 ? ` of ${account}` : ''}`;
+    return {href: `/records/${stream.name}/${hit.number}${accountQuery}`, label};
   });
-  const text = `There is ${told.join('. There is ')}.${ways.length === 0 ? '' : ' Nearest to it:'}`;
-  return new AccessRefused(404, {title: 'Not found', text, ways});
+  const text = `There is ${absences.join('. There is ')}.${
+    links.length === 0 ? '' : ' Nearest to it:'
+  }`;
+  return new AccessRefused(404, {title: 'Not found', text, ways: links});
 }
 
 /**
@@ -231,7 +233,7 @@ async function explainAbsence(
  * @throws {AccessRefused} the text is not a moment
  */
 export function readMoment(
-  {at, version}: Address['query'],
+  {at, version}: RecordAddress['query'],
   {versions, account}: FoundRecord,
 ): string | null {
   if (version !== undefined && /^\d{1,9}$/.test(version))
@@ -253,24 +255,24 @@ export function readMoment(
 }
 
 /** The same as a command and as SQL. */
-export function sayElsewhere({
+export function describeRecordElsewhere({
   params,
   query,
   seen,
 }: Omit<PageRequest, 'db' | 'services'>): Elsewhere {
-  const {stream, ...place} = readAddress(params);
-  const versions = `SELECT valid_from, valid_to, written_by, * FROM history.${stream.table.name}`;
+  const {stream, ...place} = readRecordAddress(params);
+  const historySql = `SELECT valid_from, valid_to, written_by, * FROM history.${stream.table.name}`;
   if ('rowId' in place)
     return {
       command: `fieldmirror changes list --table ${stream.table.name}`,
-      sql: `${versions} WHERE row_id = ${place.rowId} ORDER BY valid_from;`,
+      sql: `${historySql} WHERE row_id = ${place.rowId} ORDER BY valid_from;`,
     };
   const field = query.field === undefined ? '' : ` ${query.field.replaceAll(/[^\w-]/g, '')}`;
   const account =
     seen.length > 1 && query.account !== undefined ? ` --account ${query.account}` : '';
   return {
     command: `fieldmirror explain ${stream.name} ${place.number}${field}${account}`,
-    sql: `${versions} WHERE ${stream.key} = ${place.number} ORDER BY valid_from;`,
+    sql: `${historySql} WHERE ${stream.key} = ${place.number} ORDER BY valid_from;`,
   };
 }
 
@@ -281,8 +283,8 @@ export const fetchRecord = defineAction({
   role: 'operator',
   form: z.object({account: z.string()}),
   act: async (db, {seen, params, given}) => {
-    const {stream, ...place} = readAddress(params);
-    const {accountId, name, state} = findSeen(seen, given.account);
+    const {stream, ...place} = readRecordAddress(params);
+    const {accountId, name, state} = findSeenAccount(seen, given.account);
     if (!('number' in place))
       throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
     if (state !== 'active')

@@ -50,7 +50,7 @@ export function renderTable({caption, columns, rows, none, isStacked = false}: T
 <caption class="unseen">${caption}</caption>
 <thead><tr>${heads.map(renderHead)}</tr></thead>
 <tbody>${rows.map(
-    (row) => html`<tr>${row.map((cell, at) => renderCell(cell, heads[at], isStacked))}</tr>`,
+    (row) => html`<tr>${row.map((cell, index) => renderCell(cell, heads[index], isStacked))}</tr>`,
   )}</tbody>
 </table></div>`;
 }
@@ -59,8 +59,8 @@ function renderHead({head, kind, to, sorted}: TableHead): SafeHtml {
   // An empty head is rendered as a plain cell.
   if (head === '') return html`<td></td>`;
   const order = sorted === undefined ? '' : html` aria-sort="${sorted}"`;
-  const words = to === undefined ? head : html`<a class="sort" href="${to}">${head}</a>`;
-  return html`<th scope="col"${classOf(kind)}${order}>${words}</th>`;
+  const content = to === undefined ? head : html`<a class="sort" href="${to}">${head}</a>`;
+  return html`<th scope="col"${classOf(kind)}${order}>${content}</th>`;
 }
 
 function renderCell(cell: Cell, column: TableHead | undefined, isStacked: boolean): SafeHtml {
@@ -76,36 +76,36 @@ function classOf(kind: TableHead['kind']): SafeHtml | string {
 
 /** Facts about one thing: each a word and its value. Facts without a value are left out. */
 export function renderFacts(facts: readonly (readonly [word: string, value: Cell])[]): SafeHtml {
-  const known = facts.filter(([, value]) => value !== null && value !== '');
-  return html`<dl class="facts">${known.map(
-    ([word, value]) =>
-      html`<div><dt>${word}</dt><dd>${
+  const filledFacts = facts.filter(([, value]) => value !== null && value !== '');
+  return html`<dl class="facts">${filledFacts.map(
+    ([name, value]) =>
+      html`<div><dt>${name}</dt><dd>${
         typeof value === 'number' ? formatNumber(value) : value
       }</dd></div>`,
   )}</dl>`;
 }
 
-const kinds = allStreams.map(({name, item}) => `${name}|${item}`).join('|');
+const recordKinds = allStreams.map(({name, item}) => `${name}|${item}`).join('|');
 /** `change 12`, `sweep 3`, `customers 4`, `job 7`, and no count such as `changes 90 days`. */
-const mention = new RegExp(
-  `\\b(?:change|sweep|${kinds}) [1-9]\\d{0,17}(?![\\d,.]*\\d| (?:days|of|records)\\b)`,
+const mentionPattern = new RegExp(
+  `\\b(?:change|sweep|${recordKinds}) [1-9]\\d{0,17}(?![\\d,.]*\\d| (?:days|of|records)\\b)`,
   'gi',
 );
 
 /** A sentence in which each change, sweep and record that is named by its number is a link. */
 export function renderProse(text: string, context: Pick<PageContext, 'query'>): SafeHtml {
-  const found = text.match(mention) ?? [];
-  const between = text.split(mention);
-  return html`${between.map((words, at) => {
-    const named = found[at];
-    return named === undefined
-      ? words
-      : html`${words}<a href="${linkTo(context, pathOfMention(named))}">${named}</a>`;
+  const mentions = text.match(mentionPattern) ?? [];
+  const textsBetween = text.split(mentionPattern);
+  return html`${textsBetween.map((before, index) => {
+    const mention = mentions[index];
+    return mention === undefined
+      ? before
+      : html`${before}<a href="${linkTo(context, pathOfMention(mention))}">${mention}</a>`;
   })}`;
 }
 
-function pathOfMention(named: string): string {
-  const [word = '', number = ''] = named.toLowerCase().split(' ');
+function pathOfMention(mention: string): string {
+  const [word = '', number = ''] = mention.toLowerCase().split(' ');
   const stream = allStreams.find(({name, item}) => name === word || item === word);
   return stream === undefined ? `/${word}s/${number}` : `/records/${stream.name}/${number}`;
 }
@@ -115,7 +115,7 @@ export function renderSmall(text: string | null): SafeHtml | string {
   return text === null ? '' : html`<small>${text}</small>`;
 }
 
-const signs: Readonly<Record<Tone, string>> = {
+const toneSigns: Readonly<Record<Tone, string>> = {
   good: '✓',
   busy: '…',
   warning: '!',
@@ -125,7 +125,7 @@ const signs: Readonly<Record<Tone, string>> = {
 
 /** A word with a sign, because colour alone is not enough. */
 export function renderMark(tone: Tone, word: SafeHtml | string): SafeHtml {
-  const sign = html`<span aria-hidden="true">${signs[tone]}</span>`;
+  const sign = html`<span aria-hidden="true">${toneSigns[tone]}</span>`;
   return html`<span class="mark ${tone}">${sign} ${word}</span>`;
 }
 
@@ -144,7 +144,7 @@ export function renderState(state: string, word = state.replace('_', ' ')): Safe
   return renderMark(toneOf(state), word);
 }
 
-const formats = new Map<string, Intl.DateTimeFormat>();
+const dateFormats = new Map<string, Intl.DateTimeFormat>();
 
 /**
  * `2026-11-24 07:04` by the clock of the page, with how long ago or ahead that is beside it.
@@ -155,9 +155,9 @@ export function renderTime(
   context: Pick<PageContext, 'timeZone' | 'now'>,
 ): SafeHtml | string {
   if (instant === null) return '';
-  const shown = showMinute(instant, context.timeZone);
-  const words = html`${shown} <small>${describeDistance(instant, context.now)}</small>`;
-  return html`<time datetime="${instant}" title="${instant}">${words}</time>`;
+  const minute = showMinute(instant, context.timeZone);
+  const content = html`${minute} <small>${describeDistance(instant, context.now)}</small>`;
+  return html`<time datetime="${instant}" title="${instant}">${content}</time>`;
 }
 
 /** How long ago or ahead an instant is, with the instant itself on hover. */
@@ -179,9 +179,9 @@ function describeDistance(instant: string, now: string): string {
 /** `2026-11-24 07:04` in a zone. */
 export function showMinute(instant: string, timeZone: string): string {
   const format =
-    formats.get(timeZone) ??
+    dateFormats.get(timeZone) ??
     new Intl.DateTimeFormat('sv-SE', {timeZone, dateStyle: 'short', timeStyle: 'short'});
-  formats.set(timeZone, format);
+  dateFormats.set(timeZone, format);
   return format.format(new Date(instant));
 }
 
@@ -244,17 +244,17 @@ export function renderOption(value: string, isChosen: boolean, label: SafeHtml |
 export function renderChoice(
   name: string,
   label: string,
-  words: readonly string[],
+  options: readonly string[],
   chosen: string | undefined,
 ): SafeHtml {
-  return html`<label>${label} <select name="${name}"><option value="">any</option>${words.map(
-    (word) => renderOption(word, word === chosen, word.replaceAll('_', ' ')),
+  return html`<label>${label} <select name="${name}"><option value="">any</option>${options.map(
+    (option) => renderOption(option, option === chosen, option.replaceAll('_', ' ')),
   )}</select></label>`;
 }
 
 /** The SVGs of the last few hundred charts: one takes 40 ms, and most are requested again. */
-const drawn = new Map<string, string>();
-const mostDrawn = 300;
+const cachedCharts = new Map<string, string>();
+const mostCachedCharts = 300;
 
 /**
  * A chart with its title, the sentence that describes it, and the table behind it.
@@ -262,9 +262,13 @@ const mostDrawn = 300;
  */
 export function renderFigure(chart: Chart, names: readonly Cell[] | null = chart.names): SafeHtml {
   const {title, sentence, series} = chart;
-  const isBare = series.every(({values}) => values.every((value) => (value ?? 0) === 0));
+  const isAllZero = series.every(({values}) => values.every((value) => (value ?? 0) === 0));
   return html`<figure class="card"><strong>${title}</strong>
-    ${isBare ? html`<p class="none">Every value is zero.</p>` : html.raw`${renderOnce(chart)}`}
+    ${
+      isAllZero
+        ? html`<p class="none">Every value is zero.</p>`
+        : html.raw`${renderCachedChart(chart)}`
+    }
     <figcaption>${sentence}</figcaption>
     ${names === null ? '' : renderTableOf(chart, names)}</figure>`;
 }
@@ -273,7 +277,7 @@ function renderTableOf({title, series}: Chart, names: readonly Cell[]): SafeHtml
   return html`<details><summary>As a table</summary>${renderTable({
     caption: `${title} As a table`,
     columns: ['', ...series.map(({name}) => ({head: name, kind: 'number' as const}))],
-    rows: names.map((name, at) => [name, ...series.map(({values}) => values[at] ?? null)]),
+    rows: names.map((name, index) => [name, ...series.map(({values}) => values[index] ?? null)]),
     none: 'There is nothing to show.',
   })}</details>`;
 }
@@ -286,16 +290,16 @@ const shades = 5;
  * @param heads - the names of its rows
  */
 export function renderGrid({title, corner, names, rows}: Grid, heads: readonly Cell[]): SafeHtml {
-  const most = Math.max(...rows.flatMap(({values}) => values.map((value) => value ?? 0)));
-  const shadeOf = (value: number) => (most <= 0 ? 0 : Math.ceil((shades * value) / most));
+  const largest = Math.max(...rows.flatMap(({values}) => values.map((value) => value ?? 0)));
+  const shadeOf = (value: number) => (largest <= 0 ? 0 : Math.ceil((shades * value) / largest));
   return html`<div class="scroll" role="region" aria-label="${title}" tabindex="0">
 <table class="grid"><caption class="unseen">${title}</caption>
 <thead><tr><th scope="col">${corner}</th>${names.map(
     (name) => html`<th scope="col" class="number">${name}</th>`,
   )}</tr></thead>
 <tbody>${rows.map(
-    ({values}, at) =>
-      html`<tr><th scope="row">${heads[at] ?? ''}</th>${values.map((value) =>
+    ({values}, index) =>
+      html`<tr><th scope="row">${heads[index] ?? ''}</th>${values.map((value) =>
         value === null
           ? html`<td></td>`
           : html`<td class="number shade-${String(shadeOf(value))}">${formatNumber(
@@ -306,20 +310,20 @@ export function renderGrid({title, corner, names, rows}: Grid, heads: readonly C
 }
 
 /** An SVG of our own chart module, which escapes the texts of the chart. */
-function renderOnce(chart: Chart): string {
+function renderCachedChart(chart: Chart): string {
   const key = JSON.stringify(chart);
-  const held = drawn.get(key);
-  if (held !== undefined) return held;
+  const cachedSvg = cachedCharts.get(key);
+  if (cachedSvg !== undefined) return cachedSvg;
   const svg = renderChart(chart);
-  const [oldest] = drawn.keys();
-  if (drawn.size >= mostDrawn && oldest !== undefined) drawn.delete(oldest);
-  drawn.set(key, svg);
+  const [oldest] = cachedCharts.keys();
+  if (cachedCharts.size >= mostCachedCharts && oldest !== undefined) cachedCharts.delete(oldest);
+  cachedCharts.set(key, svg);
   return svg;
 }
 
 /** Characters of a value that a page shows; JSON has all. */
-const longest = 400;
-const instant = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
+const longestValue = 400;
+const instantPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/;
 
 /** A value as a person reads it: instants by the clock of the page, nested ones as JSON. */
 export function renderValue(
@@ -328,18 +332,18 @@ export function renderValue(
 ): SafeHtml | string {
   if (value === null || value === undefined || value === '')
     return html`<span class="quiet">empty</span>`;
-  if (typeof value === 'string' && instant.test(value))
+  if (typeof value === 'string' && instantPattern.test(value))
     return html`<time datetime="${value}">${showMinute(value, context.timeZone)}</time>`;
-  if (typeof value === 'string') return renderUnbroken(cut(value));
+  if (typeof value === 'string') return renderUnbroken(cutText(value));
   if (typeof value === 'boolean') return value ? 'true' : 'false';
-  return html`<code>${cut(JSON.stringify(value))}</code>`;
+  return html`<code>${cutText(JSON.stringify(value))}</code>`;
 }
 
 /** A date or a phone number: it is not broken across lines. */
-const isUnbroken = /^[\d\s()+-]{9,20}$/;
+const unbrokenPattern = /^[\d\s()+-]{9,20}$/;
 
 export function renderUnbroken(text: string): SafeHtml | string {
-  return isUnbroken.test(text) ? html`<span class="whole">${text}</span>` : text;
+  return unbrokenPattern.test(text) ? html`<span class="whole">${text}</span>` : text;
 }
 
 /**
@@ -347,10 +351,10 @@ export function renderUnbroken(text: string): SafeHtml | string {
  * @param field - the field in question
  */
 export function renderWriter(writer: Writer, field?: string): SafeHtml | string {
-  const words = describeWriter(writer, field);
-  if (writer.kind === 'sweep') return html`<a href="/sweeps/${writer.sweepId}">${words}</a>`;
-  if (writer.kind === 'change') return html`<a href="/changes/${writer.changeId}">${words}</a>`;
-  return words;
+  const text = describeWriter(writer, field);
+  if (writer.kind === 'sweep') return html`<a href="/sweeps/${writer.sweepId}">${text}</a>`;
+  if (writer.kind === 'change') return html`<a href="/changes/${writer.changeId}">${text}</a>`;
+  return text;
 }
 
 export function renderSince(
@@ -358,10 +362,12 @@ export function renderSince(
   writer: SafeHtml | string,
   context: PageContext,
 ): SafeHtml {
-  const words = `since ${showMinute(since, context.timeZone)}`;
-  return html`<span class="whole">${words}</span> <small>${writer}</small>`;
+  const sinceText = `since ${showMinute(since, context.timeZone)}`;
+  return html`<span class="whole">${sinceText}</span> <small>${writer}</small>`;
 }
 
-function cut(text: string): string {
-  return text.length <= longest ? text : `${text.slice(0, longest)}… (${text.length} characters)`;
+function cutText(text: string): string {
+  return text.length <= longestValue
+    ? text
+    : `${text.slice(0, longestValue)}… (${text.length} characters)`;
 }

@@ -12,14 +12,14 @@ import {
   AccessRefused,
   checkForm,
   checkRole,
-  notThere,
-  ownPath,
+  makeNotFound,
   readFormFields,
+  toOwnPath,
   type Viewer,
 } from './access.ts';
 import {renderDocument, renderPlain} from './layout.ts';
 import type {SharedReads} from './live.ts';
-import type {Action, Order, Outcome, Page, PageContext, PageRequest} from './page.ts';
+import type {Action, Outcome, Page, PageContext, PageRequest, PostRequest} from './page.ts';
 import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
@@ -33,19 +33,19 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     const viewer = viewerOf(request);
     const {as, ...query} = request.query as Readonly<Record<string, string>>;
     if (page.role !== undefined) checkRole(viewer, page.role, page.section);
-    const said = takeSaid(request, reply);
-    const isFresh = said !== null;
+    const message = takeFlash(request, reply);
+    const isFresh = message !== null;
     // Every open page reads the accounts again at each change.
-    const all = await deps.readings.read('accounts', () => listAccounts(deps.pools.reads), {
+    const allAccounts = await deps.readings.read('accounts', () => listAccounts(deps.pools.reads), {
       isFresh,
       keptMs: undefined,
     });
-    const seen = chooseSeen(viewer, all);
+    const seen = chooseSeenAccounts(viewer, allAccounts);
     const accounts = chooseAccounts(seen, query.account);
     const params = request.params as Readonly<Record<string, string>>;
     const seesAll = viewer.accountId === null;
     const {masks} = viewer;
-    const asked = {
+    const pageRequest = {
       db: deps.pools.reads,
       services: deps.services,
       seen,
@@ -55,7 +55,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
       query,
       masks,
     };
-    const story = await readStory(page, asked, {viewer, deps, isFresh});
+    const story = await readStory(page, pageRequest, {viewer, deps, isFresh});
     if (as === 'json')
       return await reply.type('application/json; charset=utf-8').send(JSON.stringify(story));
     const path = pathOf(request);
@@ -67,19 +67,19 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
       query,
       ...readClock(request, accounts),
     };
-    return await send(reply, {page, story, context, asked, said});
+    return await send(reply, {page, story, context, asked: pageRequest, said: message});
   });
 }
 
 /** The accounts that a viewer may see. */
-export async function readSeenVersion(
+export async function readSeenAccounts(
   {accountId}: Pick<Viewer, 'accountId'>,
   {pools}: Pick<ConsoleDeps, 'pools'>,
 ): Promise<readonly Account[]> {
-  return chooseSeen({accountId}, await listAccounts(pools.reads));
+  return chooseSeenAccounts({accountId}, await listAccounts(pools.reads));
 }
 
-function chooseSeen(
+function chooseSeenAccounts(
   {accountId}: Pick<Viewer, 'accountId'>,
   accounts: readonly Account[],
 ): readonly Account[] {
@@ -98,14 +98,14 @@ async function readStory(
   }: {readonly viewer: Viewer; readonly deps: PageDeps; readonly isFresh: boolean},
 ): Promise<unknown> {
   const {seen, seesAll, accounts, params, query, masks} = request;
-  const {words} = page;
+  const {words: filterNames} = page;
   const key = JSON.stringify([
     page.path,
     params,
-    words === undefined ? query : words.map((word) => query[word] ?? null),
+    filterNames === undefined ? query : filterNames.map((filterName) => query[filterName] ?? null),
     seesAll,
     masks,
-    [seen, accounts].map((each) => each.map(({accountId}) => accountId)),
+    [seen, accounts].map((list) => list.map(({accountId}) => accountId)),
   ]);
   const story = await deps.readings.read(key, () => page.read(request), {
     isFresh,
@@ -115,7 +115,7 @@ async function readStory(
   return viewer.masks && page.hide !== undefined ? page.hide(story) : story;
 }
 
-interface Rendered {
+interface PageParts {
   readonly page: Page;
   readonly story: unknown;
   readonly context: PageContext;
@@ -123,20 +123,23 @@ interface Rendered {
   readonly said: string | null;
 }
 
-async function send(reply: FastifyReply, {page, story, context, asked, said}: Rendered) {
-  const drawn = renderDocument({
+async function send(
+  reply: FastifyReply,
+  {page, story, context, asked: pageRequest, said: message}: PageParts,
+) {
+  const document = renderDocument({
     title: page.title(story),
     body: page.render(story, context),
     section: page.section,
     context,
-    said,
-    elsewhere: page.elsewhere(asked, story),
+    said: message,
+    elsewhere: page.elsewhere(pageRequest, story),
     live:
       page.moving.length === 0
         ? null
         : `/live?of=${page.moving.join(',')}&since=${Date.parse(context.now)}`,
   });
-  return await reply.type('text/html; charset=utf-8').send(drawn);
+  return await reply.type('text/html; charset=utf-8').send(document);
 }
 
 /** The accounts that an address is about. @throws {AccessRefused} there is none of that name */
@@ -145,9 +148,9 @@ export function chooseAccounts(
   name: string | undefined,
 ): readonly Account[] {
   if (name === undefined) return seen;
-  const chosen = seen.filter((account) => account.name === name);
-  if (chosen.length === 1) return chosen;
-  throw notThere(
+  const chosenAccounts = seen.filter((account) => account.name === name);
+  if (chosenAccounts.length === 1) return chosenAccounts;
+  throw makeNotFound(
     `account ${JSON.stringify(name)}`,
     seen.map((account) => ({
       href: `/?account=${encodeURIComponent(account.name)}`,
@@ -186,32 +189,34 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
       ...fields
     } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
     checkForm(request, {viewer, formToken, known: deps.known});
-    const from = ownPath(typeof back === 'string' ? back : undefined);
-    checkRole(viewer, action.role, from);
-    const done = await carryOut(action, {request, viewer, fields, deps}).catch((error: unknown) => {
-      throw explain(error, from);
-    });
-    if (done.dropsReadings === true) deps.readings.forgetAll();
-    const outcome = await finish(done, action, deps);
-    if (outcome.once !== undefined)
-      return await sendOnce(reply, outcome, {secret: outcome.once, viewer});
-    setFlash(reply, outcome.said);
-    return await reply.redirect(outcome.to ?? from, 303);
+    const backPath = toOwnPath(typeof back === 'string' ? back : undefined);
+    checkRole(viewer, action.role, backPath);
+    const committedOutcome = await carryOut(action, {request, viewer, fields, deps}).catch(
+      (error: unknown) => {
+        throw explainRefusal(error, backPath);
+      },
+    );
+    if (committedOutcome.dropsReadings === true) deps.readings.forgetAll();
+    const finalOutcome = await finishOutcome(committedOutcome, action, deps);
+    if (finalOutcome.once !== undefined)
+      return await sendOnce(reply, finalOutcome, {secret: finalOutcome.once, viewer});
+    setFlash(reply, finalOutcome.said);
+    return await reply.redirect(finalOutcome.to ?? backPath, 303);
   });
 }
 
 /** Sends a secret in this answer alone: never in a cookie, and no page shows it again. */
 async function sendOnce(
   reply: FastifyReply,
-  {said, to = '/'}: Outcome,
+  {said: message, to: nextUrl = '/'}: Outcome,
   {secret, viewer}: {readonly secret: string; readonly viewer: Viewer},
 ): Promise<void> {
-  const body = html`<p>${said}</p><pre tabindex="0">${secret}</pre>
-<p>It is shown this once. <a href="${to}">Continue</a></p>`;
+  const body = html`<p>${message}</p><pre tabindex="0">${secret}</pre>
+<p>It is shown this once. <a href="${nextUrl}">Continue</a></p>`;
   await reply.type('text/html; charset=utf-8').send(renderPlain('Shown this once', body, viewer));
 }
 
-interface Carried {
+interface ActionInput {
   readonly request: FastifyRequest;
   readonly viewer: Viewer;
   readonly fields: unknown;
@@ -220,15 +225,15 @@ interface Carried {
 
 async function carryOut(
   action: Action,
-  {request, viewer, fields, deps}: Carried,
+  {request, viewer, fields, deps}: ActionInput,
 ): Promise<Outcome> {
-  const given = action.form.safeParse(fields);
-  if (!given.success)
-    throw new UsageError(given.error.issues.map(({message}) => message).join('; '));
-  const seen = await readSeenVersion(viewer, deps);
+  const parsed = action.form.safeParse(fields);
+  if (!parsed.success)
+    throw new UsageError(parsed.error.issues.map(({message}) => message).join('; '));
+  const seen = await readSeenAccounts(viewer, deps);
   const params = request.params as Readonly<Record<string, string>>;
-  const order = {viewer, seen, params, given: given.data, services: deps.services};
-  const ready = await prepare(action, order);
+  const postRequest = {viewer, seen, params, given: parsed.data, services: deps.services};
+  const prepared = await prepare(action, postRequest);
   return await inTransaction(deps.pools.writes, async (client) => {
     await client.query(
       `SELECT set_config('fieldmirror.writer', '', true),
@@ -236,11 +241,11 @@ async function carryOut(
               set_config('application_name', 'console: ' || $1, true)`,
       [viewer.name],
     );
-    const outcome = await action.act(client, order, ready);
+    const outcome = await action.act(client, postRequest, prepared);
     const {sessionId, name, role} = viewer;
     const {subject, accountId, before = null, after = null} = outcome;
-    const who = {sessionId, name, role, address: request.ip};
-    await writeAudit(client, {...who, action: action.name, accountId, subject, before, after});
+    const actor = {sessionId, name, role, address: request.ip};
+    await writeAudit(client, {...actor, action: action.name, accountId, subject, before, after});
     return outcome;
   });
 }
@@ -249,23 +254,27 @@ async function carryOut(
  * Does the work after a committed action. An error of that work must not claim that nothing was
  * done.
  */
-async function finish(outcome: Outcome, {name}: Action, {log}: ConsoleDeps): Promise<Outcome> {
+async function finishOutcome(
+  outcome: Outcome,
+  {name}: Action,
+  {log}: ConsoleDeps,
+): Promise<Outcome> {
   if (outcome.afterwards === undefined) return outcome;
-  const more = await outcome.afterwards().catch((error: unknown) => {
+  const sentence = await outcome.afterwards().catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     log.error({action: name, reason}, 'console: what follows an action failed');
     return `What follows it was not done: ${reason}.`;
   });
-  return {...outcome, said: `${outcome.said} ${more}`};
+  return {...outcome, said: `${outcome.said} ${sentence}`};
 }
 
 /**
  * If the service is unreachable or refuses, its own error is shown, because the warehouse is not
  * the cause.
  */
-async function prepare(action: Action, order: Order<unknown>): Promise<unknown> {
+async function prepare(action: Action, postRequest: PostRequest<unknown>): Promise<unknown> {
   try {
-    return await action.prepare?.(order);
+    return await action.prepare?.(postRequest);
   } catch (error) {
     if (error instanceof RetryableError || error instanceof FatalError)
       throw new UsageError(error.message, {cause: error});
@@ -277,13 +286,13 @@ async function prepare(action: Action, order: Order<unknown>): Promise<unknown> 
  * Somebody else may have decided in the meantime: the message of the warehouse names the present
  * state.
  */
-function explain(error: unknown, from: string): unknown {
-  const ways = [{href: from, label: 'Look at it as it is now'}];
+function explainRefusal(error: unknown, backPath: string): unknown {
+  const links = [{href: backPath, label: 'Look at it as it is now'}];
   if (error instanceof UsageError)
     return new AccessRefused(422, {
       title: 'This cannot be done',
       text: `${error.message}. Nothing was done.`,
-      ways,
+      ways: links,
     });
   const cause =
     error instanceof Error && !(error instanceof pg.DatabaseError) ? error.cause : error;
@@ -293,30 +302,30 @@ function explain(error: unknown, from: string): unknown {
   return new AccessRefused(409, {
     title: 'It came too late, or does not fit',
     text: `${refusal.message}.${hint} Nothing was overwritten.`,
-    ways,
+    ways: links,
   });
 }
 
-const saidCookie = 'fieldmirror_said';
-const keptSeconds = 60;
-const longest = 1_000;
+const flashCookie = 'fieldmirror_said';
+const flashSeconds = 60;
+const longestFlash = 1_000;
 
 /** Keeps the outcome of an action for the page that is shown next. */
-function setFlash(reply: FastifyReply, said: string): void {
-  void reply.setCookie(saidCookie, said.slice(0, longest), {
+function setFlash(reply: FastifyReply, message: string): void {
+  void reply.setCookie(flashCookie, message.slice(0, longestFlash), {
     path: '/',
     httpOnly: true,
     sameSite: 'strict',
-    maxAge: keptSeconds,
+    maxAge: flashSeconds,
   });
 }
 
 /** Returns the outcome of the last action, and removes it. */
-function takeSaid(request: FastifyRequest, reply: FastifyReply): string | null {
-  const said = request.cookies[saidCookie];
-  if (said === undefined || said === '') return null;
-  void reply.clearCookie(saidCookie, {path: '/'});
-  return said;
+function takeFlash(request: FastifyRequest, reply: FastifyReply): string | null {
+  const message = request.cookies[flashCookie];
+  if (message === undefined || message === '') return null;
+  void reply.clearCookie(flashCookie, {path: '/'});
+  return message;
 }
 
 const clockCookie = 'fieldmirror_clock';
@@ -331,9 +340,10 @@ function readClock(
   accounts: readonly Account[],
 ): Pick<PageContext, 'timeZone' | 'now'> {
   const zones = new Set(accounts.map(({timeZone}) => timeZone));
-  const [only] = zones;
-  const isUtc = request.cookies[clockCookie] === 'utc' || zones.size !== 1 || only === undefined;
-  return {timeZone: isUtc ? 'UTC' : only, now: new Date().toISOString()};
+  const [onlyZone] = zones;
+  const isUtc =
+    request.cookies[clockCookie] === 'utc' || zones.size !== 1 || onlyZone === undefined;
+  return {timeZone: isUtc ? 'UTC' : onlyZone, now: new Date().toISOString()};
 }
 
 /** Serves the form that changes the clock. */
@@ -347,6 +357,6 @@ export function addClock(app: FastifyInstance, {known}: Pick<ConsoleDeps, 'known
       sameSite: 'strict',
       maxAge: yearSeconds,
     });
-    return await reply.redirect(ownPath(back), 303);
+    return await reply.redirect(toOwnPath(back), 303);
   });
 }

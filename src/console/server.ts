@@ -10,7 +10,7 @@ import {readSessions} from '../accounts/access.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {type ApiOptions, type ApiPools, addApi, sendProblem} from '../http/api.ts';
-import {listKnownNames, nameOfKey} from '../http/keys.ts';
+import {listKnownNames, readKeyName} from '../http/keys.ts';
 import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
@@ -27,25 +27,25 @@ import {
 } from './accounts-page.ts';
 import {alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
-import {decideOne, oneChange} from './change-page.ts';
-import {changeList} from './changes-page.ts';
+import {changeActions, changePage} from './change-page.ts';
+import {changeListPage} from './changes-page.ts';
 import {
-  changePreview,
+  changePreviewPage,
   decideManyAction,
   undoChangesAction,
-  undoPreview,
+  undoPreviewPage,
 } from './changes-preview-pages.ts';
 import {addDocuments, renderCodeLink} from './documents.ts';
 import {fieldsPage, giveFieldName} from './fields-page.ts';
 import {forgetCustomerAction, forgetPage} from './forget-customer-page.ts';
-import {health} from './health-page.ts';
+import {healthPage} from './health-page.ts';
 import {addAssets, renderPlain} from './layout.ts';
-import {Live, SharedReads, startKeepingUp} from './live.ts';
+import {Live, SharedReads, startRefreshing} from './live.ts';
 import {addMatching, applyMatch, matchPage, undoMatch} from './match-page.ts';
-import {overview} from './overview-page.ts';
+import {overviewPage} from './overview-page.ts';
 import type {Action, Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
-import {addRule, dropLetter, passOver, sendAgain, sendLetter} from './receivers.ts';
+import {addRule, dropLetter, resendMessage, sendLetter, skipMessage} from './receivers.ts';
 import {recordPage} from './record-page.ts';
 import {fetchRecord, searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';
@@ -59,7 +59,7 @@ import {
   settingsPage,
 } from './settings-page.ts';
 import {addSignIn, knownViewerOf, requireViewer, tokenOf, viewerOf} from './sign-in.ts';
-import {approve, sweepList, sweepNow, sweepPage} from './sweep-pages.ts';
+import {approveSweepAction, sweepListPage, sweepNow, sweepPage} from './sweep-pages.ts';
 
 export interface ServerOptions {
   readonly pools: Pick<ApiPools, 'reads' | 'writes'>;
@@ -107,7 +107,7 @@ export async function openServer(options: ServerOptions): Promise<RunningServer>
     return {url, routes, close: () => app.close()};
   } catch (cause) {
     await app.close();
-    const reason = isTaken(cause)
+    const reason = isPortInUse(cause)
       ? 'it is in use: stop what listens there, or give another port'
       : String(cause);
     throw new FatalError(`http: cannot listen on port ${port} of ${host}: ${reason}`, {
@@ -124,12 +124,12 @@ async function listen(
   try {
     return await app.listen({host, port});
   } catch (error) {
-    if (!mayMove || !isTaken(error)) throw error;
+    if (!mayMove || !isPortInUse(error)) throw error;
     return await app.listen({host, port: 0});
   }
 }
 
-function isTaken(error: unknown): boolean {
+function isPortInUse(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
 
@@ -148,7 +148,7 @@ async function buildServer(
       sendProblem(reply, new HttpProblem(400, 'invalid', {detail: 'the address cannot be read'})),
   });
   app.addHook('onRoute', ({method, url}) => {
-    for (const each of [method].flat()) routes.push({method: each, path: url});
+    for (const singleMethod of [method].flat()) routes.push({method: singleMethod, path: url});
   });
   app.addHook('onSend', async (_request, reply) => {
     if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
@@ -158,7 +158,7 @@ async function buildServer(
     const {method, routeOptions} = request;
     const ms = Math.round(reply.elapsedTime);
     log.info(
-      {key: nameOfKey(request), method, route: routeOptions.url, status: reply.statusCode, ms},
+      {key: readKeyName(request), method, route: routeOptions.url, status: reply.statusCode, ms},
       'http',
     );
   });
@@ -175,11 +175,11 @@ async function buildServer(
 
 /** Every page of the console. */
 export const pages: readonly Page[] = [
-  overview,
+  overviewPage,
   businessPage,
   boardPage,
   questionPage,
-  sweepList,
+  sweepListPage,
   sweepPage,
   quarantineListPage,
   quarantinePage,
@@ -188,27 +188,27 @@ export const pages: readonly Page[] = [
   forgetPage,
   matchPage,
   fieldsPage,
-  changeList,
-  changePreview,
-  undoPreview,
-  oneChange,
+  changeListPage,
+  changePreviewPage,
+  undoPreviewPage,
+  changePage,
   accountsPage,
   alertsPage,
   settingsPage,
-  health,
+  healthPage,
 ];
 
 /** Every action of the console. */
 export const actions: readonly Action[] = [
   sweepNow,
-  approve,
+  approveSweepAction,
   fetchRecord,
   forgetCustomerAction,
   retryQuarantine,
   applyMatch,
   undoMatch,
   giveFieldName,
-  ...decideOne,
+  ...changeActions,
   decideManyAction,
   undoChangesAction,
   pauseAccountAction,
@@ -225,8 +225,8 @@ export const actions: readonly Action[] = [
   removeClosedDay,
   saveCapacity,
   saveLabel,
-  sendAgain,
-  passOver,
+  resendMessage,
+  skipMessage,
   sendLetter,
   dropLetter,
 ];
@@ -235,7 +235,7 @@ export const actions: readonly Action[] = [
  * A policy without exceptions: the browser loads nothing from other sites and sends them nothing.
  * No other site may frame a page.
  */
-const policy = [
+const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -260,7 +260,7 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
     await app.register(form, {bodyLimit: 1_000_000});
     app.addHook('onRequest', async (request, reply) => {
       reply.headers({
-        'content-security-policy': policy,
+        'content-security-policy': contentSecurityPolicy,
         // Without a referrer for its own origin, a browser sends our forms with the origin null.
         'referrer-policy': 'same-origin',
         'x-frame-options': 'DENY',
@@ -295,14 +295,14 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
     for (const action of actions) addAction(app, action, {...deps, readings});
     app.get('/live', async (request, reply) => {
       viewerOf(request);
-      const {of = '', since = ''} = request.query as Readonly<Record<string, string>>;
-      const moving = new Set(of.split(','));
+      const {of: tableNames = '', since = ''} = request.query as Readonly<Record<string, string>>;
+      const moving = new Set(tableNames.split(','));
       await live.follow(reply, {moving, drawnAt: Number(since) || 0, token: tokenOf(request)});
     });
-    const stopKeepingUp = startKeepingUp(readings, () => readDataState(deps.pools.reads));
+    const stopRefreshing = startRefreshing(readings, () => readDataState(deps.pools.reads));
     app.addHook('preClose', async () => {
       await live.close();
-      await stopKeepingUp();
+      await stopRefreshing();
     });
   });
 }

@@ -21,7 +21,7 @@ export interface ConsoleServices {
    * Lists every setting in force, of this process and of the warehouse, as `doctor` prints them:
    * never a secret.
    */
-  readonly listSettings: () => Promise<readonly SettingTold[]>;
+  readonly listSettings: () => Promise<readonly ShownSetting[]>;
   /**
    * Sends a light request with the token of an account. If the service answers it, a stopped
    * account becomes active again.
@@ -33,7 +33,7 @@ export interface ConsoleServices {
    * is stored yet.
    * @throws {UsageError | AccessError} names what is wrong
    */
-  readonly tryAccount: (account: GivenAccount) => Promise<{
+  readonly tryAccount: (account: AccountForm) => Promise<{
     /** Stores the account, in a transaction of the caller. */
     readonly keep: (db: Queryable) => Promise<Account>;
     /** A sentence that describes what was done. */
@@ -43,7 +43,7 @@ export interface ConsoleServices {
    * Makes an alert rule from the filled-in form, and seals its address. Nothing is stored yet.
    * @throws {UsageError} an address that may not be used, an invalid span, no key to seal with
    */
-  readonly planRule: (rule: GivenRule) => Promise<{
+  readonly planRule: (rule: RuleForm) => Promise<{
     readonly plan: Omit<RulePlan, 'accountId'>;
     /**
      * The secret that signs messages to a webhook, shown to a person this once; null for other
@@ -81,7 +81,7 @@ export interface ConsoleServices {
  * An account as filled into a form. An existing account keeps its address and zone if they are not
  * given.
  */
-export interface GivenAccount {
+export interface AccountForm {
   readonly name: string;
   readonly url: string | null;
   readonly timeZone: string | null;
@@ -89,7 +89,7 @@ export interface GivenAccount {
 }
 
 /** An alert rule as filled into a form. */
-export interface GivenRule {
+export interface RuleForm {
   readonly name: string;
   readonly receiver: Receiver;
   /** A URL, or an e-mail address. */
@@ -104,7 +104,7 @@ export interface GivenRule {
 }
 
 /** A setting in force, and its source. */
-export interface SettingTold {
+export interface ShownSetting {
   readonly name: string;
   readonly value: string;
   /** `file`: the file has the same value. `warehouse`: a verb, another file or SQL set it there. */

@@ -28,7 +28,7 @@ import {UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import {calendarDay, findUnknownEmployee, insight} from '../settings/account-sections.ts';
 import {hoursOfDay} from '../settings/section.ts';
-import {findSeen} from './access.ts';
+import {findSeenAccount} from './access.ts';
 import {defineAction, definePage, linkTo, may, type PageContext, type PageRequest} from './page.ts';
 import {renderFacts, renderForm, renderMark, renderOption, renderTable} from './render.ts';
 
@@ -45,7 +45,7 @@ interface Story {
   readonly accounts: readonly AccountSettings[];
 }
 
-const nothingSet: InsightSettings = {
+const emptySettings: InsightSettings = {
   currency: null,
   workingHours: null,
   repeatVisitDays: null,
@@ -74,19 +74,19 @@ const mostUnlabelled = 20;
 const fewAccounts = 3;
 
 async function readStory({db, accounts}: PageRequest): Promise<Story> {
-  const held = await listInsightSettings(db);
+  const allSettings = await listInsightSettings(db);
   const closedDays = byAccount(await listClosedDays(db));
   const capacity = byAccount(await listCapacity(db));
   const labels = byAccount(await listLabels(db));
-  const searched = accounts.length > fewAccounts ? [] : accounts;
+  const searchedAccounts = accounts.length > fewAccounts ? [] : accounts;
   const unlabelled = await Promise.all(
-    searched.map((account) => listUnlabelled(db, account, mostUnlabelled)),
+    searchedAccounts.map((account) => listUnlabelled(db, account, mostUnlabelled)),
   );
   const unnamed = byAccount(unlabelled.flat());
   return {
     accounts: accounts.map(({name}) => ({
-      ...nothingSet,
-      ...held.find(({account}) => account === name),
+      ...emptySettings,
+      ...allSettings.find(({account}) => account === name),
       account: name,
       closedDays: closedDays(name),
       capacity: capacity(name),
@@ -97,11 +97,11 @@ async function readStory({db, accounts}: PageRequest): Promise<Story> {
 }
 
 /** @returns a function that gives the entries of one account, by its name */
-function byAccount<T extends {readonly account: string}>(
-  held: readonly T[],
-): (name: string) => Omit<T, 'account'>[] {
-  const groups = Map.groupBy(held, ({account}) => account);
-  return (name) => (groups.get(name) ?? []).map(({account: _, ...each}) => each);
+function byAccount<Entry extends {readonly account: string}>(
+  entries: readonly Entry[],
+): (name: string) => Omit<Entry, 'account'>[] {
+  const groups = Map.groupBy(entries, ({account}) => account);
+  return (name) => (groups.get(name) ?? []).map(({account: _, ...entry}) => entry);
 }
 
 function renderAccount(settings: AccountSettings, context: PageContext): SafeHtml {
@@ -126,7 +126,7 @@ function renderSettings(settings: AccountSettings): SafeHtml {
 
 function renderSettingsForm(settings: AccountSettings, context: PageContext): SafeHtml | string {
   const {account, currency, workingHours, repeatVisitDays, onTimeGraceMinutes} = settings;
-  const number = (name: string, value: number | null | undefined, limit: string) =>
+  const renderNumber = (name: string, value: number | null | undefined, limit: string) =>
     html`<input name="${name}" inputmode="decimal" size="5" value="${value ?? ''}"
       placeholder="${limit}">`;
   return html`<div class="card settings">${renderForm(context, {
@@ -135,13 +135,14 @@ function renderSettingsForm(settings: AccountSettings, context: PageContext): Sa
     label: 'Save',
     fixed: {account},
     fields: html`<fieldset class="hours"><legend>Hours that one technician works</legend>${days.map(
-      (day, at) => html`<label>${day} ${number(`hours${at}`, workingHours?.[at], '8')}</label>`,
+      (day, index) =>
+        html`<label>${day} ${renderNumber(`hours${index}`, workingHours?.[index], '8')}</label>`,
     )}</fieldset>
       <label>Currency <input name="currency" value="${
         currency ?? ''
       }" size="5" maxlength="3" pattern="[A-Za-z]{3}" placeholder="USD"></label>
-      <label>Repeat visit: within days ${number('repeat', repeatVisitDays, '30')}</label>
-      <label>On time: within minutes ${number('grace', onTimeGraceMinutes, '15')}</label>`,
+      <label>Repeat visit: within days ${renderNumber('repeat', repeatVisitDays, '30')}</label>
+      <label>On time: within minutes ${renderNumber('grace', onTimeGraceMinutes, '15')}</label>`,
   })}</div>`;
 }
 
@@ -175,7 +176,7 @@ function renderClosedDays({account, closedDays}: AccountSettings, context: PageC
 
 function renderCapacity({account, capacity}: AccountSettings, context: PageContext): SafeHtml {
   const isAdmin = may(context, 'admin');
-  const to = '/settings/capacity';
+  const actionPath = '/settings/capacity';
   return html`<h3>Technicians with their own hours</h3>
     ${renderTable({
       caption: 'Hours of technicians that differ, Monday to Sunday',
@@ -188,7 +189,7 @@ function renderCapacity({account, capacity}: AccountSettings, context: PageConte
         ...(isAdmin
           ? [
               renderForm(context, {
-                ...{to, role: 'admin', label: 'Remove', isPlain: true},
+                ...{to: actionPath, role: 'admin', label: 'Remove', isPlain: true},
                 fixed: {account, employee: employeeNumber},
               }),
             ]
@@ -197,13 +198,13 @@ function renderCapacity({account, capacity}: AccountSettings, context: PageConte
       none: 'All work the hours of the account.',
     })}
     ${renderForm(context, {
-      ...{to, role: 'admin', label: 'Set the hours of one', isPlain: true},
+      ...{to: actionPath, role: 'admin', label: 'Set the hours of one', isPlain: true},
       fixed: {account},
       fields: html`<label>Number of the technician
           <input name="employee" required inputmode="numeric" size="6"></label>
         ${days.map(
-          (day, at) =>
-            html`<label>${day.slice(0, 3)} <input name="hours${at}" inputmode="decimal" size="3"
+          (day, index) =>
+            html`<label>${day.slice(0, 3)} <input name="hours${index}" inputmode="decimal" size="3"
               aria-label="Hours on ${day}"></label>`,
         )}`,
     })}`;
@@ -214,15 +215,15 @@ function renderLabels(
   context: PageContext,
 ): SafeHtml {
   const isAdmin = may(context, 'admin');
-  const to = '/settings/label';
-  const form = (kind: string, id: string, label: string) =>
+  const actionPath = '/settings/label';
+  const renderLabelForm = (kind: string, id: string, label: string) =>
     renderForm(context, {
-      ...{to, role: 'admin', label: 'Save', isPlain: true},
+      ...{to: actionPath, role: 'admin', label: 'Save', isPlain: true},
       fixed: {account, kind, id},
       fields: html`<input name="label" value="${label}" maxlength="${longestLabel}"
         aria-label="Name of ${nameKind(kind)} ${id}">`,
     });
-  const all = [...labels, ...unlabelled.map((held) => ({...held, label: ''}))];
+  const numbers = [...labels, ...unlabelled.map((unnamed) => ({...unnamed, label: ''}))];
   return html`<h3>Names for numbers</h3>
     <p>The service sends some things as a number alone, such as the source of a customer. Reports
       and answers show the name that you give it.${isAdmin ? ' An empty name removes it.' : ''}</p>
@@ -230,15 +231,19 @@ function renderLabels(
       isStacked: true,
       caption: 'Numbers of the service, and their names',
       columns: [{head: 'what', isTitle: true}, {head: 'number', kind: 'number'}, 'name'],
-      rows: all.map(({kind, id, label}) => [
+      rows: numbers.map(({kind, id, label}) => [
         nameKind(kind),
         html`${id}`,
-        isAdmin ? form(kind, id, label) : label === '' ? renderMark('quiet', 'not named') : label,
+        isAdmin
+          ? renderLabelForm(kind, id, label)
+          : label === ''
+            ? renderMark('quiet', 'not named')
+            : label,
       ]),
       none: 'No record has such a number.',
     })}
     ${renderForm(context, {
-      ...{to, role: 'admin', label: 'Name another', isPlain: true},
+      ...{to: actionPath, role: 'admin', label: 'Name another', isPlain: true},
       fixed: {account},
       fields: html`<label>What <select name="kind">${labelKinds.map((kind) =>
         renderOption(kind, false, nameKind(kind)),
@@ -256,19 +261,19 @@ function nameKind(kind: string): string {
  * A field of a form, by the rule of the file of settings; null if it is empty.
  * @throws {UsageError}
  */
-function readField<T>(name: string, typed: string, rule: z.ZodType<T>): T | null {
+function readField<Value>(name: string, typed: string, rule: z.ZodType<Value>): Value | null {
   if (typed.trim() === '') return null;
   return checkField(name, {typed, value: Number(typed.trim().replace(',', '.')), rule});
 }
 
-interface Field<T> {
+interface Field<Value> {
   readonly typed: string;
   readonly value: unknown;
-  readonly rule: z.ZodType<T>;
+  readonly rule: z.ZodType<Value>;
 }
 
 /** @throws {UsageError} */
-function checkField<T>(name: string, {typed, value, rule}: Field<T>): T {
+function checkField<Value>(name: string, {typed, value, rule}: Field<Value>): Value {
   const {data, error} = rule.safeParse(value);
   if (error === undefined) return data;
   const expected = error.issues[0]?.message ?? 'expected something else';
@@ -279,13 +284,13 @@ function checkField<T>(name: string, {typed, value, rule}: Field<T>): T {
  * The hours of all seven days, or null if none is given.
  * @throws {UsageError}
  */
-function readHours(given: Readonly<Record<string, unknown>>): readonly number[] | null {
-  const typed = days.map((_, at) => String(given[`hours${at}`] ?? ''));
+function readHours(fields: Readonly<Record<string, unknown>>): readonly number[] | null {
+  const typed = days.map((_, index) => String(fields[`hours${index}`] ?? ''));
   if (typed.every((text) => text.trim() === '')) return null;
-  return typed.map((text, at) => readField(`hours on ${days[at]}`, text, hoursOfDay) ?? 0);
+  return typed.map((text, index) => readField(`hours on ${days[index]}`, text, hoursOfDay) ?? 0);
 }
 
-const text = z.string().default('');
+const textField = z.string().default('');
 const longestLabel = 100;
 
 /** Writes the settings of one account, in place of its earlier ones. */
@@ -293,22 +298,27 @@ export const saveSettings = defineAction({
   path: '/settings',
   name: 'settings.save',
   role: 'admin',
-  form: z.looseObject({account: text, currency: text, repeat: text, grace: text}),
+  form: z.looseObject({
+    account: textField,
+    currency: textField,
+    repeat: textField,
+    grace: textField,
+  }),
   act: async (db, {seen, given}) => {
-    const {name: account, accountId} = findSeen(seen, given.account);
+    const {name: account, accountId} = findSeenAccount(seen, given.account);
     const {currency, repeat, grace} = given;
-    const code = currency.trim().toUpperCase();
-    const rules = insight.shape;
+    const currencyCode = currency.trim().toUpperCase();
+    const schemas = insight.shape;
     const after: InsightSettings = {
       currency:
-        code === ''
+        currencyCode === ''
           ? null
-          : checkField('currency', {typed: currency, value: code, rule: rules.currency}),
+          : checkField('currency', {typed: currency, value: currencyCode, rule: schemas.currency}),
       workingHours: readHours(given),
-      repeatVisitDays: readField('repeat visit', repeat, rules.repeat_visit_days),
-      onTimeGraceMinutes: readField('on time', grace, rules.on_time_grace_minutes),
+      repeatVisitDays: readField('repeat visit', repeat, schemas.repeat_visit_days),
+      onTimeGraceMinutes: readField('on time', grace, schemas.on_time_grace_minutes),
     };
-    const before = (await listInsightSettings(db)).find((held) => held.account === account);
+    const before = (await listInsightSettings(db)).find((settings) => settings.account === account);
     await writeInsightSettings(db, account, after);
     return {
       ...{subject: `settings of ${account}`, accountId, before, after},
@@ -318,16 +328,16 @@ export const saveSettings = defineAction({
   },
 });
 
-const closedDay = z.object({account: text, date: calendarDay, name: text});
+const closedDayForm = z.object({account: textField, date: calendarDay, name: textField});
 
 export const addClosedDay = defineAction({
   path: '/settings/closed-day',
   name: 'settings.close-day',
   role: 'admin',
-  form: closedDay,
-  act: async (db, {seen, given: {account: asked, date, name: why}}) => {
-    const {name: account, accountId} = findSeen(seen, asked);
-    const name = why.trim();
+  form: closedDayForm,
+  act: async (db, {seen, given: {account: givenAccount, date, name: reason}}) => {
+    const {name: account, accountId} = findSeenAccount(seen, givenAccount);
+    const name = reason.trim();
     if (name === '') throw new UsageError('closed day: expected why it is closed');
     await writeClosedDay(db, {account, date, name});
     return {
@@ -341,9 +351,9 @@ export const removeClosedDay = defineAction({
   path: '/settings/open-day',
   name: 'settings.open-day',
   role: 'admin',
-  form: closedDay,
-  act: async (db, {seen, given: {account: asked, date}}) => {
-    const {name: account, accountId} = findSeen(seen, asked);
+  form: closedDayForm,
+  act: async (db, {seen, given: {account: givenAccount, date}}) => {
+    const {name: account, accountId} = findSeenAccount(seen, givenAccount);
     await deleteClosedDay(db, {account, date});
     return {
       ...{subject: `closed day ${date}`, accountId, after: {state: 'open'}, dropsReadings: true},
@@ -352,7 +362,7 @@ export const removeClosedDay = defineAction({
   },
 });
 
-const employeeForm = z.looseObject({account: text, employee: text});
+const employeeForm = z.looseObject({account: textField, employee: textField});
 
 /** Writes the hours of one technician; if none are given, those of the account count. */
 export const saveCapacity = defineAction({
@@ -361,15 +371,15 @@ export const saveCapacity = defineAction({
   role: 'admin',
   form: employeeForm,
   act: async (db, {seen, given}) => {
-    const {name: account, accountId} = findSeen(seen, given.account);
+    const {name: account, accountId} = findSeenAccount(seen, given.account);
     const employeeNumber = given.employee.trim();
     const hours = readHours(given);
-    const asked = {path: [account, employeeNumber], before: null, after: hours ?? []};
-    const [problem] = findUnknownEmployee(asked, await listEmployeeNumbers(db));
+    const change = {path: [account, employeeNumber], before: null, after: hours ?? []};
+    const [problem] = findUnknownEmployee(change, await listEmployeeNumbers(db));
     if (problem !== undefined) throw new UsageError(`technician: ${problem.text}`);
-    const held = {account, employeeNumber};
-    if (hours === null) await deleteCapacity(db, held);
-    else await writeCapacity(db, {...held, workingHours: hours});
+    const key = {account, employeeNumber};
+    if (hours === null) await deleteCapacity(db, key);
+    else await writeCapacity(db, {...key, workingHours: hours});
     return {
       ...{subject: `hours of technician ${employeeNumber}`, accountId, dropsReadings: true},
       after: {workingHours: hours},
@@ -386,26 +396,27 @@ export const saveLabel = defineAction({
   path: '/settings/label',
   name: 'settings.label',
   role: 'admin',
-  form: z.object({account: text, kind: text, id: text, label: text}),
+  form: z.object({account: textField, kind: textField, id: textField, label: textField}),
   act: async (db, {seen, given}) => {
-    const {name: account, accountId} = findSeen(seen, given.account);
+    const {name: account, accountId} = findSeenAccount(seen, given.account);
     const [id, label] = [given.id.trim(), given.label.trim()];
     if (label.length > longestLabel)
       throw new UsageError(
         `name: expected at most ${longestLabel} characters, got ${label.length}`,
       );
-    const kind = labelKinds.find((known) => known === given.kind);
+    const kind = labelKinds.find((candidate) => candidate === given.kind);
     if (kind === undefined || !isId(id))
       throw new UsageError(
         `label: expected a number of ${labelKinds.map(nameKind).join(', ')}, got ` +
           `${JSON.stringify(`${given.kind} ${given.id}`)}`,
       );
-    const what = `${nameKind(kind)} ${id}`;
+    const subject = `${nameKind(kind)} ${id}`;
     if (label === '') await deleteLabel(db, {account, kind, id});
     else await writeLabel(db, {account, kind, id, label});
     return {
-      ...{subject: `name of ${what}`, accountId, after: {label}, dropsReadings: true},
-      said: label === '' ? `The ${what} has no name now.` : `The ${what} is called ${label} now.`,
+      ...{subject: `name of ${subject}`, accountId, after: {label}, dropsReadings: true},
+      said:
+        label === '' ? `The ${subject} has no name now.` : `The ${subject} is called ${label} now.`,
     };
   },
 });

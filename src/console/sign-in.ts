@@ -2,7 +2,7 @@
 // person in. A person signs in with a key, as systems have one, or with a link that a terminal
 // printed. The sign-out is here, too.
 
-import {setImmediate as turn} from 'node:timers/promises';
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import {html} from '@remix-run/html-template';
 import type {FastifyInstance, FastifyReply, FastifyRequest} from 'fastify';
 import {
@@ -22,8 +22,8 @@ import {
   checkOrigin,
   type FormFields,
   makeViewer,
-  ownPath,
   readFormFields,
+  toOwnPath,
   type Viewer,
 } from './access.ts';
 import {renderPlain} from './layout.ts';
@@ -48,12 +48,12 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     const {isOpen, knowsViewer} = request.routeOptions.config;
     if (isOpen === true) {
-      if (knowsViewer === true) await greet(request, {sessions, proxy: deps.proxy});
+      if (knowsViewer === true) await rememberViewer(request, {sessions, proxy: deps.proxy});
       return;
     }
     const viewer =
       (await findViewer(request, {sessions, proxy: deps.proxy})) ??
-      (await admit(request, reply, deps));
+      (await signInByProxy(request, reply, deps));
     if (viewer !== null) {
       viewers.set(request, viewer);
       return;
@@ -68,11 +68,11 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
  * Finds the viewer of an open page. The page is also served while the warehouse cannot name the
  * viewer.
  */
-async function greet(
+async function rememberViewer(
   request: FastifyRequest,
-  known: Parameters<typeof findViewer>[1],
+  sources: Parameters<typeof findViewer>[1],
 ): Promise<void> {
-  const viewer = await findViewer(request, known).catch(() => null);
+  const viewer = await findViewer(request, sources).catch(() => null);
   if (viewer !== null) viewers.set(request, viewer);
 }
 
@@ -128,12 +128,12 @@ async function findViewer(
   if (session === null) return null;
   // The proxy names the person in each request. A session of another person, or with an earlier
   // role, is no longer valid.
-  if (session.wayIn === 'proxy' && !isSame(session, readProxy(request, proxy))) return null;
+  if (session.wayIn === 'proxy' && !isSamePerson(session, readProxy(request, proxy))) return null;
   return makeViewer(session, token);
 }
 
 /** Signs in the person whom the proxy has signed in. */
-async function admit(
+async function signInByProxy(
   request: FastifyRequest,
   reply: FastifyReply,
   deps: ConsoleDeps,
@@ -154,13 +154,13 @@ type Person = Pick<Session, 'name' | 'role'>;
 function readProxy({socket, headers}: FastifyRequest, proxy: SignInProxy | null): Person | null {
   if (proxy === null || !proxy.addresses.includes(plainAddress(socket.remoteAddress))) return null;
   const name = headers[proxy.nameHeader];
-  const role = roles.find((known) => known === headers[proxy.roleHeader]);
+  const role = roles.find((candidate) => candidate === headers[proxy.roleHeader]);
   if (typeof name !== 'string' || name === '' || name.length > longestName || role === undefined)
     return null;
   return {name, role};
 }
 
-function isSame(session: Person, person: Person | null): boolean {
+function isSamePerson(session: Person, person: Person | null): boolean {
   return person !== null && person.name === session.name && person.role === session.role;
 }
 
@@ -198,7 +198,7 @@ export class SessionReads {
     this.#isReading = true;
     while (this.#waiting.size > 0) {
       // Requests that came in the same turn of the event loop are read together.
-      await turn();
+      await nextTurn();
       const waiting = this.#waiting;
       this.#waiting = new Map();
       await this.#readAll(waiting);
@@ -216,26 +216,26 @@ export class SessionReads {
   }
 }
 
-const open = {config: {isOpen: true}} as const;
+const openRoute = {config: {isOpen: true}} as const;
 
 export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   const attempts = new Attempts();
-  app.get('/sign-in', open, async (request, reply) => {
+  app.get('/sign-in', openRoute, async (request, reply) => {
     const {back, code} = request.query as FormFields;
     if (code !== undefined) {
-      await takeCode(request, code, {deps, attempts}).then((person) =>
-        signIn(reply, {...person, ...fromAnywhere, address: request.ip}, deps),
+      await checkCode(request, code, {deps, attempts}).then((person) =>
+        signIn(reply, {...person, ...linkSession, address: request.ip}, deps),
       );
-      return await reply.redirect(ownPath(back), 303);
+      return await reply.redirect(toOwnPath(back), 303);
     }
-    return await reply.type('text/html; charset=utf-8').send(renderSignIn(ownPath(back)));
+    return await reply.type('text/html; charset=utf-8').send(renderSignIn(toOwnPath(back)));
   });
-  app.post('/sign-in', open, async (request, reply) => {
+  app.post('/sign-in', openRoute, async (request, reply) => {
     const {key = '', back} = readFormFields(request.body);
     checkOrigin(request, deps.known);
-    const found = await takeKey(request, key.trim(), {deps, attempts});
-    await signIn(reply, {...found, wayIn: 'key', address: request.ip}, deps);
-    return await reply.redirect(ownPath(back), 303);
+    const keyOwner = await checkKey(request, key.trim(), {deps, attempts});
+    await signIn(reply, {...keyOwner, wayIn: 'key', address: request.ip}, deps);
+    return await reply.redirect(toOwnPath(back), 303);
   });
   app.post('/sign-out', async (request, reply) => {
     const viewer = viewerOf(request);
@@ -246,17 +246,17 @@ export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   });
 }
 
-const fromAnywhere = {wayIn: 'link', apiKeyId: null, accountId: null, masks: false} as const;
+const linkSession = {wayIn: 'link', apiKeyId: null, accountId: null, masks: false} as const;
 
-interface Trying {
+interface SignInDeps {
   readonly deps: Pick<ConsoleDeps, 'pools'>;
   readonly attempts: Attempts;
 }
 
-async function takeKey(request: FastifyRequest, key: string, {deps, attempts}: Trying) {
+async function checkKey(request: FastifyRequest, key: string, {deps, attempts}: SignInDeps) {
   checkTries(request, {attempts, secret: key});
-  const found = await useApiKey(deps.pools.writes, key);
-  if (found !== null) return found;
+  const keyOwner = await useApiKey(deps.pools.writes, key);
+  if (keyOwner !== null) return keyOwner;
   attempts.noteFailure(attemptOf(request, key));
   throw new AccessRefused(401, {
     title: 'This key opens nothing',
@@ -265,10 +265,10 @@ async function takeKey(request: FastifyRequest, key: string, {deps, attempts}: T
   });
 }
 
-async function takeCode(request: FastifyRequest, code: string, {deps, attempts}: Trying) {
+async function checkCode(request: FastifyRequest, code: string, {deps, attempts}: SignInDeps) {
   checkTries(request, {attempts, secret: code});
-  const found = await useSignInCode(deps.pools.writes, code);
-  if (found !== null) return found;
+  const person = await useSignInCode(deps.pools.writes, code);
+  if (person !== null) return person;
   attempts.noteFailure(attemptOf(request, code));
   throw new AccessRefused(401, {
     title: 'This sign-in link has expired or was already used',
@@ -316,8 +316,8 @@ function renderSignIn(back: string): string {
   );
 }
 
-const atMost = 10;
-const withinMs = 60_000;
+const failureLimit = 10;
+const failureWindowMs = 60_000;
 /** Sources that are remembered; beyond them the oldest is forgotten. */
 const mostSources = 10_000;
 
@@ -336,7 +336,7 @@ export class Attempts {
 
   /** @param source - an address, and the beginning of the key */
   mayTry(source: string): boolean {
-    return this.#recent(source).length < atMost;
+    return this.#recent(source).length < failureLimit;
   }
 
   noteFailure(source: string): void {
@@ -348,7 +348,7 @@ export class Attempts {
   }
 
   #recent(source: string): number[] {
-    const since = this.#now() - withinMs;
-    return (this.#failures.get(source) ?? []).filter((at) => at > since);
+    const since = this.#now() - failureWindowMs;
+    return (this.#failures.get(source) ?? []).filter((failedAt) => failedAt > since);
   }
 }

@@ -8,10 +8,10 @@ import {allStreams} from '../streams/all.ts';
 import {
   listQuietRuns,
   listSweeps,
+  measureSweepMs,
   type QuietRuns,
   readSweepStory,
   type SweepStory,
-  tookMs,
 } from '../sweeps/story.ts';
 import {
   readSweep,
@@ -26,12 +26,12 @@ import {
   describeEvidence,
   describeTarget,
   describeTombstone,
-  lengthOf,
   listSteps,
+  measureStepMs,
   type Step,
   sweepMeanings,
 } from '../sweeps/words.ts';
-import {findSeen, notThere} from './access.ts';
+import {findSeenAccount, makeNotFound} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -66,7 +66,7 @@ interface ListStory {
   readonly isLast: boolean;
 }
 
-export const sweepList = definePage<ListStory>({
+export const sweepListPage = definePage<ListStory>({
   path: '/sweeps',
   section: '/sweeps',
   moving: ['sweeps'],
@@ -82,7 +82,7 @@ export const sweepList = definePage<ListStory>({
         ${renderOption('each', isUnfolded(context), 'each')}</select></label>`,
     ])}
     ${renderSweepTable({sweeps, quiet}, context)}
-    ${isLast ? '' : renderWayBack({sweeps, quiet}, context)}
+    ${isLast ? '' : renderOlderLink({sweeps, quiet}, context)}
     <p>Records that could not be read are <a href="${linkTo(context, '/quarantine', {
       stream: context.query.stream,
     })}">in quarantine</a>.</p>
@@ -98,16 +98,16 @@ export const sweepList = definePage<ListStory>({
 });
 
 /** Reads the newest sweeps and quiet runs, as many together as a page has lines. */
-async function readList({db, ...asked}: PageRequest): Promise<ListStory> {
-  const isFolded = !isUnfolded(asked);
-  const filter = {...filterOf(asked), isFolded, limit: perPage + 1};
+async function readList({db, ...request}: PageRequest): Promise<ListStory> {
+  const isFolded = !isUnfolded(request);
+  const filter = {...filterOf(request), isFolded, limit: perPage + 1};
   const sweeps = await listSweeps(db, filter);
   const quiet = isFolded ? await listQuietRuns(db, filter) : [];
   const lines = mergeLines({sweeps, quiet});
-  const shown = new Set(lines.slice(0, perPage));
+  const shownLines = new Set(lines.slice(0, perPage));
   return {
-    sweeps: sweeps.filter((sweep) => shown.has(sweep)),
-    quiet: quiet.filter((runs) => shown.has(runs)),
+    sweeps: sweeps.filter((sweep) => shownLines.has(sweep)),
+    quiet: quiet.filter((runs) => shownLines.has(runs)),
     isLast: lines.length <= perPage,
   };
 }
@@ -121,12 +121,15 @@ function mergeLines({sweeps, quiet}: Pick<ListStory, 'sweeps' | 'quiet'>) {
   );
 }
 
-function renderWayBack(shown: Pick<ListStory, 'sweeps' | 'quiet'>, context: PageContext): SafeHtml {
-  const to = linkTo(context, '/sweeps', {
+function renderOlderLink(
+  list: Pick<ListStory, 'sweeps' | 'quiet'>,
+  context: PageContext,
+): SafeHtml {
+  const olderUrl = linkTo(context, '/sweeps', {
     ...context.query,
-    before: mergeLines(shown).at(-1)?.sweepId,
+    before: mergeLines(list).at(-1)?.sweepId,
   });
-  return html`<p><a href="${to}">Older sweeps</a></p>`;
+  return html`<p><a href="${olderUrl}">Older sweeps</a></p>`;
 }
 
 /** The filter of an address; unknown words filter nothing. */
@@ -136,21 +139,21 @@ function filterOf({accounts, seen, query}: Pick<PageRequest, 'accounts' | 'seen'
     accountIds: isAll
       ? seen.map(({accountId}) => accountId)
       : accounts.map(({accountId}) => accountId),
-    stream: streams.find((known) => known === query.stream) ?? null,
-    mode: modes.find((known) => known === query.mode) ?? null,
-    state: sweepStates.find((known) => known === query.state) ?? null,
+    stream: streams.find((candidate) => candidate === query.stream) ?? null,
+    mode: modes.find((candidate) => candidate === query.mode) ?? null,
+    state: sweepStates.find((candidate) => candidate === query.state) ?? null,
     before: isId(query.before ?? '') ? (query.before ?? null) : null,
   };
 }
 
 /** Sweeps and quiet runs as rows, each with a bar beside the longest of them. */
 function renderSweepTable(
-  shown: Pick<ListStory, 'sweeps' | 'quiet'>,
+  list: Pick<ListStory, 'sweeps' | 'quiet'>,
   context: PageContext,
 ): SafeHtml {
-  const longest = Math.max(
-    ...shown.sweeps.map((sweep) => tookMs(sweep, context.now) ?? 0),
-    ...shown.quiet.map(({ms}) => ms),
+  const longestMs = Math.max(
+    ...list.sweeps.map((sweep) => measureSweepMs(sweep, context.now) ?? 0),
+    ...list.quiet.map(({ms}) => ms),
   );
   return renderTable({
     caption: 'Sweeps, the newest first',
@@ -163,30 +166,32 @@ function renderSweepTable(
       {head: 'records', kind: 'number'},
       {head: 'requests', kind: 'number'},
     ],
-    rows: mergeLines(shown).map((line) =>
-      'count' in line ? renderQuietRuns(line, context, longest) : renderRow(line, context, longest),
+    rows: mergeLines(list).map((line) =>
+      'count' in line
+        ? renderQuietRuns(line, context, longestMs)
+        : renderSweep(line, context, longestMs),
     ),
     none: 'No sweep fits.',
     isStacked: true,
   });
 }
 
-function renderRow(sweep: Sweep, context: PageContext, longest: number): Cell[] {
+function renderSweep(sweep: Sweep, context: PageContext, longestMs: number): Cell[] {
   const {sweepId, accountId, stream, recordNumber, state, startedAt, counts} = sweep;
-  const ms = tookMs(sweep, context.now);
-  const account = nameIfSeveral(accountId, context);
-  const link = linkTo(context, `/sweeps/${sweepId}`);
+  const ms = measureSweepMs(sweep, context.now);
+  const account = nameAccountIfSeveral(accountId, context);
+  const sweepUrl = linkTo(context, `/sweeps/${sweepId}`);
   const record =
     recordNumber === null
       ? ''
       : html`, <a href="${linkTo(context, `/records/${stream}/${recordNumber}`)}">record</a>`;
   return [
-    html`<a href="${link}">${describeTarget(sweep)}</a><small>${account}<a href="${
-      link
+    html`<a href="${sweepUrl}">${describeTarget(sweep)}</a><small>${account}<a href="${
+      sweepUrl
     }">sweep ${sweepId}</a>${record}</small>`,
     renderState(state),
     renderTime(startedAt, context),
-    ms === null ? '' : renderLength(ms, longest),
+    ms === null ? '' : renderLength(ms, longestMs),
     describeChanged(counts),
     counts.records,
     counts.requests,
@@ -194,17 +199,17 @@ function renderRow(sweep: Sweep, context: PageContext, longest: number): Cell[] 
 }
 
 /** All quiet runs of a day in one row, with a link to a list of each of them. */
-function renderQuietRuns(runs: QuietRuns, context: PageContext, longest: number): Cell[] {
+function renderQuietRuns(runs: QuietRuns, context: PageContext, longestMs: number): Cell[] {
   const {accountId, targets, day, count, requests, ms, sweepId, lastEndedAt} = runs;
   const before = String(BigInt(sweepId) + 1n);
-  const to = linkTo(context, '/sweeps', {...context.query, before, quiet: 'each'});
-  const about = `${nameIfSeveral(accountId, context)}${targets.join(', ')}`;
+  const runsUrl = linkTo(context, '/sweeps', {...context.query, before, quiet: 'each'});
+  const target = `${nameAccountIfSeveral(accountId, context)}${targets.join(', ')}`;
   const name = `${formatNumber(count)} quiet ${count === 1 ? 'run' : 'runs'} of ${day}`;
   return [
-    html`<a class="whole" href="${to}">${name}</a><small>${about}</small>`,
+    html`<a class="whole" href="${runsUrl}">${name}</a><small>${target}</small>`,
     renderMark('quiet', 'quiet'),
     renderTime(lastEndedAt, context),
-    renderLength(ms, longest, count === 1 ? '' : ' each'),
+    renderLength(ms, longestMs, count === 1 ? '' : ' each'),
     html`<span class="quiet">nothing</span>`,
     '',
     requests,
@@ -212,14 +217,14 @@ function renderQuietRuns(runs: QuietRuns, context: PageContext, longest: number)
 }
 
 /** `acme, `, if the viewer sees several accounts. */
-function nameIfSeveral(accountId: string, context: PageContext): string {
+function nameAccountIfSeveral(accountId: string, context: PageContext): string {
   return context.seen.length > 1 ? `${nameOfAccount(context, accountId)}, ` : '';
 }
 
 /** The duration: a bar, in proportion to the longest of the page, and words. */
-function renderLength(ms: number, longest: number, more = ''): SafeHtml {
-  const width = Math.max(1, Math.round((100 * ms) / Math.max(1, longest)));
-  return html`<span class="value">${formatElapsed(ms)}${more}
+function renderLength(ms: number, longestMs: number, suffix = ''): SafeHtml {
+  const width = Math.max(1, Math.round((100 * ms) / Math.max(1, longestMs)));
+  return html`<span class="value">${formatElapsed(ms)}${suffix}
     <svg class="bar thin" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
     <rect class="ground" width="100" height="12"/>
     <rect class="span" width="${width}" height="12"/></svg></span>`;
@@ -232,10 +237,10 @@ function describeChanged({inserted, updated, revived, tombstoned}: SweepCounts):
     [updated + revived, 'changed'],
     [tombstoned, 'gone'],
   ] as const;
-  const told = parts.flatMap(([count, word]) =>
+  const changes = parts.flatMap(([count, word]) =>
     count === 0 ? [] : [`${formatNumber(count)} ${word}`],
   );
-  return told.length === 0 ? html`<span class="quiet">nothing</span>` : told.join(', ');
+  return changes.length === 0 ? html`<span class="quiet">nothing</span>` : changes.join(', ');
 }
 
 function renderSweepNow(
@@ -251,22 +256,25 @@ function renderSweepNow(
   });
 }
 
-const shownTombstones = 200;
+const tombstoneLimit = 200;
 
 export const sweepPage = definePage({
   path: '/sweeps/:sweepId',
   section: '/sweeps',
   moving: ['sweeps'],
-  read: async (asked) => {
-    const story = await readSweepStory(asked.db, asked.params.sweepId ?? '');
-    if (story !== null && asked.seen.some(({accountId}) => accountId === story.sweep.accountId))
+  read: async (request) => {
+    const story = await readSweepStory(request.db, request.params.sweepId ?? '');
+    if (story !== null && request.seen.some(({accountId}) => accountId === story.sweep.accountId))
       return story;
-    throw notThere(`sweep ${JSON.stringify(asked.params.sweepId)}`, await listNearest(asked));
+    throw makeNotFound(
+      `sweep ${JSON.stringify(request.params.sweepId)}`,
+      await listNearest(request),
+    );
   },
   title: ({sweep}) => `Sweep ${sweep.sweepId} of ${describeTarget(sweep)}`,
   render: (story, context) => html`
     <p class="lead">${renderState(story.sweep.state)}: ${sweepMeanings[story.sweep.state]}</p>
-    ${renderWhy(story.sweep, context)}
+    ${renderReasons(story.sweep, context)}
     ${renderApproval(story, context)}
     ${renderSweepFacts(story, context)}
     ${renderTimeline(story, context)}
@@ -296,10 +304,10 @@ async function listNearest({db, seen}: PageRequest) {
   }));
 }
 
-function renderWhy({reasons, error}: Sweep, context: PageContext): SafeHtml | string {
+function renderReasons({reasons, error}: Sweep, context: PageContext): SafeHtml | string {
   const lines = [...reasons, ...(error === null ? [] : [error])];
-  const told = lines.map((line) => html`<li>${renderProse(line, context)}</li>`);
-  return lines.length === 0 ? '' : html`<ul>${told}</ul>`;
+  const items = lines.map((line) => html`<li>${renderProse(line, context)}</li>`);
+  return lines.length === 0 ? '' : html`<ul>${items}</ul>`;
 }
 
 function renderApproval({sweep, tombstones}: SweepStory, context: PageContext): SafeHtml | string {
@@ -316,8 +324,8 @@ function renderApproval({sweep, tombstones}: SweepStory, context: PageContext): 
 }
 
 function renderSweepFacts({sweep, usual}: SweepStory, context: PageContext): SafeHtml {
-  const ms = tookMs(sweep, context.now);
-  const than = (text: string | null) =>
+  const ms = measureSweepMs(sweep, context.now);
+  const renderUsual = (text: string | null) =>
     text === null ? '' : html` <small>usually ${text}</small>`;
   const {counts} = sweep;
   const changed = counts.inserted + counts.updated + counts.revived + counts.tombstoned;
@@ -330,19 +338,19 @@ function renderSweepFacts({sweep, usual}: SweepStory, context: PageContext): Saf
       'took',
       ms === null
         ? ''
-        : html`${formatDuration(ms)}${than(usual && formatDuration(usual.seconds * 1000))}`,
+        : html`${formatDuration(ms)}${renderUsual(usual && formatDuration(usual.seconds * 1000))}`,
     ],
     [
       'records read',
-      html`${formatNumber(counts.records)}${than(usual && formatNumber(usual.records))}`,
+      html`${formatNumber(counts.records)}${renderUsual(usual && formatNumber(usual.records))}`,
     ],
     [
       'rows that changed',
-      html`${formatNumber(changed)}${than(usual && formatNumber(usual.changed))}`,
+      html`${formatNumber(changed)}${renderUsual(usual && formatNumber(usual.changed))}`,
     ],
     [
       'requests',
-      html`${formatNumber(counts.requests)}${than(usual && formatNumber(usual.requests))}`,
+      html`${formatNumber(counts.requests)}${renderUsual(usual && formatNumber(usual.requests))}`,
     ],
     ['tries that failed', sweep.failures === 0 ? '' : sweep.failures],
     ['approved', renderTime(sweep.approvedAt, context)],
@@ -362,12 +370,12 @@ function renderTombstones(
   context: PageContext,
 ): SafeHtml | string {
   if (tombstones.length === 0) return '';
-  const left = tombstones.length - shownTombstones;
+  const restCount = tombstones.length - tombstoneLimit;
   return html`<h2>Deleted records</h2>${renderTable({
     caption: 'Records that are deleted at the service',
     columns: ['number', 'the service said', 'asked', 'row'],
     rows: tombstones
-      .slice(0, shownTombstones)
+      .slice(0, tombstoneLimit)
       .map((tombstone) => [
         html`<a href="${linkTo(context, `/records/${sweep.stream}/${tombstone.number}`)}">${
           tombstone.number
@@ -377,7 +385,7 @@ function renderTombstones(
         describeTombstone(tombstone),
       ]),
     none: '',
-  })}${left > 0 ? html`<p>and ${formatNumber(left)} more; as JSON has all</p>` : ''}`;
+  })}${restCount > 0 ? html`<p>and ${formatNumber(restCount)} more; as JSON has all</p>` : ''}`;
 }
 
 /** The steps of a sweep, one under the other, each with its bar and under it the usual one. */
@@ -395,7 +403,7 @@ function renderTimeline(story: SweepStory, context: PageContext): SafeHtml {
       'details',
     ],
     rows: steps.map((step) => {
-      const ms = lengthOf(step, context.now);
+      const ms = measureStepMs(step, context.now);
       return [
         step.isUnderWay ? renderMark('busy', step.step) : step.step,
         isAfterWait(step, story.sweep.approvedAt) ? '' : renderBar(step, scale, context),
@@ -461,14 +469,17 @@ function isAfterWait({from}: Step, approvedAt: string | null): boolean {
 function renderBar(step: Step, {fromMs, ms}: Scale, context: PageContext): SafeHtml | string {
   if (!isDrawn(step)) return '';
   const percent = (part: number) => Math.round((1_000 * Math.max(0, part)) / ms) / 10;
-  const at = Math.min(percent(Date.parse(step.from ?? '') - fromMs), 99);
-  const width = Math.min(Math.max(percent(lengthOf(step, context.now) ?? 0), 0.5), 100 - at);
+  const start = Math.min(percent(Date.parse(step.from ?? '') - fromMs), 99);
+  const width = Math.min(
+    Math.max(percent(measureStepMs(step, context.now) ?? 0), 0.5),
+    100 - start,
+  );
   const usual =
-    step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - at);
+    step.usualSeconds === null ? 0 : Math.min(percent(step.usualSeconds * 1_000), 100 - start);
   return html`<svg class="bar" viewBox="0 0 100 12" preserveAspectRatio="none" aria-hidden="true">
     <rect class="ground" width="100" height="12"/>
-    <rect class="span" x="${at}" y="1" width="${width}" height="6"/>${
-      usual === 0 ? '' : html`<rect class="usual" x="${at}" y="8" width="${usual}" height="3"/>`
+    <rect class="span" x="${start}" y="1" width="${width}" height="6"/>${
+      usual === 0 ? '' : html`<rect class="usual" x="${start}" y="8" width="${usual}" height="3"/>`
     }</svg>`;
 }
 
@@ -478,7 +489,7 @@ export const sweepNow = defineAction({
   role: 'operator',
   form: z.object({stream: z.enum(streams as [string, ...string[]])}),
   act: async (db, {seen, params, given: {stream}}) => {
-    const account = findSeen(seen, params.account);
+    const account = findSeenAccount(seen, params.account);
     const {sweepId} = await requestSweep(db, {
       ...{accountId: account.accountId, stream, mode: 'full', requestedBy: 'command'},
     });
@@ -492,7 +503,7 @@ export const sweepNow = defineAction({
   },
 });
 
-export const approve = defineAction({
+export const approveSweepAction = defineAction({
   path: '/sweeps/:sweepId/approve',
   name: 'sweeps.approve',
   role: 'operator',
@@ -501,7 +512,7 @@ export const approve = defineAction({
     const sweepId = params.sweepId ?? '';
     const sweep = isId(sweepId) ? await readSweep(db, sweepId) : null;
     if (sweep === null || !seen.some(({accountId}) => accountId === sweep.accountId))
-      throw notThere(`sweep ${JSON.stringify(sweepId)}`);
+      throw makeNotFound(`sweep ${JSON.stringify(sweepId)}`);
     const approved = await approveDeletions(db, sweep);
     return {
       subject: `sweep ${sweepId}`,

@@ -28,8 +28,8 @@ export function backOffMs(
 
 /** The pause after an error: at least as long as the other side requested. */
 export function pauseAfter(error: unknown, failures: number, backOff: BackOff): number {
-  const asked = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0;
-  return Math.max(asked, backOffMs(failures, backOff));
+  const requestedMs = error instanceof RetryableError ? (error.retryAfterMs ?? 0) : 0;
+  return Math.max(requestedMs, backOffMs(failures, backOff));
 }
 
 /** Sleeps; if the signal is aborted, it ends at once with the signal's reason as its error. */

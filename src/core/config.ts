@@ -91,7 +91,7 @@ const demoTimeZone = 'America/New_York';
 /** @returns what was expected of the value; null if the value is valid */
 type Check = (value: string) => string | null;
 
-const anything: Check = () => null;
+const acceptAnything: Check = () => null;
 const checkSwitch: Check = (value) => (/^[01]$/.test(value) ? null : 'expected 0 or 1');
 
 /**
@@ -100,20 +100,20 @@ const checkSwitch: Check = (value) => (/^[01]$/.test(value) ? null : 'expected 0
  */
 const checks = {
   FIELDMIRROR_API_URL: (value) => checkAddress(value, ['https:', 'http:']),
-  FIELDMIRROR_API_TOKEN: anything,
+  FIELDMIRROR_API_TOKEN: acceptAnything,
   FIELDMIRROR_TIME_ZONE: (value) => (isTimeZone(value) ? null : expectTimeZone(value)),
-  FIELDMIRROR_KEY: anything,
-  FIELDMIRROR_KEY_FILE: anything,
+  FIELDMIRROR_KEY: acceptAnything,
+  FIELDMIRROR_KEY_FILE: acceptAnything,
   DATABASE_URL: (value) => checkAddress(value, ['postgres:', 'postgresql:']),
   DATABASE_DIRECT_URL: (value) => checkAddress(value, ['postgres:', 'postgresql:']),
   REDIS_URL: checkRedis,
-  FIELDMIRROR_HOME: anything,
-  FIELDMIRROR_ENV_FILE: anything,
-  FIELDMIRROR_REPORTS: anything,
+  FIELDMIRROR_HOME: acceptAnything,
+  FIELDMIRROR_ENV_FILE: acceptAnything,
+  FIELDMIRROR_REPORTS: acceptAnything,
   FIELDMIRROR_SMTP_URL: (value) => checkAddress(value, ['smtp:', 'smtps:']),
-  AWS_ACCESS_KEY_ID: anything,
-  AWS_SECRET_ACCESS_KEY: anything,
-  AWS_SESSION_TOKEN: anything,
+  AWS_ACCESS_KEY_ID: acceptAnything,
+  AWS_SECRET_ACCESS_KEY: acceptAnything,
+  AWS_SESSION_TOKEN: acceptAnything,
   FIELDMIRROR_BOUNDS: (value) =>
     /^([\w.]+=\d+[MGT]B(,|$))+$/.test(value)
       ? null
@@ -126,11 +126,11 @@ const checks = {
   FIELDMIRROR_ALLOW_LINK_LOCAL: checkSwitch,
   FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']),
   FIELDMIRROR_HOST_NAMES: (value) =>
-    list(value).every((name) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(name))
+    splitList(value).every((name) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(name))
       ? null
       : 'expected names without a port, such as fieldmirror,fieldmirror.prod.svc',
   FIELDMIRROR_PROXY: (value) =>
-    list(value).every((address) => isIP(address) !== 0)
+    splitList(value).every((address) => isIP(address) !== 0)
       ? null
       : 'expected addresses such as 10.0.0.5',
   FIELDMIRROR_PROXY_HEADERS: (value) =>
@@ -152,12 +152,12 @@ const defaults = {
   FIELDMIRROR_LOG_LEVEL: 'warn',
 } as const;
 
-type Name = keyof typeof checks;
+type SettingName = keyof typeof checks;
 /** The settings of the environment that are not empty. */
-type Given = Readonly<Partial<Record<Name, string>>>;
-type Values = Given & Readonly<Record<keyof typeof defaults, string>>;
+type EnvironmentValues = Readonly<Partial<Record<SettingName, string>>>;
+type Values = EnvironmentValues & Readonly<Record<keyof typeof defaults, string>>;
 
-const names = Object.keys(checks) as Name[];
+const settingNames = Object.keys(checks) as SettingName[];
 
 /**
  * Reads and checks every setting, and reports all problems in one message. Of the file system it
@@ -170,20 +170,23 @@ export function loadConfig(
   env: Readonly<Record<string, string | undefined>>,
   options: {readonly isAdding?: boolean} = {},
 ): Config {
-  const given = readGiven(env);
-  const {keys, problem} = readKeys(given);
-  const wrong = names.flatMap((name) => describe(name, given[name]));
+  const environmentValues = readEnvironmentValues(env);
+  const {keys, problem} = readKeys(environmentValues);
+  const valueProblems = settingNames.flatMap((name) =>
+    describeProblem(name, environmentValues[name]),
+  );
   const problems = [
-    ...unknownNames(env),
+    ...findUnknownNames(env),
     ...(problem === null ? [] : [problem]),
-    ...wrong,
-    ...loneDirect(given),
+    ...valueProblems,
+    ...findLoneDirectUrl(environmentValues),
   ];
-  if (wrong.length === 0 && options.isAdding !== true) problems.push(...missing(given));
+  if (valueProblems.length === 0 && options.isAdding !== true)
+    problems.push(...findMissing(environmentValues));
   if (problems.length > 0) throw new UsageError(problems.join('\n'), {kind: 'settings'});
-  const values = {...defaults, ...given};
+  const values = {...defaults, ...environmentValues};
   return Object.freeze({
-    account: accountOf(values),
+    account: readAccount(values),
     keys,
     token:
       values.FIELDMIRROR_API_TOKEN === undefined ? null : new Secret(values.FIELDMIRROR_API_TOKEN),
@@ -196,7 +199,7 @@ export function loadConfig(
     reports: values.FIELDMIRROR_REPORTS ?? null,
     smtpUrl:
       values.FIELDMIRROR_SMTP_URL === undefined ? null : new Secret(values.FIELDMIRROR_SMTP_URL),
-    storageKeys: storageKeysOf(values),
+    storageKeys: readStorageKeys(values),
     bounds: values.FIELDMIRROR_BOUNDS ?? null,
     demoNights: Number(values.FIELDMIRROR_DEMO_NIGHTS),
     allowsHttp: values.FIELDMIRROR_ALLOW_HTTP === '1',
@@ -205,14 +208,16 @@ export function loadConfig(
     consoleUrl:
       values.FIELDMIRROR_CONSOLE_URL === undefined ? null : new URL(values.FIELDMIRROR_CONSOLE_URL),
     hostNames:
-      values.FIELDMIRROR_HOST_NAMES === undefined ? [] : list(values.FIELDMIRROR_HOST_NAMES),
-    proxy: proxyOf(values),
-    settings: settingsOf(values, given),
+      values.FIELDMIRROR_HOST_NAMES === undefined ? [] : splitList(values.FIELDMIRROR_HOST_NAMES),
+    proxy: readProxy(values),
+    settings: listSettings(values, environmentValues),
   });
 }
 
-function readGiven(env: Readonly<Record<string, string | undefined>>): Given {
-  const trimmed = names.map((name) => [name, env[name]?.trim()]);
+function readEnvironmentValues(
+  env: Readonly<Record<string, string | undefined>>,
+): EnvironmentValues {
+  const trimmed = settingNames.map((name) => [name, env[name]?.trim()]);
   return Object.fromEntries(trimmed.filter(([, value]) => value !== undefined && value !== ''));
 }
 
@@ -233,13 +238,13 @@ function checkRedis(value: string): string | null {
   }
 }
 
-function accountOf(values: Values): AccountConfig | null {
+function readAccount(values: Values): AccountConfig | null {
   const {FIELDMIRROR_API_URL: apiUrl, FIELDMIRROR_API_TOKEN: token} = values;
   return apiUrl === undefined || token === undefined ? null : {apiUrl, token: new Secret(token)};
 }
 
 /** If only one of the two is given, it does not count: it may be meant for another program. */
-function storageKeysOf({
+function readStorageKeys({
   AWS_ACCESS_KEY_ID: accessKeyId,
   AWS_SECRET_ACCESS_KEY: secret,
   AWS_SESSION_TOKEN: token,
@@ -249,23 +254,23 @@ function storageKeysOf({
   return {accessKeyId, secretAccessKey: new Secret(secret), sessionToken};
 }
 
-function proxyOf({
+function readProxy({
   FIELDMIRROR_PROXY: addresses,
   FIELDMIRROR_PROXY_HEADERS: headers,
 }: Values): Config['proxy'] {
   if (addresses === undefined) return null;
   // Node returns the names of headers in lower case.
-  const [nameHeader = '', roleHeader = ''] = list(headers.toLowerCase());
-  return {addresses: list(addresses), nameHeader, roleHeader};
+  const [nameHeader = '', roleHeader = ''] = splitList(headers.toLowerCase());
+  return {addresses: splitList(addresses), nameHeader, roleHeader};
 }
 
-function list(text: string): string[] {
+function splitList(text: string): string[] {
   return text.split(',').map((word) => word.trim());
 }
 
 /** Reports misspelled settings, which would otherwise be ignored silently. */
-function unknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
-  const known: readonly string[] = names;
+function findUnknownNames(env: Readonly<Record<string, string | undefined>>): string[] {
+  const known: readonly string[] = settingNames;
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !known.includes(name))
     .map((name) => {
@@ -276,13 +281,13 @@ function unknownNames(env: Readonly<Record<string, string | undefined>>): string
 /** Compares names without the common prefix, which would make any two of them alike. */
 function nearestSetting(name: string, known: readonly string[]): string {
   const ours = known
-    .filter((each) => each.startsWith(prefix))
-    .map((each) => each.slice(prefix.length));
+    .filter((knownName) => knownName.startsWith(prefix))
+    .map((ourName) => ourName.slice(prefix.length));
   const typed = name.slice(prefix.length);
-  const meant = ours.find((each) => each.endsWith(`_${typed}`)) ?? typed;
+  const meant = ours.find((ourName) => ourName.endsWith(`_${typed}`)) ?? typed;
   return (
     nearest(meant, ours).replace('mean ', `mean ${prefix}`) ||
-    `; there are ${ours.map((each) => prefix + each).join(', ')}`
+    `; there are ${ours.map((ourName) => prefix + ourName).join(', ')}`
   );
 }
 
@@ -290,7 +295,10 @@ function nearestSetting(name: string, known: readonly string[]): string {
  * Reports DATABASE_DIRECT_URL without DATABASE_URL: it would be ignored silently, and the embedded
  * Postgres would be used.
  */
-function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given): string[] {
+function findLoneDirectUrl({
+  DATABASE_URL: url,
+  DATABASE_DIRECT_URL: directUrl,
+}: EnvironmentValues): string[] {
   if (directUrl === undefined || url !== undefined) return [];
   return [
     'config: DATABASE_DIRECT_URL: expected DATABASE_URL beside it, got nothing; without a ' +
@@ -299,23 +307,26 @@ function loneDirect({DATABASE_URL: url, DATABASE_DIRECT_URL: directUrl}: Given):
 }
 
 /** A real account needs three variables together; only some of them are a mistake, not a demo. */
-function missing(given: Given): string[] {
-  if (given.FIELDMIRROR_API_URL === undefined && given.FIELDMIRROR_API_TOKEN === undefined)
+function findMissing(environmentValues: EnvironmentValues): string[] {
+  if (
+    environmentValues.FIELDMIRROR_API_URL === undefined &&
+    environmentValues.FIELDMIRROR_API_TOKEN === undefined
+  )
     return [];
-  const needed = {
+  const requiredSettings = {
     FIELDMIRROR_API_URL: "the account's base address, such as https://app.example.com/acme",
     FIELDMIRROR_API_TOKEN: "an employee's API token, from the employee management of the account",
     FIELDMIRROR_TIME_ZONE: "the account's IANA zone, such as America/New_York",
   } as const;
-  return Object.entries(needed)
-    .filter(([name]) => given[name as keyof typeof needed] === undefined)
+  return Object.entries(requiredSettings)
+    .filter(([name]) => environmentValues[name as keyof typeof requiredSettings] === undefined)
     .map(
-      ([name, what]) =>
-        `config: ${name}: expected ${what}, got nothing; a real account needs all three`,
+      ([name, description]) =>
+        `config: ${name}: expected ${description}, got nothing; a real account needs all three`,
     );
 }
 
-function describe(name: Name, value: string | undefined): string[] {
+function describeProblem(name: SettingName, value: string | undefined): string[] {
   const expected = value === undefined ? null : checks[name](value);
   return expected === null
     ? []
@@ -323,11 +334,11 @@ function describe(name: Name, value: string | undefined): string[] {
 }
 
 /** @returns no keys if none are given; the problem never quotes a key */
-function readKeys(given: Given): {
+function readKeys(environmentValues: EnvironmentValues): {
   readonly keys: readonly SealingKey[];
   readonly problem: string | null;
 } {
-  const {FIELDMIRROR_KEY: text, FIELDMIRROR_KEY_FILE: path} = given;
+  const {FIELDMIRROR_KEY: text, FIELDMIRROR_KEY_FILE: path} = environmentValues;
   if (text !== undefined && path !== undefined)
     return {
       keys: [],
@@ -335,8 +346,8 @@ function readKeys(given: Given): {
     };
   const name = path === undefined ? 'FIELDMIRROR_KEY' : 'FIELDMIRROR_KEY_FILE';
   try {
-    const keys = path === undefined ? text : readPrivateFile(path);
-    return {keys: keys === undefined ? [] : parseKeys(keys), problem: null};
+    const keyText = path === undefined ? text : readPrivateFile(path);
+    return {keys: keyText === undefined ? [] : parseKeys(keyText), problem: null};
   } catch (error) {
     const expected =
       error instanceof UsageError ? error.message : `expected a file, got ${String(error)}`;
@@ -344,9 +355,9 @@ function readKeys(given: Given): {
   }
 }
 
-function settingsOf(
+function listSettings(
   values: Values,
-  given: Readonly<Record<string, string | undefined>>,
+  environmentValues: Readonly<Record<string, string | undefined>>,
 ): Setting[] {
   const whenUnset: Record<string, string> = {
     FIELDMIRROR_API_URL: '(the reference service, made-up data)',
@@ -362,7 +373,7 @@ function settingsOf(
     FIELDMIRROR_KEY_FILE: '',
   };
   return Object.entries({...whenUnset, ...values}).map(([name, value = '']) => {
-    const isGiven = given[name] !== undefined;
+    const isGiven = environmentValues[name] !== undefined;
     return {
       name,
       value: isGiven ? mask(name, value) : value,
@@ -372,13 +383,13 @@ function settingsOf(
 }
 
 /** Settings that are never shown. */
-const masked: readonly string[] = [
+const secretNames: readonly string[] = [
   ...['FIELDMIRROR_API_TOKEN', 'FIELDMIRROR_KEY', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'],
 ];
 
 function mask(name: string, value: string): string {
-  if (masked.includes(name)) return '[secret]';
-  const shown = value.replaceAll(/([?&]\w*password=)[^&]*/g, '$1[secret]');
+  if (secretNames.includes(name)) return '[secret]';
+  const maskedText = value.replaceAll(/([?&]\w*password=)[^&]*/g, '$1[secret]');
   // Up to the last @: a password may hold an @ or a / that was not encoded.
-  return shown.replace(/^((?:[^:@]*:\/\/)?[^:@/]*:(?!\/\/)).*@/, '$1[secret]@');
+  return maskedText.replace(/^((?:[^:@]*:\/\/)?[^:@/]*:(?!\/\/)).*@/, '$1[secret]@');
 }

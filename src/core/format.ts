@@ -110,13 +110,13 @@ export function describePace(
   {done, total, perSecond, leftMs}: Pace,
   {things, isExact = false}: {readonly things: string; readonly isExact?: boolean},
 ): string {
-  const far =
+  const doneText =
     total === null
       ? `${formatNumber(done)} ${things} so far`
       : `${formatNumber(done)} of ${isExact ? '' : 'about '}${formatNumber(total)} ${things}`;
   const rate = perSecond === null ? [] : [describeRate(perSecond)];
-  const left = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} left`];
-  return [far, ...rate, ...left].join(', ');
+  const timeLeft = leftMs === null ? [] : [`${formatDuration(Math.max(1_000, leftMs))} left`];
+  return [doneText, ...rate, ...timeLeft].join(', ');
 }
 
 /** `310 a second`; of slow work `12 a minute`. */
@@ -126,7 +126,7 @@ export function describeRate(perSecond: number): string {
 }
 
 /** One piece of work in progress, in words. */
-export interface UnderWay {
+export interface WorkInProgress {
   readonly account: string;
   readonly text: string;
   readonly pace: Pace;
@@ -147,7 +147,7 @@ export function parseInterval(text: string): number | null {
 /** In the largest unit that divides it: 300,000 becomes 5m. */
 export function formatInterval(ms: number): string {
   const [unit = 'ms', size = 1] =
-    Object.entries(units).findLast(([, each]) => ms % each === 0) ?? [];
+    Object.entries(units).findLast(([, unitMs]) => ms % unitMs === 0) ?? [];
   return `${ms / size}${unit}`;
 }
 

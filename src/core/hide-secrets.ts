@@ -41,20 +41,20 @@ export type Hide = (text: string) => string;
  * own case, one of less than 4 not at all.
  */
 export function hideSecrets(text: string, secrets: readonly Secret[]): string {
-  return hiderOf(secrets)(text);
+  return makeHider(secrets)(text);
 }
 
 /** Hides the same secrets in many texts. */
-export function hiderOf(secrets: readonly Secret[]): Hide {
-  const all = secrets.flatMap((secret) => needlesOf(secret.reveal()));
+export function makeHider(secrets: readonly Secret[]): Hide {
+  const all = secrets.flatMap((secret) => makeNeedles(secret.reveal()));
   if (all.length === 0) return (text) => text;
   // One pattern for all secrets: a search for each would cost a pass through the text.
   const any = new RegExp(all.map(({text}) => RegExp.escape(text.slice(0, fewestOfCut))).join('|'));
   const fewest = Math.min(...all.map(({length}) => length));
   const needles = {all, any, fewest, hasWords: all.some(({word}) => word !== null)};
   return (text) => {
-    const found = findAll(text, needles);
-    return found.length === 0 ? text : putMasks(text, found);
+    const ranges = findAll(text, needles);
+    return ranges.length === 0 ? text : putMasks(text, ranges);
   };
 }
 
@@ -63,10 +63,10 @@ export function hiderOf(secrets: readonly Secret[]): Hide {
  * @returns the same error, to be thrown
  */
 export function hideInError(error: unknown, hide: Hide): unknown {
-  for (let each = error; each instanceof Error; each = each.cause) {
-    const {message, stack} = each;
-    if (hide(message) !== message) each.message = hide(message);
-    if (stack !== undefined && hide(stack) !== stack) each.stack = hide(stack);
+  for (let current = error; current instanceof Error; current = current.cause) {
+    const {message, stack} = current;
+    if (hide(message) !== message) current.message = hide(message);
+    if (stack !== undefined && hide(stack) !== stack) current.stack = hide(stack);
   }
   return error;
 }
@@ -88,11 +88,11 @@ interface Needles {
   readonly hasWords: boolean;
 }
 
-function needlesOf(secret: string): Needle[] {
+function makeNeedles(secret: string): Needle[] {
   const folded = foldText(secret);
   if (folded.length < fewestHidden) return [];
   const length = Math.min(folded.length, secret.length, fewestInRun);
-  if (folded.length < fewestAnywhere) return [{text: folded, word: toWord(secret), length}];
+  if (folded.length < fewestAnywhere) return [{text: folded, word: toWordPattern(secret), length}];
   // Base64 in another case cannot be decoded without trying each case of each letter, so the folded
   // base64 of the secret is a needle as well.
   const spelled = [
@@ -107,7 +107,7 @@ function foldText(text: string): string {
   return fold(dropBlanks(toView(text))).text;
 }
 
-function toWord(secret: string): RegExp {
+function toWordPattern(secret: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}])${RegExp.escape(secret)}(?![\\p{L}\\p{N}])`, 'gu');
 }
 
@@ -132,13 +132,13 @@ const pieceLength = 262_144;
 const overlap = 16_384;
 
 function findAll(text: string, needles: Needles): Range[] {
-  const found: Range[] = [];
+  const ranges: Range[] = [];
   for (let from = 0; from === 0 || from + overlap < text.length; from += pieceLength - overlap) {
     const piece = text.slice(from, from + pieceLength);
     for (const {start, end} of new Search(needles).in(piece))
-      found.push({start: from + start, end: from + end});
+      ranges.push({start: from + start, end: from + end});
   }
-  return found;
+  return ranges;
 }
 
 interface Range {
@@ -165,30 +165,30 @@ class Search {
   #search(view: View, depth: number): void {
     const {any, fewest, hasWords} = this.#needles;
     if (view.text.length < Math.min(fewest, fewestOfCut)) return;
-    const place = `${view.starts[0]} ${view.text}`;
-    if (depth >= (this.#seen.get(place) ?? Number.POSITIVE_INFINITY)) return;
-    this.#seen.set(place, depth);
+    const searchKey = `${view.starts[0]} ${view.text}`;
+    if (depth >= (this.#seen.get(searchKey) ?? Number.POSITIVE_INFINITY)) return;
+    this.#seen.set(searchKey, depth);
     const dense = dropBlanks(view);
     const folded = fold(dense);
     if (any.test(folded.text)) this.#match(view, folded);
     if (depth === deepest) return;
     // A short secret is found as a word, by the blanks around it, so the view with blanks is read,
     // too.
-    for (const from of hasWords ? [view, dense] : [dense])
-      for (const read of [readEntities, readPercents, readBackslashes]) {
-        const next = read(from);
-        if (next !== from) this.#search(next, depth + 1);
+    for (const source of hasWords ? [view, dense] : [dense])
+      for (const readEscapes of [readEntities, readPercents, readBackslashes]) {
+        const decoded = readEscapes(source);
+        if (decoded !== source) this.#search(decoded, depth + 1);
       }
-    for (const read of [readHex, readBase64])
-      for (const next of read(dense, fewest)) this.#search(next, depth + 1);
+    for (const readRuns of [readHex, readBase64])
+      for (const decoded of readRuns(dense, fewest)) this.#search(decoded, depth + 1);
   }
 
   #match(view: View, folded: View): void {
     for (const {text, word} of this.#needles.all) {
       if (word === null) this.#matchFolded(folded, text);
       else
-        for (const {index, 0: found} of view.text.matchAll(word))
-          this.#add(view, index, found.length);
+        for (const {index, 0: foundText} of view.text.matchAll(word))
+          this.#add(view, index, foundText.length);
     }
   }
 
@@ -214,17 +214,17 @@ function isCut(text: string, at: number): boolean {
   return (isNearEnd ? cutOrEnd : cut).test(text.slice(at, at + most));
 }
 
-function putMasks(text: string, found: readonly Range[]): string {
-  let shown = '';
+function putMasks(text: string, ranges: readonly Range[]): string {
+  let result = '';
   let from = 0;
-  for (const {start, end} of found.toSorted((one, other) => one.start - other.start)) {
+  for (const {start, end} of ranges.toSorted((left, right) => left.start - right.start)) {
     if (end <= from) continue;
     // The two halves of Basic credentials in base64 are one secret.
-    const isNext = shown.endsWith(mask) && /^[\w+/-]{0,2}$/.test(text.slice(from, start));
-    if (!isNext) shown += text.slice(from, start) + mask;
+    const isNext = result.endsWith(mask) && /^[\w+/-]{0,2}$/.test(text.slice(from, start));
+    if (!isNext) result += text.slice(from, start) + mask;
     from = end;
   }
-  return shown + text.slice(from);
+  return result + text.slice(from);
 }
 
 /**
@@ -279,7 +279,13 @@ function foldLetter(char: string): string {
 
 const entityName = 'lt|gt|quot|apos|amp|nbsp|shy|zwj|zwnj|zerowidthspace|newline|tab';
 const entity = new RegExp(`&(?:#x([0-9a-f]{1,6})|#(\\d{1,7})|(${entityName}));?`, 'gi');
-const named: Readonly<Record<string, string>> = {lt: '<', gt: '>', quot: '"', apos: "'", amp: '&'};
+const namedEntities: Readonly<Record<string, string>> = {
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  apos: "'",
+  amp: '&',
+};
 
 /** Reads entities of XML and HTML, with or without their semicolon. */
 function readEntities(view: View): View {
@@ -287,7 +293,7 @@ function readEntities(view: View): View {
   return readEach(view, entity, ([, hex, decimal, name]) =>
     name === undefined
       ? toCharacter(hex === undefined ? Number(decimal) : Number.parseInt(hex, 16))
-      : (named[name.toLowerCase()] ?? ''),
+      : (namedEntities[name.toLowerCase()] ?? ''),
   );
 }
 
@@ -308,10 +314,10 @@ const backslash =
  */
 function readBackslashes(view: View): View {
   if (!view.text.includes('\\')) return view;
-  return readEach(view, backslash, ([, braced, unit, byte, other = '']) => {
+  return readEach(view, backslash, ([, braced, unit, byte, escaped = '']) => {
     const hex = braced ?? unit ?? byte;
     if (hex !== undefined) return toCharacter(Number.parseInt(hex, 16));
-    return /[nrtbfv0]/i.test(other) ? '' : other;
+    return /[nrtbfv0]/i.test(escaped) ? '' : escaped;
   });
 }
 
@@ -371,7 +377,7 @@ interface Bytes {
 function readBytes(view: View, {bytes, placeOf, fewest}: Bytes): View[] {
   const views: View[] = [];
   let from = 0;
-  const take = (to: number) => {
+  const addView = (to: number) => {
     if (to - from < fewest) return;
     const starts = new Int32Array(to - from);
     const ends = new Int32Array(to - from);
@@ -385,12 +391,12 @@ function readBytes(view: View, {bytes, placeOf, fewest}: Bytes): View[] {
   for (let at = 0; at < bytes.length; ) {
     const length = lengthOfUtf8(bytes, at);
     if (length === 0) {
-      take(at);
+      addView(at);
       from = at + 1;
     }
     at += length || 1;
   }
-  take(bytes.length);
+  addView(bytes.length);
   return views;
 }
 
@@ -409,10 +415,10 @@ function lengthOfUtf8(bytes: ArrayLike<number>, at: number): number {
  */
 function mergeUtf8(view: View): View {
   if (!/[\u00c2-\u00f4][\u0080-\u00bf]/.test(view.text)) return view;
-  return replaceEach(view, /[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, ([found]) => {
-    const bytes = Buffer.from(found, 'latin1');
+  return replaceEach(view, /[\u00c2-\u00f4][\u0080-\u00bf]{1,3}/g, ([matched]) => {
+    const bytes = Buffer.from(matched, 'latin1');
     const length = lengthOfUtf8(bytes, 0);
-    return length === 0 ? found : bytes.toString('utf8', 0, length) + found.slice(length);
+    return length === 0 ? matched : bytes.toString('utf8', 0, length) + matched.slice(length);
   });
 }
 
@@ -421,14 +427,14 @@ function toCharacter(code: number): string {
 }
 
 function mapEach(view: View, map: (character: string, code: number) => string): View {
-  const made = new Making(view);
+  const builder = new ViewBuilder(view);
   for (let at = 0; at < view.text.length; ) {
     const code = view.text.codePointAt(at) ?? 0;
     const length = code > 0xffff ? 2 : 1;
-    made.add(map(view.text.slice(at, at + length), code), at, at + length);
+    builder.add(map(view.text.slice(at, at + length), code), at, at + length);
     at += length;
   }
-  return made.end();
+  return builder.end();
 }
 
 /** Replaces the escapes of one kind by the characters that they mean. */
@@ -441,20 +447,20 @@ function replaceEach(
   pattern: RegExp,
   replace: (match: RegExpExecArray) => string,
 ): View {
-  const made = new Making(view);
+  const builder = new ViewBuilder(view);
   let from = 0;
   for (const match of view.text.matchAll(pattern)) {
-    made.copy(from, match.index);
+    builder.copy(from, match.index);
     from = match.index + match[0].length;
-    made.add(replace(match), match.index, from);
+    builder.add(replace(match), match.index, from);
   }
   if (from === 0) return view;
-  made.copy(from, view.text.length);
-  return made.end();
+  builder.copy(from, view.text.length);
+  return builder.end();
 }
 
 /** A view that is being made of pieces of another one. */
-class Making {
+class ViewBuilder {
   readonly #from: View;
   readonly #pieces: string[] = [];
   #starts: Int32Array;
@@ -495,11 +501,11 @@ class Making {
     this.#pieces.push(text);
     const to = this.#length + text.length;
     if (to <= this.#starts.length) return to;
-    const held = {starts: this.#starts, ends: this.#ends};
+    const previous = {starts: this.#starts, ends: this.#ends};
     this.#starts = new Int32Array(2 * to);
-    this.#starts.set(held.starts);
+    this.#starts.set(previous.starts);
     this.#ends = new Int32Array(2 * to);
-    this.#ends.set(held.ends);
+    this.#ends.set(previous.ends);
     return to;
   }
 }

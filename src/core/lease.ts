@@ -71,7 +71,7 @@ export class Lease {
 /** Calls the work again and again. @returns a function that stops the calls */
 export type Every = (ms: number, work: () => void) => () => void;
 
-const everySoOften: Every = (ms, work) => {
+const callAtIntervals: Every = (ms, work) => {
   const timer = setInterval(work, ms);
   return () => clearInterval(timer);
 };
@@ -102,7 +102,7 @@ export class Leases<T> {
 
   constructor(terms: LeaseTerms<T>) {
     this.#terms = terms;
-    const {every = everySoOften, leaseMs} = terms;
+    const {every = callAtIntervals, leaseMs} = terms;
     this.#stop = every(leaseMs / 3, () => void this.#renew());
   }
 
@@ -133,11 +133,11 @@ export class Leases<T> {
     const {clocks, renew, toLoss} = this.#terms;
     if (this.#held.size === 0) return;
     const since = clocks();
-    const held = [...this.#held];
-    const kept = await renew(held.map(([thing]) => thing)).catch(() => []);
-    for (const [at, [thing, lease]] of held.entries())
-      if (kept[at] === true) lease.renew(since);
-      else if (kept[at] === false) lease.lose(toLoss(thing));
+    const leases = [...this.#held];
+    const results = await renew(leases.map(([thing]) => thing)).catch(() => []);
+    for (const [at, [thing, lease]] of leases.entries())
+      if (results[at] === true) lease.renew(since);
+      else if (results[at] === false) lease.lose(toLoss(thing));
   }
 }
 
@@ -146,16 +146,16 @@ export function nameThisProcess(): string {
   return `${hostname()}, pid ${process.pid}`;
 }
 
-let own: Promise<string | null> | null = null;
-let place: Promise<string | null> | null = null;
+let ownMark: Promise<string | null> | null = null;
+let ownPlace: Promise<string | null> | null = null;
 
 /**
  * The mark of this process: its place and the name of its socket, `PLACE.NAME`. Null if the system
  * has no such sockets: then no other process learns that this one has ended, and its leases expire.
  */
 export function markThisProcess(): Promise<string | null> {
-  own ??= makeMark();
-  return own;
+  ownMark ??= makeMark();
+  return ownMark;
 }
 
 /**
@@ -163,8 +163,8 @@ export function markThisProcess(): Promise<string | null> {
  * a namespace is used again only when no socket of the old one is left. Null if it is unknown.
  */
 export function findPlace(): Promise<string | null> {
-  place ??= readPlace();
-  return place;
+  ownPlace ??= readPlace();
+  return ownPlace;
 }
 
 /**
@@ -172,9 +172,10 @@ export function findPlace(): Promise<string | null> {
  * false.
  * @param mark - as `markThisProcess` returns it
  */
-export async function isHolderGone(mark: string): Promise<boolean> {
-  const [at, name] = mark.split('.');
-  if (at === undefined || name === undefined || at !== (await findPlace())) return false;
+export async function hasHolderEnded(mark: string): Promise<boolean> {
+  const [holderPlace, name] = mark.split('.');
+  if (holderPlace === undefined || name === undefined || holderPlace !== (await findPlace()))
+    return false;
   return await isRefused(name);
 }
 

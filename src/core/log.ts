@@ -6,7 +6,7 @@ import {createRequire} from 'node:module';
 import {type DestinationStream, type Logger, pino} from 'pino';
 import type pinoPretty from 'pino-pretty';
 import {errorNumbers} from './errors.ts';
-import {type Hide, hiderOf} from './hide-secrets.ts';
+import {type Hide, makeHider} from './hide-secrets.ts';
 import type {Secret} from './secret.ts';
 import {toPrintable} from './text.ts';
 
@@ -69,11 +69,11 @@ interface LogOptions {
 /** A logger whose lines hold none of the given secrets. */
 export function createLogger(options: LogOptions): Logger {
   let hideKnown: Hide = (line) => line;
-  let known = 0;
+  let knownCount = 0;
   const hide: Hide = (line) => {
-    if (known < options.secrets.length) {
-      hideKnown = hiderOf(options.secrets);
-      known = options.secrets.length;
+    if (knownCount < options.secrets.length) {
+      hideKnown = makeHider(options.secrets);
+      knownCount = options.secrets.length;
     }
     return hideKnown(line);
   };

@@ -50,14 +50,14 @@ export function nearest(typed: string, known: readonly string[]): string {
 /** The known word that is close to the typed one; null if none is. */
 export function nearestOf(typed: string, known: readonly string[]): string | null {
   if (known.length === 0) return null;
-  const spelled = new Map(known.map((word) => [word.toLowerCase(), word]));
-  const near = closest(typed.toLowerCase(), [...spelled.keys()]);
+  const wordsByLowerCase = new Map(known.map((word) => [word.toLowerCase(), word]));
+  const near = closest(typed.toLowerCase(), [...wordsByLowerCase.keys()]);
   const isNear = distance(typed.toLowerCase(), near) <= Math.max(2, near.length / 2);
-  return isNear ? (spelled.get(near) ?? null) : null;
+  return isNear ? (wordsByLowerCase.get(near) ?? null) : null;
 }
 
 /** Words that people write for a zone, each with the zone of most of its people. */
-const common: ReadonlyMap<string, string> = new Map([
+const zonesByWord: ReadonlyMap<string, string> = new Map([
   ['est', 'America/New_York'],
   ['edt', 'America/New_York'],
   ['et', 'America/New_York'],
@@ -116,7 +116,7 @@ export function suggestTimeZone(name: string): string | null {
     .replace(/[-+ ]?\d.*$/, '')
     .replace(/ (?:standard |daylight )?time$/, '');
   const zones = Intl.supportedValuesOf('timeZone');
-  return common.get(abbreviation) ?? findByCity(word, zones) ?? findNearest(word, zones);
+  return zonesByWord.get(abbreviation) ?? findByCity(word, zones) ?? findNearest(word, zones);
 }
 
 /**
@@ -134,10 +134,10 @@ function findByCity(word: string, zones: readonly string[]): string | null {
 }
 
 function findNearest(word: string, zones: readonly string[]): string | null {
-  const spelled = new Map(zones.map((zone) => [zone.toLowerCase(), zone]));
-  const near = closest(word, [...spelled.keys()]);
+  const zonesByLowerCase = new Map(zones.map((zone) => [zone.toLowerCase(), zone]));
+  const near = closest(word, [...zonesByLowerCase.keys()]);
   const isNear = distance(word, near) <= Math.max(2, Math.floor(word.length / 4));
-  return isNear ? (spelled.get(near) ?? null) : null;
+  return isNear ? (zonesByLowerCase.get(near) ?? null) : null;
 }
 
 /** The roles of a person or a system: each may do everything that the one before it may. */

@@ -4,23 +4,28 @@
 // into new memory, and 0.03 ms into memory that was used before. So some of it is kept.
 
 /** Smaller pieces stay with the C library anyway. */
-const leastKept = 128 * 1024;
+const leastKeptBytes = 128 * 1024;
 /** The most bytes that each thread keeps. */
-const mostKept = 8 * 1024 * 1024;
+const mostKeptBytes = 8 * 1024 * 1024;
 
-const kept: ArrayBuffer[] = [];
+const keptBuffers: ArrayBuffer[] = [];
 let keptBytes = 0;
 
 /**
  * Bytes that no other code sees, with undefined content: their memory may have been used before.
  */
 export function takeBytes(length: number): Buffer<ArrayBuffer> {
-  if (length < leastKept) return Buffer.allocUnsafeSlow(length);
-  const at = kept.findIndex(({byteLength}) => length <= byteLength && byteLength <= 2 * length);
-  const [memory] = at === -1 ? [] : kept.splice(at, 1);
+  if (length < leastKeptBytes) return Buffer.allocUnsafeSlow(length);
+  const at = keptBuffers.findIndex(
+    ({byteLength}) => length <= byteLength && byteLength <= 2 * length,
+  );
+  const [memory] = at === -1 ? [] : keptBuffers.splice(at, 1);
   // The size is rounded up, so that a slightly larger body fits into the same memory later.
   if (memory === undefined)
-    return Buffer.allocUnsafeSlow(Math.ceil(length / leastKept) * leastKept).subarray(0, length);
+    return Buffer.allocUnsafeSlow(Math.ceil(length / leastKeptBytes) * leastKeptBytes).subarray(
+      0,
+      length,
+    );
   keptBytes -= memory.byteLength;
   return Buffer.from(memory, 0, length);
 }
@@ -33,11 +38,11 @@ export function takeBytes(length: number): Buffer<ArrayBuffer> {
  */
 export function moveBytes(bytes: Buffer): Buffer {
   const {buffer, byteLength} = bytes;
-  if (byteLength < leastKept || !(buffer instanceof ArrayBuffer)) return bytes;
-  const own = takeBytes(byteLength);
-  bytes.copy(own);
+  if (byteLength < leastKeptBytes || !(buffer instanceof ArrayBuffer)) return bytes;
+  const copy = takeBytes(byteLength);
+  bytes.copy(copy);
   buffer.transfer(0);
-  return own;
+  return copy;
 }
 
 /**
@@ -50,11 +55,11 @@ export function moveBytes(bytes: Buffer): Buffer {
 export function freeBytes({buffer, byteLength}: Uint8Array): void {
   const mayBePooled = byteLength < buffer.byteLength && byteLength < Buffer.poolSize / 2;
   if (mayBePooled || !(buffer instanceof ArrayBuffer)) return;
-  if (buffer.byteLength < leastKept || keptBytes + buffer.byteLength > mostKept) {
+  if (buffer.byteLength < leastKeptBytes || keptBytes + buffer.byteLength > mostKeptBytes) {
     buffer.transfer(0);
     return;
   }
   const memory = buffer.transfer();
-  kept.push(memory);
+  keptBuffers.push(memory);
   keptBytes += memory.byteLength;
 }

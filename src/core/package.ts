@@ -24,7 +24,7 @@ function findRoot(folder: string): string {
   );
 }
 
-const folder = join(packageRoot, 'docs');
+const docsFolder = join(packageRoot, 'docs');
 
 let documents: readonly string[] | null = null;
 
@@ -32,22 +32,22 @@ let documents: readonly string[] | null = null;
  * Paths below `docs`, without their ending: `installing`. Read once: they come with the program.
  */
 export function listDocuments(): readonly string[] {
-  documents ??= readdirSync(folder, {recursive: true, encoding: 'utf8'})
+  documents ??= readdirSync(docsFolder, {recursive: true, encoding: 'utf8'})
     .filter((name) => name.endsWith('.md'))
     .map((name) => name.replaceAll('\\', '/').replace(/\.md$/, ''))
     .toSorted();
   return documents;
 }
 
-const texts = new Map<string, string>();
+const documentTexts = new Map<string, string>();
 
 /**
  * The text of a document, in Markdown; read once.
  * @param path - one of `listDocuments`
  */
 export function readDocument(path: string): string {
-  const text = texts.get(path) ?? readFileSync(join(folder, `${path}.md`), 'utf8');
-  texts.set(path, text);
+  const text = documentTexts.get(path) ?? readFileSync(join(docsFolder, `${path}.md`), 'utf8');
+  documentTexts.set(path, text);
   return text;
 }
 
@@ -88,6 +88,6 @@ export function listCodeSections(): readonly CodeSection[] {
  */
 export function findCodeSection(word: string): CodeSection | null {
   if (!isCode(word)) return null;
-  const wanted = word.toUpperCase();
-  return listCodeSections().find(({code}) => code === wanted) ?? null;
+  const wantedCode = word.toUpperCase();
+  return listCodeSections().find(({code}) => code === wantedCode) ?? null;
 }

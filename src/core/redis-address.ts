@@ -85,13 +85,13 @@ function readSingle(url: string): RedisAddress {
     parsed.hostname !== '' &&
     decode(parsed.username + parsed.password) !== null &&
     /^\/?$|^\/\d+$/.test(parsed.pathname);
-  if (!isWhole) throw expected('single');
+  if (!isWhole) throw makeFormatError('single');
   return {kind: 'single', url};
 }
 
 function readCluster(text: string): ClusterAddress {
   const {isTls, user, servers, path, query} = readParts(text, 'cluster');
-  if (path !== '' || query !== '') throw expected('cluster');
+  if (path !== '' || query !== '') throw makeFormatError('cluster');
   const login = readLogin(user, 'cluster');
   return {kind: 'cluster', servers: readServers(servers, 'cluster'), login, isTls};
 }
@@ -100,7 +100,7 @@ function readSentinel(text: string): SentinelAddress {
   const {isTls, user, servers, path, query} = readParts(text, 'sentinel');
   const [, encodedName = '', number = '0'] = /^([^/]+)(?:\/(\d+))?$/.exec(path) ?? [];
   const name = decode(encodedName);
-  if (name === null || name === '') throw expected('sentinel');
+  if (name === null || name === '') throw makeFormatError('sentinel');
   return {
     kind: 'sentinel',
     servers: readServers(servers, 'sentinel'),
@@ -117,7 +117,7 @@ function readParts(text: string, kind: keyof typeof forms): Parts {
   const parts = /^(rediss?)-\w+:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?(?:\?([^#]*))?$/.exec(
     text,
   );
-  if (parts === null) throw expected(kind);
+  if (parts === null) throw makeFormatError(kind);
   const [, scheme, user = '', servers = '', path = '', query = ''] = parts;
   return {isTls: scheme === 'rediss', user, servers, path, query};
 }
@@ -128,7 +128,7 @@ function readServers(list: string, kind: keyof typeof defaultPorts): RedisServer
       /^(?:\[([\da-f:.]+)\]|([^:[\]\s]+))(?::(\d+))?$/i.exec(text) ?? [];
     const host = bracketed ?? plain;
     const server = {host: host ?? '', port: port === undefined ? defaultPorts[kind] : Number(port)};
-    if (host === undefined || server.port < 1 || server.port > 65_535) throw expected(kind);
+    if (host === undefined || server.port < 1 || server.port > 65_535) throw makeFormatError(kind);
     return server;
   });
 }
@@ -136,7 +136,7 @@ function readServers(list: string, kind: keyof typeof defaultPorts): RedisServer
 function readLogin(text: string, kind: keyof typeof forms): RedisLogin | null {
   if (text === '') return null;
   const [, user, password] = /^([^:]*):(.+)$/.exec(text)?.map(decode) ?? [];
-  if (typeof user !== 'string' || typeof password !== 'string') throw expected(kind);
+  if (typeof user !== 'string' || typeof password !== 'string') throw makeFormatError(kind);
   return {user: user === '' ? null : user, password: new Secret(password)};
 }
 
@@ -145,8 +145,8 @@ function readSentinelLogin(query: string): RedisLogin | null {
   const options = new URLSearchParams(query);
   const user = options.get('sentinel_user');
   const password = options.get('sentinel_password');
-  const known = ['sentinel_user', 'sentinel_password'];
-  if (password === null || ![...options.keys()].every((name) => known.includes(name)))
+  const knownOptions = ['sentinel_user', 'sentinel_password'];
+  if (password === null || ![...options.keys()].every((name) => knownOptions.includes(name)))
     throw new UsageError(
       'expected behind the ? nothing but the login of the sentinels: ' +
         'sentinel_user=user&sentinel_password=password, or the password alone',
@@ -163,6 +163,6 @@ function decode(text: string): string | null {
   }
 }
 
-function expected(kind: keyof typeof forms): UsageError {
+function makeFormatError(kind: keyof typeof forms): UsageError {
   return new UsageError(`expected ${forms[kind]}`);
 }

@@ -85,13 +85,13 @@ const cipher = 'aes-256-gcm';
  */
 export function parseKeys(text: string): SealingKey[] {
   return text.split(',').map((part, at) => {
-    const given = part.trim();
-    const bytes = Buffer.from(given, 'base64');
+    const keyText = part.trim();
+    const bytes = Buffer.from(keyText, 'base64');
     // Buffer.from skips characters that are not base64, and so would accept half a key.
-    const isWhole = bytes.length === keyBytes && /^[A-Za-z0-9+/]{43}=?$/.test(given);
+    const isWhole = bytes.length === keyBytes && /^[A-Za-z0-9+/]{43}=?$/.test(keyText);
     if (!isWhole) {
-      const place = at === 0 ? '' : ` as key ${at + 1}`;
-      throw new UsageError(`expected 32 bytes in base64${place} (openssl rand -base64 32)`);
+      const position = at === 0 ? '' : ` as key ${at + 1}`;
+      throw new UsageError(`expected 32 bytes in base64${position} (openssl rand -base64 32)`);
     }
     const id = createHmac('sha256', bytes).update('fieldmirror key id').digest('hex').slice(0, 8);
     return {id, key: createSecretKey(bytes)};
@@ -107,7 +107,7 @@ export function makeKey(): Secret {
 export function seal(token: Secret, {id, key}: SealingKey, accountId: string): Sealed {
   const nonce = randomBytes(nonceBytes);
   const sealing = createCipheriv(cipher, key, nonce, {authTagLength: tagBytes});
-  sealing.setAAD(boundTo(accountId));
+  sealing.setAAD(toBoundBytes(accountId));
   const text = Buffer.concat([sealing.update(token.reveal(), 'utf8'), sealing.final()]);
   return {keyId: id, bytes: Buffer.concat([Buffer.of(version), nonce, sealing.getAuthTag(), text])};
 }
@@ -118,11 +118,12 @@ export function seal(token: Secret, {id, key}: SealingKey, accountId: string): S
  *   message shows nothing of it
  */
 export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: string): Secret {
-  const used = keys.find(({id}) => id === sealed.keyId);
-  if (used === undefined) {
-    const given = keys.length === 0 ? 'no key is given' : `the key given is ${namesOf(keys)}`;
+  const usedKey = keys.find(({id}) => id === sealed.keyId);
+  if (usedKey === undefined) {
+    const givenText =
+      keys.length === 0 ? 'no key is given' : `the key given is ${listKeyIds(keys)}`;
     throw new FatalError(
-      `its token is sealed with key ${sealed.keyId}, ${given}; give that key in ` +
+      `its token is sealed with key ${sealed.keyId}, ${givenText}; give that key in ` +
         'FIELDMIRROR_KEY, or seal the token again with fieldmirror accounts add',
       {kind: 'key'},
     );
@@ -137,14 +138,14 @@ export function unseal(sealed: Sealed, keys: readonly SealingKey[], accountId: s
   try {
     const tag = bytes.subarray(1 + nonceBytes, headBytes);
     const nonce = bytes.subarray(1, 1 + nonceBytes);
-    const opening = createDecipheriv(cipher, used.key, nonce, {authTagLength: tagBytes});
-    opening.setAAD(boundTo(accountId)).setAuthTag(tag);
+    const opening = createDecipheriv(cipher, usedKey.key, nonce, {authTagLength: tagBytes});
+    opening.setAAD(toBoundBytes(accountId)).setAuthTag(tag);
     return new Secret(
       Buffer.concat([opening.update(bytes.subarray(headBytes)), opening.final()]).toString(),
     );
   } catch (cause) {
     throw new FatalError(
-      `the seal of its token is damaged, or was made for another account (key ${used.id} is ` +
+      `the seal of its token is damaged, or was made for another account (key ${usedKey.id} is ` +
         'right); seal the token again with fieldmirror accounts add',
       {cause, kind: 'key'},
     );
@@ -170,10 +171,10 @@ export const secretBounds = {
   feed_hooks: (name: string) => `subscriber ${name}`,
 } as const;
 
-function boundTo(accountId: string): Buffer {
+function toBoundBytes(accountId: string): Buffer {
   return Buffer.concat([Buffer.of(version), Buffer.from(accountId)]);
 }
 
-function namesOf(keys: readonly SealingKey[]): string {
+function listKeyIds(keys: readonly SealingKey[]): string {
   return keys.map(({id}) => id).join(', ');
 }

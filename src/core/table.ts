@@ -59,8 +59,8 @@ function formatGrid(rows: readonly (readonly string[])[], columns: readonly Colu
     columns.map(({width}, column) => foldCell(row[column] ?? '', width)),
   );
   // Folded cells may be narrower than their column was.
-  const tight = columns.map((held, column) => ({
-    ...held,
+  const tight = columns.map((layout, column) => ({
+    ...layout,
     width: widestOf(folded.map((row) => row[column] ?? '')),
   }));
   const rule = (left: string, joint: string, right: string) =>
@@ -90,7 +90,7 @@ function fitColumns(columns: readonly Column[], width: number): Column[] | null 
   const widthAt = (most: number) => (column: Column) =>
     Math.max(column.least, Math.min(column.width, most));
   const sumAt = (most: number) =>
-    columns.map(widthAt(most)).reduce((total, each) => total + each, 0);
+    columns.map(widthAt(most)).reduce((total, columnWidth) => total + columnWidth, 0);
   let most = Math.max(1, ...columns.map((column) => column.width));
   while (most > 1 && sumAt(most) > room) most -= 1;
   if (sumAt(most) > room) return null;
@@ -119,19 +119,19 @@ function foldCell(text: string, width: number): string {
 
 function cutAt(text: string, width: number): string[] {
   const lines: string[] = [];
-  let open = '';
+  let line = '';
   let columns = 0;
-  for (const sign of text) {
-    const wanted = countColumns(sign);
-    if (open !== '' && columns + wanted > width) {
-      lines.push(open);
-      open = '';
+  for (const character of text) {
+    const needed = countColumns(character);
+    if (line !== '' && columns + needed > width) {
+      lines.push(line);
+      line = '';
       columns = 0;
     }
-    open += sign;
-    columns += wanted;
+    line += character;
+    columns += needed;
   }
-  return [...lines, open];
+  return [...lines, line];
 }
 
 function formatLists(
@@ -139,13 +139,13 @@ function formatLists(
   cells: readonly (readonly string[])[],
   width: number,
 ): string {
-  const label = Math.max(...head.map(countColumns)) + 2;
-  const formatOne = (row: readonly string[]) =>
+  const labelWidth = Math.max(...head.map(countColumns)) + 2;
+  const formatList = (row: readonly string[]) =>
     head.flatMap((title, column) => {
       const text = row[column] ?? '';
       if (text === '') return [];
-      const first = title + ' '.repeat(label - countColumns(title));
-      return foldWords(text.replaceAll('\n', ' '), {width, first, next: ' '.repeat(label)});
+      const first = title + ' '.repeat(labelWidth - countColumns(title));
+      return foldWords(text.replaceAll('\n', ' '), {width, first, next: ' '.repeat(labelWidth)});
     });
-  return cells.map((row) => formatOne(row).join('\n')).join('\n\n');
+  return cells.map((row) => formatList(row).join('\n')).join('\n\n');
 }

@@ -41,16 +41,16 @@ export function printOut(text: string): void {
  * to its width, and marked words are coloured if it shows colours.
  */
 export function printFolded(text: string): void {
-  const folded = toWidth(toPrintable(text), process.stdout);
+  const folded = foldToWidth(toPrintable(text), process.stdout);
   process.stdout.write(hasColours(process.stdout) ? paint(folded) : dropMarks(folded));
 }
 
 /** Writes the whole lines that accompany the output to standard error, for a person as well. */
 export function printErr(text: string): void {
-  process.stderr.write(toWidth(toPrintable(text), process.stderr));
+  process.stderr.write(foldToWidth(toPrintable(text), process.stderr));
 }
 
-function toWidth(text: string, stream: TerminalStream): string {
+function foldToWidth(text: string, stream: TerminalStream): string {
   const width = widthOf(stream);
   return width === null ? text : fold(text, width);
 }
@@ -153,11 +153,11 @@ export function fold(text: string, width: number): string {
     .join('\n');
 }
 
-const isTable = /^[┌├└│]/;
-const isCommand = /^\s*(?:fieldmirror|npm|npx|docker|psql) /;
+const tablePattern = /^[┌├└│]/;
+const commandPattern = /^\s*(?:fieldmirror|npm|npx|docker|psql) /;
 
 function foldLine(line: string, width: number): string[] {
-  if (countColumns(line) <= width || isTable.test(line)) return [line];
+  if (countColumns(line) <= width || tablePattern.test(line)) return [line];
   const [, command, remark] = /^(\s*\S.*?) {2,}# (.*)$/.exec(line) ?? [];
   const indent = /^ */.exec(line)?.[0] ?? '';
   if (command !== undefined && remark !== undefined)
@@ -166,10 +166,10 @@ function foldLine(line: string, width: number): string[] {
       ...foldWords(remark, {width, first: `${indent}  # `, next: `${indent}  # `}),
     ];
   const hanging = {width, first: indent, next: `${indent}    `};
-  if (!isCommand.test(line)) return foldWords(line.trim(), hanging);
+  if (!commandPattern.test(line)) return foldWords(line.trim(), hanging);
   // With a backslash at each line end, a shell reads the copied lines as one command.
   const lines = foldWords(line.trim(), {...hanging, width: width - 2});
-  return lines.map((each, at) => (at === lines.length - 1 ? each : `${each} \\`));
+  return lines.map((folded, at) => (at === lines.length - 1 ? folded : `${folded} \\`));
 }
 
 /** How a text is broken: the width, and what each line begins with. */
@@ -182,27 +182,27 @@ interface Folding {
 /** Breaks a text at its blanks; blanks within a line stay as they are. */
 export function foldWords(text: string, {width, first, next}: Folding): string[] {
   const lines: string[] = [];
-  let open = first;
+  let line = first;
   let columns = countColumns(first);
   let isEmpty = true;
   for (const [, blanks = '', word = ''] of text.matchAll(/( *)([^ ]+)/g)) {
     const added = isEmpty ? word : blanks + word;
-    const wanted = countColumns(added);
-    if (isEmpty || columns + wanted <= width) {
-      open += added;
-      columns += wanted;
+    const needed = countColumns(added);
+    if (isEmpty || columns + needed <= width) {
+      line += added;
+      columns += needed;
     } else {
-      lines.push(open);
-      open = next + word;
-      columns = countColumns(open);
+      lines.push(line);
+      line = next + word;
+      columns = countColumns(line);
     }
     isEmpty = false;
   }
-  return [...lines, open];
+  return [...lines, line];
 }
 
-const isPlain = /^[ -~]*$/;
-const wide =
+const plainPattern = /^[ -~]*$/;
+const widePattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}]/u;
 
 /**
@@ -210,11 +210,11 @@ const wide =
  * or a mark.
  */
 export function countColumns(text: string): number {
-  if (isPlain.test(text)) return text.length;
+  if (plainPattern.test(text)) return text.length;
   let columns = 0;
-  for (const sign of text) {
-    if (/[\p{Mn}\ufdd0-\ufdd2]/u.test(sign)) continue;
-    columns += wide.test(sign) ? 2 : 1;
+  for (const character of text) {
+    if (/[\p{Mn}\ufdd0-\ufdd2]/u.test(character)) continue;
+    columns += widePattern.test(character) ? 2 : 1;
   }
   return columns;
 }

@@ -42,8 +42,8 @@ export function hasColours(
   stream: ColourStream,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): boolean {
-  const refuses = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb';
-  return stream.isTTY === true && !refuses && stream.hasColors?.({...env}) === true;
+  const isRefused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb';
+  return stream.isTTY === true && !isRefused && stream.hasColors?.({...env}) === true;
 }
 
 /** The tones that have a colour. A mark is a noncharacter of Unicode, so no text needs it. */
@@ -60,7 +60,7 @@ const colourEnd = '\u001b[39m';
  * @param tone - by default, the tone of the state that the words name
  */
 export function inTone(words: string, tone: Tone = toneOf(words)): string {
-  const mark = palette.find((each) => each.tone === tone)?.mark;
+  const mark = palette.find((entry) => entry.tone === tone)?.mark;
   return mark === undefined ? words : words.replaceAll(/\S+/g, (word) => mark + word);
 }
 

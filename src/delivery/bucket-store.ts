@@ -28,12 +28,12 @@ import {
   type SnapshotFile,
 } from './snapshot.ts';
 import {
+  defaultRegion,
   describeLatest,
   latestFile,
-  nameOfLatest,
   parseBucket,
+  parseLatest,
   type Store,
-  usualRegion,
 } from './store.ts';
 import type {TargetSetting} from './targets.ts';
 
@@ -61,50 +61,50 @@ export function signRequest(
 ): Readonly<Record<string, string>> {
   const time = at.toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const day = time.slice(0, 8);
-  const signed: Record<string, string> = {
+  const signedHeaders: Record<string, string> = {
     ...headers,
     host: url.host,
     'x-amz-content-sha256': bodySha256,
     'x-amz-date': time,
     ...(sessionToken === null ? {} : {'x-amz-security-token': sessionToken.reveal()}),
   };
-  const names = Object.keys(signed).toSorted();
-  const canonical = [
-    ...[method, url.pathname, spellQuery(url.searchParams)],
-    ...names.map((name) => `${name}:${signed[name]?.trim()}`),
+  const names = Object.keys(signedHeaders).toSorted();
+  const canonicalRequest = [
+    ...[method, url.pathname, encodeQuery(url.searchParams)],
+    ...names.map((name) => `${name}:${signedHeaders[name]?.trim()}`),
     ...['', names.join(';'), bodySha256],
   ].join('\n');
   const scope = `${day}/${region}/s3/aws4_request`;
-  const hash = createHash('sha256').update(canonical).digest('hex');
+  const hash = createHash('sha256').update(canonicalRequest).digest('hex');
   const key = [day, region, 's3', 'aws4_request'].reduce(
-    (before: string | Buffer, part) => createHmac('sha256', before).update(part).digest(),
+    (previousKey: string | Buffer, part) => createHmac('sha256', previousKey).update(part).digest(),
     `AWS4${secretAccessKey.reveal()}`,
   );
   const signature = createHmac('sha256', key)
     .update([algorithm, time, scope, hash].join('\n'))
     .digest('hex');
-  const facts = {
+  const authorizationFields = {
     Credential: `${accessKeyId}/${scope}`,
     SignedHeaders: names.join(';'),
     Signature: signature,
   };
-  const told = Object.entries(facts).map((fact) => fact.join('='));
-  return {...signed, authorization: `${algorithm} ${told.join(',')}`};
+  const authorizationParts = Object.entries(authorizationFields).map((field) => field.join('='));
+  return {...signedHeaders, authorization: `${algorithm} ${authorizationParts.join(',')}`};
 }
 
 /** The query sorted by names, with more escapes than a browser makes. */
-function spellQuery(query: URLSearchParams): string {
+function encodeQuery(query: URLSearchParams): string {
   return [...query]
-    .map(([name, value]) => `${spellWord(name)}=${spellWord(value)}`)
+    .map(([name, value]) => `${encodeText(name)}=${encodeText(value)}`)
     .toSorted()
     .join('&');
 }
 
 /** A text of a query, escaped as both the signature and the request need it. */
-function spellWord(text: string): string {
+function encodeText(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 }
 
@@ -118,12 +118,12 @@ export interface StorageAccess {
   readonly lookup?: LookupFunction;
 }
 
-interface Answer {
+interface StorageResponse {
   readonly status: number;
   readonly text: string;
 }
 
-interface HeadedAnswer extends Answer {
+interface StorageResponseFacts extends StorageResponse {
   readonly retryAfter: string | undefined;
   /**
    * How far our clock is ahead of that of the storage; not a number if the storage sent no time.
@@ -157,17 +157,17 @@ export class BucketStore implements Store {
     this.#place = place;
     this.#bucket = bucket;
     this.#prefix = prefix;
-    this.#region = region ?? usualRegion;
+    this.#region = region ?? defaultRegion;
     this.#endpoint = new URL(endpoint ?? `https://s3.${this.#region}.amazonaws.com`);
     this.#keys = findKeys(place, access);
     this.#agents = openAgents(this.#endpoint, place, access);
-    const mark = createHash('sha256').update(`${this.#endpoint} ${place}`).digest('hex');
-    this.#folder = join(tmpdir(), `fieldmirror-delivery-${mark.slice(0, 16)}`);
+    const folderHash = createHash('sha256').update(`${this.#endpoint} ${place}`).digest('hex');
+    this.#folder = join(tmpdir(), `fieldmirror-delivery-${folderHash.slice(0, 16)}`);
   }
 
   async begin(): Promise<string> {
-    const held = await this.#listObjects();
-    for (const [name, files] of held)
+    const filesBySnapshot = await this.#listObjects();
+    for (const [name, files] of filesBySnapshot)
       if (!files.includes(manifestFile)) await this.#removeFiles(name, files);
     await this.#discard();
     await mkdir(this.#folder, {mode: 0o700});
@@ -181,22 +181,22 @@ export class BucketStore implements Store {
   ): Promise<void> {
     for (const file of [...files, manifest]) {
       onStep(`sending ${file.file}`);
-      await this.#put(`${name}/${file.file}`, bodyOfFile(folder, file), signal);
+      await this.#put(`${name}/${file.file}`, makeFileBody(folder, file), signal);
     }
   }
 
   async pointTo(snapshot: Snapshot): Promise<void> {
-    await this.#put(latestFile, bodyOfText(describeLatest(snapshot)));
+    await this.#put(latestFile, makeTextBody(describeLatest(snapshot)));
   }
 
   async readLatest(): Promise<string | null> {
     const {status, text} = await this.#send('GET', latestFile, {mayMiss: true});
-    return status === 404 ? null : nameOfLatest(text);
+    return status === 404 ? null : parseLatest(text);
   }
 
   async list(): Promise<readonly string[]> {
-    const held = await this.#listObjects();
-    return [...held]
+    const filesBySnapshot = await this.#listObjects();
+    return [...filesBySnapshot]
       .flatMap(([name, files]) => (files.includes(manifestFile) ? [name] : []))
       .toSorted();
   }
@@ -215,8 +215,8 @@ export class BucketStore implements Store {
   }
 
   async #removeFiles(name: string, files: readonly string[]): Promise<void> {
-    const manifestFirst = files.toSorted((one, other) =>
-      one === manifestFile ? -1 : other === manifestFile ? 1 : 0,
+    const manifestFirst = files.toSorted((first, second) =>
+      first === manifestFile ? -1 : second === manifestFile ? 1 : 0,
     );
     for (const file of manifestFirst) await this.#send('DELETE', `${name}/${file}`);
   }
@@ -226,7 +226,7 @@ export class BucketStore implements Store {
     const {XMLParser} = await import('fast-xml-parser');
     const isArray = (tag: string) => tag === 'Contents';
     const parser = new XMLParser({parseTagValue: false, isArray});
-    const held = new Map<string, string[]>();
+    const filesBySnapshot = new Map<string, string[]>();
     for (let token: string | undefined = ''; token !== undefined; ) {
       const {text} = await this.#send('GET', '', {
         query: {
@@ -234,18 +234,18 @@ export class BucketStore implements Store {
           ...(token === '' ? {} : {'continuation-token': token}),
         },
       });
-      const {ListBucketResult: page = {}} = parser.parse(text) as ListAnswer;
-      for (const {Key: key} of page.Contents ?? []) this.#note(held, key);
+      const {ListBucketResult: page = {}} = parser.parse(text) as ListResponse;
+      for (const {Key: key} of page.Contents ?? []) this.#note(filesBySnapshot, key);
       token = page.IsTruncated === 'true' ? page.NextContinuationToken : undefined;
     }
-    return held;
+    return filesBySnapshot;
   }
 
-  #note(held: Map<string, string[]>, key: string): void {
-    const [name = '', file, ...deeper] = key.slice(this.#prefix.length).split('/');
+  #note(filesBySnapshot: Map<string, string[]>, key: string): void {
+    const [name = '', file, ...subfolders] = key.slice(this.#prefix.length).split('/');
     if (!key.startsWith(this.#prefix) || !isSnapshotName(name)) return;
-    if (file === undefined || deeper.length > 0) return;
-    held.set(name, [...(held.get(name) ?? []), file]);
+    if (file === undefined || subfolders.length > 0) return;
+    filesBySnapshot.set(name, [...(filesBySnapshot.get(name) ?? []), file]);
   }
 
   async #put(key: string, body: Body, signal?: AbortSignal): Promise<void> {
@@ -259,24 +259,25 @@ export class BucketStore implements Store {
   async #send(
     method: 'GET' | 'PUT' | 'DELETE',
     key: string,
-    given: {
+    options: {
       readonly query?: Readonly<Record<string, string>>;
       readonly body?: Body;
       readonly mayMiss?: boolean;
       readonly signal?: AbortSignal | undefined;
     } = {},
-  ): Promise<Answer> {
-    const {query, mayMiss = false, signal} = given;
+  ): Promise<StorageResponse> {
+    const {query, mayMiss = false, signal} = options;
     const path = key === '' ? '' : `/${this.#prefix}${key}`;
     const url = new URL(this.#endpoint);
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${this.#bucket}${path}`;
     url.search = new URLSearchParams(query).toString().replaceAll('+', '%20');
     return await retry(
       async () => {
-        const answer = await this.#try(method, url, given);
-        if (answer.status >= 200 && answer.status < 300) return answer;
-        if (mayMiss && answer.status === 404 && codeOf(answer) === 'NoSuchKey') return answer;
-        throw this.#refusal(`${method} ${key === '' ? 'of its list' : key}`, answer);
+        const response = await this.#try(method, url, options);
+        if (response.status >= 200 && response.status < 300) return response;
+        if (mayMiss && response.status === 404 && readCode(response) === 'NoSuchKey')
+          return response;
+        throw this.#refusal(`${method} ${key === '' ? 'of its list' : key}`, response);
       },
       DEFAULT_RETRY,
       signal,
@@ -287,7 +288,7 @@ export class BucketStore implements Store {
     method: 'GET' | 'PUT' | 'DELETE',
     url: URL,
     {body, signal}: {readonly body?: Body; readonly signal?: AbortSignal | undefined},
-  ): Promise<HeadedAnswer> {
+  ): Promise<StorageResponseFacts> {
     const bodySha256 = body?.sha256 ?? emptySha256;
     const headers = {
       ...signRequest({method, url, bodySha256, region: this.#region, at: new Date()}, this.#keys),
@@ -299,16 +300,16 @@ export class BucketStore implements Store {
       body: body?.open() ?? null,
     };
     try {
-      const answer = await exchange(this.#agents.reads, request, {...limits, signal});
-      const header = (name: string) => {
-        const value = answer.headers[name];
+      const response = await exchange(this.#agents.reads, request, {...limits, signal});
+      const readHeader = (name: string) => {
+        const value = response.headers[name];
         return typeof value === 'string' ? value : undefined;
       };
       return {
-        status: answer.status,
-        text: answer.body.toString(),
-        retryAfter: header('retry-after'),
-        aheadMs: Date.now() - Date.parse(header('date') ?? ''),
+        status: response.status,
+        text: response.body.toString(),
+        retryAfter: readHeader('retry-after'),
+        aheadMs: Date.now() - Date.parse(readHeader('date') ?? ''),
       };
     } catch (error) {
       if (signal?.aborted === true) throw signal.reason;
@@ -327,24 +328,25 @@ export class BucketStore implements Store {
    * The error of a refused request. It names the status and the code, never the text of the
    * storage, which repeats the request.
    */
-  #refusal(what: string, answer: HeadedAnswer): Error {
-    const code = codeOf(answer);
-    const got = code === null ? String(answer.status) : `${answer.status} ${code}`;
-    const next =
-      adviseOnClock(answer) ??
+  #refusal(action: string, response: StorageResponseFacts): Error {
+    const code = readCode(response);
+    const got = code === null ? String(response.status) : `${response.status} ${code}`;
+    const advice =
+      adviseOnClock(response) ??
       nextSteps[code ?? ''] ??
-      nextSteps[answer.status] ??
+      nextSteps[response.status] ??
       'see its documents';
-    const text = `${this.#name}: expected an answer of 2xx to ${what}, got ${got}; ${next}`;
-    const isTransient = answer.status >= 500 || answer.status === 429 || answer.status === 408;
-    const retryAfterMs = parseRetryAfter(answer.retryAfter, Date.now());
-    return isTransient && answer.status !== 507
-      ? new RetryableError(text, {retryAfterMs})
-      : new FatalError(text);
+    const message = `${this.#name}: expected an answer of 2xx to ${action}, got ${got}; ${advice}`;
+    const isTransient =
+      response.status >= 500 || response.status === 429 || response.status === 408;
+    const retryAfterMs = parseRetryAfter(response.retryAfter, Date.now());
+    return isTransient && response.status !== 507
+      ? new RetryableError(message, {retryAfterMs})
+      : new FatalError(message);
   }
 }
 
-interface ListAnswer {
+interface ListResponse {
   readonly ListBucketResult?: {
     readonly Contents?: readonly {readonly Key: string}[];
     readonly IsTruncated?: string;
@@ -371,18 +373,18 @@ const nextSteps: Readonly<Record<string, string>> = {
 };
 
 /** Storage refuses a signature that is some minutes old or of the future, by various codes. */
-const mostSkewMs = 300_000;
+const maxSkewMs = 300_000;
 
 /** Advice if a request was refused and the two clocks differ; otherwise null. */
-function adviseOnClock({status, aheadMs}: HeadedAnswer): string | null {
+function adviseOnClock({status, aheadMs}: StorageResponseFacts): string | null {
   const isRefused = status === 400 || status === 401 || status === 403;
-  if (!isRefused || !(Math.abs(aheadMs) > mostSkewMs)) return null;
-  const side = aheadMs > 0 ? 'ahead of' : 'behind';
-  return `${setClock}: it is ${formatDuration(Math.abs(aheadMs))} ${side} that of the storage`;
+  if (!isRefused || !(Math.abs(aheadMs) > maxSkewMs)) return null;
+  const direction = aheadMs > 0 ? 'ahead of' : 'behind';
+  return `${setClock}: it is ${formatDuration(Math.abs(aheadMs))} ${direction} that of the storage`;
 }
 
 /** `NoSuchBucket`; null if the answer has no code. */
-function codeOf({text}: Answer): string | null {
+function readCode({text}: StorageResponse): string | null {
   return /<Code>([A-Za-z]{1,64})<\/Code>/.exec(text)?.[1] ?? null;
 }
 
@@ -405,14 +407,17 @@ function openAgents(
       `${place}: expected an endpoint of https, got http to ${endpoint.hostname}; ` +
         'FIELDMIRROR_ALLOW_HTTP=1 allows it',
     );
-  const named = isLocal ? onlyThisMachine(lookup) : lookup;
-  return createAgents({allowLinkLocal, ...(named === undefined ? {} : {lookup: named})});
+  const chosenLookup = isLocal ? onlyThisMachine(lookup) : lookup;
+  return createAgents({
+    allowLinkLocal,
+    ...(chosenLookup === undefined ? {} : {lookup: chosenLookup}),
+  });
 }
 
-function bodyOfFile(folder: string, {file, bytes, sha256}: SnapshotFile): Body {
+function makeFileBody(folder: string, {file, bytes, sha256}: SnapshotFile): Body {
   return {bytes, sha256, open: () => createReadStream(join(folder, file))};
 }
 
-function bodyOfText(text: string): Body {
+function makeTextBody(text: string): Body {
   return {...measure(text), open: () => text};
 }

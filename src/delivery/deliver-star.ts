@@ -15,11 +15,11 @@ import {parseBucket, type Store} from './store.ts';
 import {
   type ClaimedTarget,
   claimTarget,
-  giveTargetBack,
   listDueTargets,
-  noteDelivered,
-  noteUndelivered,
+  releaseTarget,
   renewTarget,
+  saveDelivered,
+  saveUndelivered,
   type TargetSetting,
 } from './targets.ts';
 
@@ -49,7 +49,7 @@ const backOff = {firstMs: 60_000, longestMs: 3_600_000};
  * A failed delivery. The row of the target has the reason and the time of the next try; a reader of
  * the target sees nothing of it.
  */
-export interface Undelivered {
+export interface FailedDelivery {
   readonly error: unknown;
 }
 
@@ -62,35 +62,36 @@ export interface Undelivered {
 export async function deliverTo(
   deps: DeliveryDeps,
   name: string,
-): Promise<Delivered | Undelivered | null> {
-  const since = machineClocks();
-  const claimed = await claimTarget(deps.pool, name, leaseMs);
-  return claimed === null ? null : await deliverClaimed(deps, claimed, since);
+): Promise<Delivered | FailedDelivery | null> {
+  const startClocks = machineClocks();
+  const target = await claimTarget(deps.pool, name, leaseMs);
+  return target === null ? null : await deliverClaimed(deps, target, startClocks);
 }
 
 async function deliverClaimed(
   deps: DeliveryDeps,
-  claimed: ClaimedTarget,
-  since: readonly number[],
-): Promise<Delivered | Undelivered> {
+  target: ClaimedTarget,
+  startClocks: readonly number[],
+): Promise<Delivered | FailedDelivery> {
   const {pool} = deps;
-  const {name} = claimed;
+  const {name} = target;
   let step: string | null = null;
-  const onStep = (next: string) => {
-    step = next;
-    deps.onStep?.(name, next);
+  const onStep = (nextStep: string) => {
+    step = nextStep;
+    deps.onStep?.(name, nextStep);
   };
   const leases = new Leases<ClaimedTarget>({
     ...{leaseMs, clocks: machineClocks},
-    renew: (held) => Promise.all(held.map((each) => renewTarget(pool, each, {leaseMs, step}))),
-    toLoss: () => lossOf(name),
+    renew: (targets) =>
+      Promise.all(targets.map((heldTarget) => renewTarget(pool, heldTarget, {leaseMs, step}))),
+    toLoss: () => makeLossError(name),
   });
-  const {lost} = leases.hold(claimed, since);
+  const {lost} = leases.hold(target, startClocks);
   try {
     const signal = AbortSignal.any([deps.signal, lost]);
-    return await carry(deps, claimed, {signal, onStep});
+    return await deliverSnapshot(deps, target, {signal, onStep});
   } catch (error) {
-    await noteFailure(deps, claimed, error);
+    await saveFailure(deps, target, error);
     deps.signal.throwIfAborted();
     return {error};
   } finally {
@@ -98,37 +99,37 @@ async function deliverClaimed(
   }
 }
 
-async function noteFailure(
+async function saveFailure(
   {pool, signal}: DeliveryDeps,
-  claimed: ClaimedTarget,
+  target: ClaimedTarget,
   error: unknown,
 ): Promise<void> {
-  if (signal.aborted) return await giveTargetBack(pool, claimed);
-  await noteUndelivered(pool, claimed, {
-    error: reasonOf(error),
-    afterMs: pauseAfter(error, claimed.attempts, backOff),
+  if (signal.aborted) return await releaseTarget(pool, target);
+  await saveUndelivered(pool, target, {
+    error: describeReason(error),
+    afterMs: pauseAfter(error, target.attempts, backOff),
   });
 }
 
-async function carry(
+async function deliverSnapshot(
   {pool, storage}: Pick<DeliveryDeps, 'pool' | 'storage'>,
-  claimed: ClaimedTarget,
+  target: ClaimedTarget,
   {signal, onStep}: DeliveryCourse,
 ): Promise<Delivered> {
-  const store = openStore(claimed, storage);
+  const store = openStore(target, storage);
   try {
     const folder = await store.begin();
     const snapshot = await takeSnapshot(pool, folder, {signal, onStep}).catch((error: unknown) => {
       throw explainFolder(folder, error);
     });
-    await expectOurs(pool, claimed, 'publishing');
+    await checkLease(pool, target, 'publishing');
     onStep('publishing');
     await store.publish(folder, snapshot, {signal, onStep});
-    await expectOurs(pool, claimed, 'pointing to it');
-    const latest = await pointAhead(store, snapshot);
-    const {left, removed, trouble} = await removeOld(store, {keep: claimed.keep, latest});
-    await noteDelivered(pool, claimed, {snapshot, left, trouble});
-    return {target: claimed.name, place: claimed.place, snapshot, removed, trouble};
+    await checkLease(pool, target, 'pointing to it');
+    const latest = await updateLatest(store, snapshot);
+    const {left, removed, trouble} = await removeOld(store, {keep: target.keep, latest});
+    await saveDelivered(pool, target, {snapshot, left, trouble});
+    return {target: target.name, place: target.place, snapshot, removed, trouble};
   } finally {
     await store.end();
   }
@@ -143,12 +144,12 @@ function openStore(target: TargetSetting, storage: StorageAccess): Store {
  * Checks the lease right before something becomes visible: a process that was suspended may be too
  * late.
  */
-async function expectOurs(pool: pg.Pool, claimed: ClaimedTarget, step: string): Promise<void> {
-  if (await renewTarget(pool, claimed, {leaseMs, step})) return;
-  throw lossOf(claimed.name);
+async function checkLease(pool: pg.Pool, target: ClaimedTarget, step: string): Promise<void> {
+  if (await renewTarget(pool, target, {leaseMs, step})) return;
+  throw makeLossError(target.name);
 }
 
-function lossOf(name: string): RetryableError {
+function makeLossError(name: string): RetryableError {
   return new RetryableError(`${name}: another process delivers to it by now`);
 }
 
@@ -157,7 +158,7 @@ function lossOf(name: string): RetryableError {
  * must not hide that.
  * @returns the name that `latest.json` has from now on
  */
-async function pointAhead(store: Store, snapshot: Snapshot): Promise<string> {
+async function updateLatest(store: Store, snapshot: Snapshot): Promise<string> {
   const latest = await store.readLatest();
   if (latest !== null && latest >= snapshot.name) return latest;
   await store.pointTo(snapshot);
@@ -175,22 +176,24 @@ async function removeOld(
   store: Store,
   {keep, latest}: {readonly keep: number; readonly latest: string},
 ): Promise<Removal> {
-  const held = await store.list();
-  const old = held.slice(0, Math.max(0, held.length - keep)).filter((name) => name !== latest);
-  const gone = new Set<string>();
-  const left = () => held.filter((name) => !gone.has(name));
+  const names = await store.list();
+  const oldNames = names
+    .slice(0, Math.max(0, names.length - keep))
+    .filter((name) => name !== latest);
+  const removedNames = new Set<string>();
+  const listRemaining = () => names.filter((name) => !removedNames.has(name));
   try {
-    for (const name of old) {
+    for (const name of oldNames) {
       await store.remove(name);
-      gone.add(name);
+      removedNames.add(name);
     }
-    return {left: left(), removed: gone.size, trouble: null};
+    return {left: listRemaining(), removed: removedNames.size, trouble: null};
   } catch (error) {
-    return {left: left(), removed: gone.size, trouble: reasonOf(error)};
+    return {left: listRemaining(), removed: removedNames.size, trouble: describeReason(error)};
   }
 }
 
-const lookEveryMs = 30_000;
+const checkEveryMs = 30_000;
 
 /** The part of a worker that delivers each complete night. */
 export function makeDeliveryRounds(
@@ -200,7 +203,7 @@ export function makeDeliveryRounds(
   const work = async (signal: AbortSignal) => {
     for (const name of await listDueTargets(pool)) {
       if (signal.aborted) return;
-      await deliverNight({pool, storage, signal, onStep: () => pulse.good()}, name, log);
+      await deliverToTarget({pool, storage, signal, onStep: () => pulse.good()}, name, log);
       pulse.good();
     }
   };
@@ -209,26 +212,37 @@ export function makeDeliveryRounds(
       {event: 'delivery.check_failed', reason: String(error)},
       'could not check which deliveries are due; trying again',
     );
-  return new Rounds({everyMs: lookEveryMs, pulse, work, onFailure});
+  return new Rounds({everyMs: checkEveryMs, pulse, work, onFailure});
 }
 
 /** Delivers to one target. A failure is noted, and does not hold up other targets. */
-async function deliverNight(deps: DeliveryDeps, name: string, log: Logger): Promise<void> {
-  const begunAt = performance.now();
+async function deliverToTarget(deps: DeliveryDeps, name: string, log: Logger): Promise<void> {
+  const startedAt = performance.now();
   const outcome = await deliverTo(deps, name);
   if (outcome === null) return;
   if ('error' in outcome) {
     log.warn(
-      {event: 'delivery.failed', target: name, reason: reasonOf(outcome.error)},
+      {event: 'delivery.failed', target: name, reason: describeReason(outcome.error)},
       `the star was not delivered to ${name}; trying again later`,
     );
     return;
   }
   const {snapshot, removed, trouble} = outcome;
-  const {name: held, rows, bytes, brokenTies} = snapshot;
-  const durationMs = Math.round(performance.now() - begunAt);
-  const facts = {target: name, snapshot: held, rows, bytes, removed, brokenTies, durationMs};
-  log.info({event: 'delivery.delivered', ...facts}, `snapshot ${held} delivered to ${name}`);
+  const {name: snapshotName, rows, bytes, brokenTies} = snapshot;
+  const durationMs = Math.round(performance.now() - startedAt);
+  const facts = {
+    target: name,
+    snapshot: snapshotName,
+    rows,
+    bytes,
+    removed,
+    brokenTies,
+    durationMs,
+  };
+  log.info(
+    {event: 'delivery.delivered', ...facts},
+    `snapshot ${snapshotName} delivered to ${name}`,
+  );
   if (trouble !== null)
     log.warn(
       {event: 'delivery.not_removed', target: name, reason: trouble},
@@ -236,6 +250,6 @@ async function deliverNight(deps: DeliveryDeps, name: string, log: Logger): Prom
     );
 }
 
-function reasonOf(error: unknown): string {
+function describeReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -5,9 +5,9 @@ import {mkdir, open, readdir, readFile, rename, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {RetryableError} from '../core/errors.ts';
 import {isSnapshotName, type Snapshot} from './snapshot.ts';
-import {describeLatest, latestFile, nameOfLatest, type Store} from './store.ts';
+import {describeLatest, latestFile, parseLatest, type Store} from './store.ts';
 
-const partPrefix = '.part-';
+const temporaryPrefix = '.part-';
 
 export class FolderStore implements Store {
   readonly #folder: string;
@@ -20,13 +20,13 @@ export class FolderStore implements Store {
 
   async begin(): Promise<string> {
     return await this.#explain(async () => {
-      await mkdir(this.#folder).catch(ignore('EEXIST'));
+      await mkdir(this.#folder).catch(ignoreError('EEXIST'));
       for (const name of await readdir(this.#folder))
-        if (name.startsWith(partPrefix)) await this.#discard(name);
-      const part = join(this.#folder, `${partPrefix}${randomUUID()}`);
-      await mkdir(part);
-      this.#part = part;
-      return part;
+        if (name.startsWith(temporaryPrefix)) await this.#discard(name);
+      const temporaryFolder = join(this.#folder, `${temporaryPrefix}${randomUUID()}`);
+      await mkdir(temporaryFolder);
+      this.#part = temporaryFolder;
+      return temporaryFolder;
     });
   }
 
@@ -41,23 +41,25 @@ export class FolderStore implements Store {
 
   async pointTo(snapshot: Snapshot): Promise<void> {
     await this.#explain(async () => {
-      const part = join(this.#folder, `${partPrefix}${latestFile}`);
-      const handle = await open(part, 'w');
+      const temporaryFile = join(this.#folder, `${temporaryPrefix}${latestFile}`);
+      const handle = await open(temporaryFile, 'w');
       try {
         await handle.writeFile(describeLatest(snapshot));
         await handle.sync();
       } finally {
         await handle.close();
       }
-      await rename(part, join(this.#folder, latestFile));
+      await rename(temporaryFile, join(this.#folder, latestFile));
       await syncFolder(this.#folder);
     });
   }
 
   async readLatest(): Promise<string | null> {
     return await this.#explain(async () => {
-      const text = await readFile(join(this.#folder, latestFile), 'utf8').catch(ignore('ENOENT'));
-      return text === undefined ? null : nameOfLatest(text);
+      const text = await readFile(join(this.#folder, latestFile), 'utf8').catch(
+        ignoreError('ENOENT'),
+      );
+      return text === undefined ? null : parseLatest(text);
     });
   }
 
@@ -68,10 +70,10 @@ export class FolderStore implements Store {
   }
 
   async remove(name: string): Promise<void> {
-    const hidden = `${partPrefix}${name}`;
+    const hiddenName = `${temporaryPrefix}${name}`;
     await this.#explain(async () => {
-      await rename(join(this.#folder, name), join(this.#folder, hidden));
-      await this.#discard(hidden);
+      await rename(join(this.#folder, name), join(this.#folder, hiddenName));
+      await this.#discard(hiddenName);
     });
   }
 
@@ -96,14 +98,14 @@ export class FolderStore implements Store {
 export function explainFolder(folder: string, cause: unknown): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
   if (code === null || !/^E[A-Z]+$/.test(code)) return cause;
-  const next =
+  const nextStep =
     code === 'ENOENT'
       ? 'make the folder above it, or mount it'
       : code === 'ENOSPC' || code === 'EDQUOT'
         ? 'make room there, or keep fewer snapshots'
         : 'let the worker write there';
   return new RetryableError(
-    `${folder}: expected a folder that can be written, got ${code}; ${next}`,
+    `${folder}: expected a folder that can be written, got ${code}; ${nextStep}`,
     {cause},
   );
 }
@@ -118,7 +120,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-function ignore(code: string) {
+function ignoreError(code: string) {
   return (error: unknown): undefined => {
     if (error instanceof Error && 'code' in error && error.code === code) return undefined;
     throw error;

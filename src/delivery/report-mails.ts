@@ -42,14 +42,14 @@ export interface ReportKind {
   readonly accountIds: readonly string[] | null;
 }
 
-const byMail: ReportKind = {
+const mailReportKind: ReportKind = {
   lists: 'sync.report_lists',
   made: 'sync.report_mails',
   accountIds: null,
 };
 
 /** If no report was made for longer, earlier reports are left out. */
-const mostWeeks = 4;
+const maxWeeks = 4;
 
 /**
  * The reports whose day and time have come, by the zone of their account, and whose account has its
@@ -72,7 +72,7 @@ async function listDueReports(
          WHERE made.list = list.name AND made.account_id = account_key) AS last
       CROSS JOIN LATERAL generate_series(
          CASE WHEN last.week IS NULL THEN monday - 7
-              ELSE greatest(last.week + 7, monday - 7 * ${mostWeeks}) END,
+              ELSE greatest(last.week + 7, monday - 7 * ${maxWeeks}) END,
          monday - 7, interval '7 days') AS told (week)
       WHERE EXISTS (SELECT FROM ${lists} AS any_list)
         AND coalesce(account_key = ANY ($1), true)
@@ -148,24 +148,24 @@ async function claimReportMails(db: Queryable, limit: number): Promise<ReportMai
   return await claimDue<ReportMail>(db, reportQueue, select, [limit]);
 }
 
-const noBody = 'body_text = NULL, body_html = NULL, lease_until = NULL';
+const clearBody = 'body_text = NULL, body_html = NULL, lease_until = NULL';
 
 /**
  * Notes that the mail server accepted a mail.
  * @returns whether the mail was still ours
  */
-async function noteReportSent(db: Queryable, mail: ReportMail): Promise<boolean> {
-  const changes = `state = 'sent', sent_at = now(), last_error = NULL, ${noBody}`;
+async function saveReportSent(db: Queryable, mail: ReportMail): Promise<boolean> {
+  const changes = `state = 'sent', sent_at = now(), last_error = NULL, ${clearBody}`;
   return await noteClaim(db, reportQueue, mail, changes);
 }
 
 /** Notes that the mail server did not accept a mail: it is due again later, or given up. */
-async function noteReportFailed(
+async function saveReportFailed(
   db: Queryable,
   mail: ReportMail,
   {error, afterMs, isLast}: FailedTry,
 ): Promise<boolean> {
-  const state = isLast ? `state = 'failed', ${noBody}` : `state = 'due', lease_until = NULL`;
+  const state = isLast ? `state = 'failed', ${clearBody}` : `state = 'due', lease_until = NULL`;
   return await noteClaim(
     ...[db, reportQueue, mail],
     `${state}, last_error = $3, due_at = now() + $4 * interval '1 millisecond'`,
@@ -186,17 +186,17 @@ interface ReportDeps extends Omit<SendMeans, 'keys'> {
 }
 
 /** Mail servers accept few connections of one sender. */
-const atOnce = 4;
+const maxParallel = 4;
 const backOff = {firstMs: 60_000, longestMs: 7_200_000};
 /** About a week of tries: then the next report is due. */
-const mostTries = 90;
+const maxTries = 90;
 
 /**
  * Makes the reports that are due, and sends the mails that are due.
  * @throws the error of the first report that could not be made, after all else was done
  */
 export async function mailReports(deps: ReportDeps): Promise<void> {
-  const errors = await makeDueReports(deps, byMail, async (report) => {
+  const errors = await makeDueReports(deps, mailReportKind, async (report) => {
     const {list, account, week} = report;
     const mails = await makeReportMails(deps, report);
     if (mails > 0)
@@ -223,20 +223,20 @@ export async function makeDueReports(
   make: (report: DueReport) => Promise<void>,
 ): Promise<unknown[]> {
   const errors: unknown[] = [];
-  const heldUp = new Set<string>();
-  const due = await listDueReports(pool, kind);
-  if (due.length > 0) await refreshStar(pool);
-  for (const report of due) {
+  const blockedLists = new Set<string>();
+  const dueReports = await listDueReports(pool, kind);
+  if (dueReports.length > 0) await refreshStar(pool);
+  for (const report of dueReports) {
     if (signal?.aborted === true) break;
     const {list, account, week} = report;
-    const line = JSON.stringify([list, account]);
-    if (heldUp.has(line)) continue;
+    const key = JSON.stringify([list, account]);
+    if (blockedLists.has(key)) continue;
     try {
       await make(report);
       onDone?.();
     } catch (error) {
       errors.push(error);
-      heldUp.add(line);
+      blockedLists.add(key);
       const facts = {...(list === '' ? {} : {list}), account, week, reason: String(error)};
       log.error(
         {event: 'report.failed', ...facts},
@@ -249,16 +249,16 @@ export async function makeDueReports(
 
 async function sendDueReports(deps: ReportDeps, smtpUrl: Secret): Promise<void> {
   const {pool, signal, onDone} = deps;
-  const way = {
-    ...{queue: reportQueue, backOff, mostTries},
+  const options = {
+    ...{queue: reportQueue, backOff, mostTries: maxTries},
     send: (mail: ReportMail) => sendReport(deps, smtpUrl, mail),
     refuse: (mail: ReportMail, failed: FailedTry) => postpone(deps, mail, failed),
   };
   await deliverDue(
-    {signal, atOnce},
-    (most) => claimReportMails(pool, most),
+    {signal, atOnce: maxParallel},
+    (limit) => claimReportMails(pool, limit),
     async (mail) => {
-      await deliverClaim({pool, signal}, way, mail);
+      await deliverClaim({pool, signal}, options, mail);
       onDone?.();
     },
   );
@@ -275,7 +275,7 @@ async function sendReport(deps: ReportDeps, smtpUrl: Secret, mail: ReportMail): 
     );
   const server = openSmtp(smtpUrl.reveal(), deps);
   await sendEmail({to: address, server}, mail, {allowsLinkLocal, signal});
-  await noteReportSent(pool, mail);
+  await saveReportSent(pool, mail);
   log.info({event: 'report.sent', ...facts}, 'the mail server took a weekly report');
   return true;
 }
@@ -285,7 +285,7 @@ async function postpone(
   mail: ReportMail,
   failed: FailedTry,
 ): Promise<void> {
-  if (!(await noteReportFailed(pool, mail, failed))) return;
+  if (!(await saveReportFailed(pool, mail, failed))) return;
   const {list, account, address, failures} = mail;
   const facts = {list, account, address, attempt: failures + 1, reason: failed.error};
   if (failed.isLast)

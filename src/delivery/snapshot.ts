@@ -9,7 +9,7 @@ import {RetryableError} from '../core/errors.ts';
 import {readVersion} from '../core/package.ts';
 import {type WrittenColumn, writeParquet} from '../star/parquet.ts';
 import {type ExportedTable, exportedTables} from '../star/star.ts';
-import {beginUpToDate, readTies, type Tie} from '../star/tie-outs.ts';
+import {beginUpToDate, type ClaimCheck, checkClaims} from '../star/tie-outs.ts';
 
 /** A file of a snapshot. */
 export interface SnapshotFile {
@@ -60,7 +60,7 @@ interface Manifest {
     readonly jobsFreshAsOf: string | null;
   }[];
   readonly sweeps: readonly Certificate[];
-  readonly tieOuts: readonly (Pick<Tie, 'name' | 'claim'> & {readonly brokenRows: number})[];
+  readonly tieOuts: readonly (Pick<ClaimCheck, 'name' | 'claim'> & {readonly brokenRows: number})[];
   readonly tables: readonly SnapshotTable[];
 }
 
@@ -101,10 +101,10 @@ export async function takeSnapshot(
   const client = await pool.connect();
   try {
     onStep('refreshing the star');
-    const waiting = await beginUpToDate(pool, client);
-    if (waiting > 0)
+    const missing = await beginUpToDate(pool, client);
+    if (missing > 0)
       throw new RetryableError(
-        `expected a star that has all changes, got one that lacks ${waiting}; it is tried again`,
+        `expected a star that has all changes, got one that lacks ${missing}; it is tried again`,
       );
     const tables: SnapshotTable[] = [];
     for (const table of exportedTables) {
@@ -131,18 +131,18 @@ async function writeTable(
   const handle = await open(join(folder, file), 'wx');
   let bytes = 0;
   try {
-    const sink = async (part: Uint8Array) => {
+    const writePart = async (part: Uint8Array) => {
       hash.update(part);
       bytes += part.length;
       await handle.writeFile(part);
     };
     const sql = `SELECT * FROM mart.${table} ORDER BY ${key.join(', ')}`;
-    const {rows, columns} = await writeParquet(client, sql, sink);
+    const {rows, columns} = await writeParquet(client, sql, writePart);
     await handle.sync();
     const comments = await readComments(client, table);
     return {
       ...{table, file, rows, bytes, sha256: hash.digest('hex'), key},
-      sums: sumsOf(columns),
+      sums: collectSums(columns),
       columns: columns.map(({name, type}) => ({
         ...{name, type},
         comment: comments.get(name) ?? null,
@@ -153,7 +153,7 @@ async function writeTable(
   }
 }
 
-function sumsOf(columns: readonly WrittenColumn[]): Readonly<Record<string, string>> {
+function collectSums(columns: readonly WrittenColumn[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     columns.flatMap(({name, sum}) => (sum === null ? [] : [[name, sum] as const])),
   );
@@ -176,7 +176,7 @@ async function writeManifest(
   tables: readonly SnapshotTable[],
   folder: string,
 ): Promise<Snapshot> {
-  const ties = await readTies(client);
+  const ties = await checkClaims(client);
   const {sweeps, ...facts} = await readFacts(client);
   const name = nameSnapshot(facts.knownAsOf);
   const manifest: Manifest = {
@@ -185,13 +185,13 @@ async function writeManifest(
     tieOuts: ties.map(({broken, ...tie}) => ({...tie, brokenRows: broken})),
     tables,
   };
-  const written = await writeJson(folder, manifestFile, manifest);
+  const writtenFile = await writeJson(folder, manifestFile, manifest);
   const files = tables.map(({file, bytes, sha256}) => ({file, bytes, sha256}));
   return {
-    ...{name, knownAsOf: facts.knownAsOf, files, manifest: written},
+    ...{name, knownAsOf: facts.knownAsOf, files, manifest: writtenFile},
     sweepIds: sweeps.map(({sweep}) => sweep),
     rows: tables.reduce((total, {rows}) => total + rows, 0),
-    bytes: [...files, written].reduce((total, {bytes}) => total + bytes, 0),
+    bytes: [...files, writtenFile].reduce((total, {bytes}) => total + bytes, 0),
     brokenTies: ties.filter(({broken}) => broken > 0).map(({name: tie}) => tie),
   };
 }

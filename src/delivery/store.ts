@@ -42,21 +42,21 @@ export function describeLatest({name, knownAsOf, manifest}: Snapshot): string {
 }
 
 /** The snapshot that a text of `latest.json` names; null if the text is not one of ours. */
-export function nameOfLatest(text: string): string | null {
+export function parseLatest(text: string): string | null {
   try {
-    const held: unknown = JSON.parse(text);
-    if (typeof held !== 'object' || held === null || !('snapshot' in held)) return null;
-    return typeof held.snapshot === 'string' ? held.snapshot : null;
+    const content: unknown = JSON.parse(text);
+    if (typeof content !== 'object' || content === null || !('snapshot' in content)) return null;
+    return typeof content.snapshot === 'string' ? content.snapshot : null;
   } catch {
     return null;
   }
 }
 
 /** How many snapshots a target keeps. */
-export const usualKeep = 30;
+export const defaultKeep = 30;
 
 /** The region for which requests are signed if none is given. */
-export const usualRegion = 'us-east-1';
+export const defaultRegion = 'us-east-1';
 
 /** A bucket, and the prefix of the names of its objects: '' or `star/`. */
 interface Bucket {

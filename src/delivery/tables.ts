@@ -17,7 +17,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, commentTable, instant, listed} from '../postgres/tables.ts';
-import {usualKeep} from './store.ts';
+import {defaultKeep} from './store.ts';
 
 export const deliveryTargets = syncSchema.table(
   'delivery_targets',
@@ -26,7 +26,7 @@ export const deliveryTargets = syncSchema.table(
     place: text().notNull(),
     endpoint: text(),
     region: text(),
-    keep: integer().notNull().default(usualKeep),
+    keep: integer().notNull().default(defaultKeep),
     added_at: instant().notNull().defaultNow(),
     fence: integer().notNull().default(0),
     lease_until: instant(),

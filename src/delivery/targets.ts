@@ -157,7 +157,7 @@ export interface ClaimedTarget extends TargetSetting {
 
 type Claim = Pick<ClaimedTarget, 'name' | 'fence'>;
 
-const isOurs = 'name = $1 AND fence = $2 AND lease_until IS NOT NULL';
+const isOwnClaim = 'name = $1 AND fence = $2 AND lease_until IS NOT NULL';
 
 /**
  * Claims a target, unless another process delivers to it, or the warehouse may be a copy.
@@ -190,13 +190,13 @@ export async function renewTarget(
 ): Promise<boolean> {
   const {rowCount} = await db.query(
     `UPDATE sync.delivery_targets SET lease_until = now() + $3 * interval '1 millisecond',
-       step = $4 WHERE ${isOurs}`,
+       step = $4 WHERE ${isOwnClaim}`,
     [name, fence, leaseMs, step],
   );
   return rowCount === 1;
 }
 
-const release = 'lease_until = NULL, begun_at = NULL, step = NULL';
+const releaseColumns = 'lease_until = NULL, begun_at = NULL, step = NULL';
 
 /**
  * Stores the row of a delivered snapshot, even if another process has claimed the target since.
@@ -204,7 +204,7 @@ const release = 'lease_until = NULL, begun_at = NULL, step = NULL';
  * @param left - names of the snapshots that the target holds
  * @param trouble - why old snapshots could not be removed; null if they were
  */
-export async function noteDelivered(
+export async function saveDelivered(
   db: Queryable,
   {name, fence}: Claim,
   {
@@ -226,8 +226,8 @@ export async function noteDelivered(
      ), gone AS (
        DELETE FROM sync.snapshots WHERE target = $1 AND name <> ALL ($11)
      )
-     UPDATE sync.delivery_targets SET ${release}, attempts = 0, due_at = now(),
-       failing_since = NULL, last_error = $12 WHERE ${isOurs}`,
+     UPDATE sync.delivery_targets SET ${releaseColumns}, attempts = 0, due_at = now(),
+       failing_since = NULL, last_error = $12 WHERE ${isOwnClaim}`,
     [
       ...[name, fence, snapshot.name, knownAsOf, sweepIds, files.length, rows, bytes],
       ...[manifest.sha256, brokenTies, left, trouble],
@@ -236,22 +236,25 @@ export async function noteDelivered(
 }
 
 /** Stores why nothing was delivered, and releases the target until the next try. */
-export async function noteUndelivered(
+export async function saveUndelivered(
   db: Queryable,
   {name, fence}: Claim,
   {error, afterMs}: {readonly error: string; readonly afterMs: number},
 ): Promise<void> {
   await db.query(
-    `UPDATE sync.delivery_targets SET ${release}, attempts = attempts + 1, last_error = $3,
+    `UPDATE sync.delivery_targets SET ${releaseColumns}, attempts = attempts + 1, last_error = $3,
        failing_since = coalesce(failing_since, now()),
-       due_at = now() + $4 * interval '1 millisecond' WHERE ${isOurs}`,
+       due_at = now() + $4 * interval '1 millisecond' WHERE ${isOwnClaim}`,
     [name, fence, error, afterMs],
   );
 }
 
 /** Releases a target to which nothing was delivered, because this process ends. */
-export async function giveTargetBack(db: Queryable, {name, fence}: Claim): Promise<void> {
-  await db.query(`UPDATE sync.delivery_targets SET ${release} WHERE ${isOurs}`, [name, fence]);
+export async function releaseTarget(db: Queryable, {name, fence}: Claim): Promise<void> {
+  await db.query(`UPDATE sync.delivery_targets SET ${releaseColumns} WHERE ${isOwnClaim}`, [
+    name,
+    fence,
+  ]);
 }
 
 /** A list as a file of settings has it. */
@@ -337,9 +340,9 @@ export interface ReportListHealth extends ReportListSetting {
 /** The first tries may fail because a mail server is being restarted. */
 const failingAfterTries = 3;
 /** A worker checks once a minute. */
-const untakenAfter = "interval '10 minutes'";
+const unclaimedAfter = "interval '10 minutes'";
 /** A report waits until the night before it is proven complete. */
-const grace = "interval '6 hours'";
+const lateAfter = "interval '6 hours'";
 
 const isGivenUp = `(mail.state = 'failed' AND mail.due_at > now() - interval '8 days'
   AND NOT EXISTS (SELECT FROM sync.report_mails AS later
@@ -348,7 +351,7 @@ const isGivenUp = `(mail.state = 'failed' AND mail.due_at > now() - interval '8 
 
 const isFailing = `(mail.state IN ('due', 'sending')
   AND (mail.attempts >= ${failingAfterTries} AND mail.last_error IS NOT NULL
-    OR coalesce(mail.lease_until, mail.due_at) < now() - ${untakenAfter}) OR ${isGivenUp})`;
+    OR coalesce(mail.lease_until, mail.due_at) < now() - ${unclaimedAfter}) OR ${isGivenUp})`;
 
 /**
  * The active accounts of each list, with the first time after its last report, or after it was
@@ -376,7 +379,7 @@ export async function listReportLists(db: Queryable): Promise<ReportListHealth[]
             ARRAY(SELECT json_build_object('account', next.name, 'since', next.due_at,
                     'freshAsOf', next.jobs_fresh_as_of)
                     FROM ${nextDue}
-                   WHERE next.list = list.name AND next.due_at < now() - ${grace}
+                   WHERE next.list = list.name AND next.due_at < now() - ${lateAfter}
                    ORDER BY next.due_at, next.name) AS late
        FROM sync.report_lists AS list
        LEFT JOIN sync.accounts AS account USING (account_id)

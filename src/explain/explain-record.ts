@@ -2,9 +2,9 @@
 // the events of a row.
 
 import type {Account} from '../accounts/accounts.ts';
-import {listOpenWishes, type OpenWish} from '../changes/change.ts';
+import {listOpenChanges, type OpenChange} from '../changes/change.ts';
 import {nameState} from '../changes/states.ts';
-import {showWanted} from '../changes/words.ts';
+import {formatWantedValue} from '../changes/words.ts';
 import {UsageError} from '../core/errors.ts';
 import {showValue} from '../core/format.ts';
 import {nearest} from '../core/names.ts';
@@ -26,7 +26,7 @@ import {
   readLastProof,
   readVersions,
   type SweepWriter,
-  since,
+  showSince,
   type Version,
   type Writer,
 } from './record-versions.ts';
@@ -50,8 +50,8 @@ export async function findRecord(
     ...record
   }: {readonly account: Account} & ({readonly number: string} | {readonly rowId: string}),
 ): Promise<FoundRecord | null> {
-  const place = {accountId: account.accountId, ...record};
-  const [newest, ...older] = await readVersions(db, stream.table, place);
+  const recordKey = {accountId: account.accountId, ...record};
+  const [newest, ...older] = await readVersions(db, stream.table, recordKey);
   if (newest === undefined) return null;
   const number = newest.fields.get(stream.key);
   return {
@@ -74,15 +74,15 @@ export async function describeAbsence(
     number,
   }: {readonly stream: Stream; readonly account: Account; readonly number: string},
 ): Promise<string> {
-  const place = {accountId: account.accountId, stream: stream.name, number};
-  const absence = await readAbsence(db, place);
-  const said =
+  const recordKey = {accountId: account.accountId, stream: stream.name, number};
+  const absence = await readAbsence(db, recordKey);
+  const answerText =
     absence === null
       ? ''
       : `; requested at ${absence.askedAt}, ` +
         `the service said ${absence.status}: ${absence.words}`;
   return (
-    `no row ${stream.name} ${number} in account ${account.name}${said}; ` +
+    `no row ${stream.name} ${number} in account ${account.name}${answerText}; ` +
     `to ask the service for it: fieldmirror sync ${stream.name} --record ${number}`
   );
 }
@@ -94,19 +94,22 @@ export async function describeAbsence(
  */
 export async function readFieldStory(
   db: Queryable,
-  found: FoundRecord,
+  record: FoundRecord,
   typed: string,
 ): Promise<FieldStory> {
-  const {versions, stream, account, number} = found;
+  const {versions, stream, account, number} = record;
   const {accountId} = account;
-  const field = await findField(db, found, typed);
+  const field = await findField(db, record, typed);
   const schedules = await listSchedules(db, {accountId});
-  const said = findSaid(versions, field);
-  const place = number === null ? null : {accountId, stream: stream.name, number};
+  const receivedVersion = findReceivedVersion(versions, field);
+  const recordKey = number === null ? null : {accountId, stream: stream.name, number};
   return buildFieldStory(versions, field, {
-    said,
-    proof: said === null || place === null ? null : await readLastProof(db, place, said.validFrom),
-    wishes: await listOpenWishes(db, {table: stream.table.name, rowId: versions[0].rowId}),
+    said: receivedVersion,
+    proof:
+      receivedVersion === null || recordKey === null
+        ? null
+        : await readLastProof(db, recordKey, receivedVersion.validFrom),
+    wishes: await listOpenChanges(db, {table: stream.table.name, rowId: versions[0].rowId}),
     schedules: schedules.filter((schedule) => schedule.stream === stream.name),
   });
 }
@@ -118,15 +121,16 @@ async function findField(
   typed: string,
 ): Promise<string> {
   const {table} = stream;
-  const name = typed.toLowerCase().replaceAll('-', '_');
-  const seen = await listFieldNames(db, {accountIds: [accountId], tableName: table.name});
-  const borne = versions.flatMap((version) => [...version.fields.keys()]);
-  const known = [...new Set([...fieldColumns(table), ...borne, ...seen])];
+  const normalizedName = typed.toLowerCase().replaceAll('-', '_');
+  const listedNames = await listFieldNames(db, {accountIds: [accountId], tableName: table.name});
+  const versionNames = versions.flatMap((version) => [...version.fields.keys()]);
+  const knownNames = [...new Set([...fieldColumns(table), ...versionNames, ...listedNames])];
   const field =
-    known.find((candidate) => candidate === typed) ?? known.find((candidate) => candidate === name);
+    knownNames.find((candidate) => candidate === typed) ??
+    knownNames.find((candidate) => candidate === normalizedName);
   if (field !== undefined) return field;
   throw new UsageError(
-    `explain: ${stream.name} have no field "${typed}"${nearest(name, known)}; ` +
+    `explain: ${stream.name} have no field "${typed}"${nearest(normalizedName, knownNames)}; ` +
       'sync.fields lists those that were ever seen',
   );
 }
@@ -146,7 +150,8 @@ interface Run {
 }
 
 /** An open change of the field, on its way to the service. */
-interface OpenFieldWish extends Pick<OpenWish, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
+interface OpenFieldChange
+  extends Pick<OpenChange, 'changeId' | 'operation' | 'state' | 'requestedAt'> {
   /** Absent if the record is to be deleted. */
   readonly lastSaid?: ChangeValue;
 }
@@ -170,7 +175,7 @@ export interface FieldStory {
   /**
    * The open change that wants this value, and the service's last value; null when there is none.
    */
-  readonly wanted: OpenFieldWish | null;
+  readonly wanted: OpenFieldChange | null;
   /** Scheduled sweeps of the stream, the next first. */
   readonly nextReads: readonly Pick<Schedule, 'name' | 'mode' | 'windowName' | 'nextDueAt'>[];
   /** The newest first. */
@@ -180,24 +185,24 @@ export interface FieldStory {
 /**
  * Builds the story of one field.
  * @param versions - of the row, the newest first, at least one
- * @param known.said - the result of `findSaid`
- * @param known.wishes - open changes of the row, the oldest first
- * @param known.proof - the last certified sweep that covered the record after that version was
+ * @param facts.said - the result of `findReceivedVersion`
+ * @param facts.wishes - open changes of the row, the oldest first
+ * @param facts.proof - the last certified sweep that covered the record after that version was
  *   written
  */
 function buildFieldStory(
   versions: readonly [Version, ...Version[]],
   field: string,
-  known: {
+  facts: {
     readonly said: Version | null;
     readonly proof: Proof | null;
     readonly schedules: readonly Schedule[];
-    readonly wishes: readonly OpenWish[];
+    readonly wishes: readonly OpenChange[];
   },
 ): FieldStory {
   const [newest] = versions;
-  const [run, ...earlier] = runsOf(versions, field);
-  const wanted = findWanted(known.wishes, field);
+  const [run, ...earlier] = listRuns(versions, field);
+  const wanted = findOpenFieldChange(facts.wishes, field);
   return {
     field,
     value: run.value,
@@ -205,9 +210,9 @@ function buildFieldStory(
     removedAt: newest.validTo,
     since: run.from,
     writer: run.writer,
-    lastKnownTrue: wanted === null ? lastKnownTrue(versions, known) : null,
+    lastKnownTrue: wanted === null ? findLastKnownTrue(versions, facts) : null,
     wanted,
-    nextReads: known.schedules.map(({name, mode, windowName, nextDueAt}) => ({
+    nextReads: facts.schedules.map(({name, mode, windowName, nextDueAt}) => ({
       name,
       mode,
       windowName,
@@ -218,35 +223,43 @@ function buildFieldStory(
 }
 
 /** Since when a field has its value in the newest of some versions, and who wrote it. */
-export function originOf(versions: readonly [Version, ...Version[]], field: string): Run {
-  return runsOf(versions, field)[0];
+export function findOrigin(versions: readonly [Version, ...Version[]], field: string): Run {
+  return listRuns(versions, field)[0];
 }
 
 /**
  * The last open change of the field counts. The base of the first one is the service's last value.
  */
-function findWanted(wishes: readonly OpenWish[], field: string): OpenFieldWish | null {
-  const about = wishes.filter(({operation, fields}) => operation === 'delete' || field in fields);
-  const last = about.at(-1);
+function findOpenFieldChange(
+  openChanges: readonly OpenChange[],
+  field: string,
+): OpenFieldChange | null {
+  const fieldChanges = openChanges.filter(
+    ({operation, fields}) => operation === 'delete' || field in fields,
+  );
+  const last = fieldChanges.at(-1);
   if (last === undefined) return null;
   const {changeId, operation, state, requestedAt} = last;
-  const lastSaid = about.find(({base}) => field in base)?.base[field];
+  const lastSaid = fieldChanges.find(({base}) => field in base)?.base[field];
   return {changeId, operation, state, requestedAt, ...(lastSaid === undefined ? {} : {lastSaid})};
 }
 
-function lastKnownTrue(
+function findLastKnownTrue(
   [newest]: readonly [Version, ...Version[]],
-  {said, proof}: {readonly said: Version | null; readonly proof: Proof | null},
+  {said: receivedVersion, proof}: {readonly said: Version | null; readonly proof: Proof | null},
 ): FieldStory['lastKnownTrue'] {
-  if (newest.validTo !== null || said === null || !isSaid(said.writer)) return null;
-  return proof === null ? {at: saidAt(said), by: said.writer} : {at: proof.startedAt, by: proof};
+  if (newest.validTo !== null || receivedVersion === null || !isFromService(receivedVersion.writer))
+    return null;
+  return proof === null
+    ? {at: findReceivedAt(receivedVersion), by: receivedVersion.writer}
+    : {at: proof.startedAt, by: proof};
 }
 
 /**
  * When the service had the values of a version. A version that was joined with its edit begins
  * before that.
  */
-function saidAt({writer, validFrom}: Version): string {
+function findReceivedAt({writer, validFrom}: Version): string {
   const sentAt = writer.kind === 'change' ? writer.sentAt : null;
   return sentAt !== null && Date.parse(sentAt) > Date.parse(validFrom) ? sentAt : validFrom;
 }
@@ -256,16 +269,19 @@ function saidAt({writer, validFrom}: Version): string {
  * written here does not count, even if the rest of the row was certified. If an edit left the field
  * alone, an older version counts.
  */
-function findSaid(versions: readonly [Version, ...Version[]], field: string): Version | null {
-  const [run] = runsOf(versions, field);
-  const inRun = versions.slice(
+function findReceivedVersion(
+  versions: readonly [Version, ...Version[]],
+  field: string,
+): Version | null {
+  const [run] = listRuns(versions, field);
+  const runVersions = versions.slice(
     0,
     versions.findIndex((version) => version.validFrom === run.from) + 1,
   );
-  return inRun.find(({writer}) => isSaid(writer)) ?? null;
+  return runVersions.find(({writer}) => isFromService(writer)) ?? null;
 }
 
-function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter | PrunedChangeWriter {
+function isFromService(writer: Writer): writer is SweepWriter | ChangeWriter | PrunedChangeWriter {
   return (
     writer.kind === 'sweep' ||
     writer.kind === 'pruned-change' ||
@@ -273,33 +289,33 @@ function isSaid(writer: Writer): writer is SweepWriter | ChangeWriter | PrunedCh
   );
 }
 
-function runsOf(
+function listRuns(
   [newest, ...older]: readonly [Version, ...Version[]],
   field: string,
 ): [Run, ...Run[]] {
-  const runs: [Run, ...Run[]] = [runOf(newest, field)];
+  const runs: [Run, ...Run[]] = [toRun(newest, field)];
   for (const version of older) {
-    const one = runOf(version, field);
-    const last = runs.at(-1);
+    const run = toRun(version, field);
+    const newerRun = runs.at(-1);
     // Between two rows of the same number there is a time without a row, which ends the run.
-    if (last !== undefined && last.from === one.to && isSame(last, one))
+    if (newerRun !== undefined && newerRun.from === run.to && isSame(newerRun, run))
       runs.splice(-1, 1, {
-        ...one,
-        to: last.to,
-        writer: hasBrought(last, one, field) ? last.writer : one.writer,
+        ...run,
+        to: newerRun.to,
+        writer: isValueOfChange(newerRun, run, field) ? newerRun.writer : run.writer,
       });
-    else runs.push(one);
+    else runs.push(run);
   }
   return runs;
 }
 
 /** Whether a value that was here before a change was done is the value that the change wanted. */
-function hasBrought({writer}: Run, {from}: Run, field: string): boolean {
+function isValueOfChange({writer}: Run, {from}: Run, field: string): boolean {
   if (writer.kind !== 'change' || !writer.isReadBack || writer.state !== 'done') return false;
   return writer.fields.includes(field) && from >= writer.requestedAt;
 }
 
-function runOf({fields, isDeleted, validFrom, validTo, writer}: Version, field: string): Run {
+function toRun({fields, isDeleted, validFrom, validTo, writer}: Version, field: string): Run {
   return {value: fields.get(field) ?? null, isDeleted, from: validFrom, to: validTo, writer};
 }
 
@@ -317,13 +333,13 @@ export function formatField(story: FieldStory): string {
     `  value        ${showValue(value)}${deleted}`,
     `  written by   ${describeWriter(writer, story.field)}`,
     ...formatWanted(story),
-    `  since        ${since(story.since)}`,
+    `  since        ${showSince(story.since)}`,
     ...(story.removedAt === null
       ? []
-      : [`  until        ${since(story.removedAt)}, when the row was removed here`]),
+      : [`  until        ${showSince(story.removedAt)}, when the row was removed here`]),
     `  last true    ${formatLastKnown(story)}`,
     ...formatNextReads(story.nextReads).map(
-      (read, at) => `  ${(at === 0 ? 'next read' : '').padEnd(12)} ${read}`,
+      (read, index) => `  ${(index === 0 ? 'next read' : '').padEnd(12)} ${read}`,
     ),
   ];
   if (earlier.length === 0) return [...lines, '  before       no other value'].join('\n');
@@ -337,10 +353,11 @@ export function formatField(story: FieldStory): string {
 function formatWanted({wanted}: FieldStory): string[] {
   if (wanted === null) return [];
   const {changeId, operation, state, requestedAt, lastSaid} = wanted;
-  const what = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
-  const said = lastSaid === undefined ? '' : `; the service last said ${showWanted(lastSaid)}`;
-  const change = `change ${changeId} since ${since(requestedAt)}, ${nameState(state)}`;
-  return [`  on its way   ${what} ${change}${said}`];
+  const wantedBy = operation === 'delete' ? 'deletion wanted by' : 'wanted by';
+  const serviceText =
+    lastSaid === undefined ? '' : `; the service last said ${formatWantedValue(lastSaid)}`;
+  const changeText = `change ${changeId} since ${showSince(requestedAt)}, ${nameState(state)}`;
+  return [`  on its way   ${wantedBy} ${changeText}${serviceText}`];
 }
 
 function formatLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string {
@@ -349,8 +366,9 @@ function formatLastKnown({lastKnownTrue, removedAt, wanted}: FieldStory): string
   if (lastKnownTrue === null)
     return 'never: the service has not said so; the next sweep brings what it says';
   const {at, by} = lastKnownTrue;
-  if ('kind' in by) return `${since(at)}, when it was read${by.kind === 'sweep' ? '' : ' back'}`;
-  return `${since(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
+  if ('kind' in by)
+    return `${showSince(at)}, when it was read${by.kind === 'sweep' ? '' : ' back'}`;
+  return `${showSince(at)}, when sweep ${by.sweepId} (${by.mode}, certified) began`;
 }
 
 function formatNextReads(reads: FieldStory['nextReads']): string[] {
@@ -385,8 +403,8 @@ export interface RowEvent {
   readonly evidence: NumberAnswer | null;
 }
 
-const unknown: EditWriter = {kind: 'edit', writtenBy: null, application: null};
-const nothing: Version['fields'] = new Map();
+const unknownWriter: EditWriter = {kind: 'edit', writtenBy: null, application: null};
+const noFields: Version['fields'] = new Map();
 
 /**
  * Lists the events of a row, the oldest first.
@@ -398,50 +416,57 @@ export function readRowEvents(
   deletions: readonly NumberAnswer[],
 ): RowEvent[] {
   const events: RowEvent[] = [];
-  let before: Version | null = null;
+  let previous: Version | null = null;
   for (const version of versions.toReversed()) {
-    if (before !== null && before.validTo !== version.validFrom) {
-      events.push(removalOf(before, version.validFrom));
-      before = null;
+    if (previous !== null && previous.validTo !== version.validFrom) {
+      events.push(buildRemoval(previous, version.validFrom));
+      previous = null;
     }
-    events.push(eventOf(version, before, deletions));
-    before = version;
+    events.push(buildEvent(version, previous, deletions));
+    previous = version;
   }
-  if (before !== null && before.validTo !== null) events.push(removalOf(before, before.validTo));
+  if (previous !== null && previous.validTo !== null)
+    events.push(buildRemoval(previous, previous.validTo));
   return events;
 }
 
-function removalOf({validTo, remover}: Version, nextFrom: string): RowEvent {
+function buildRemoval({validTo, remover}: Version, nextFrom: string): RowEvent {
   return {
     at: validTo ?? nextFrom,
     what: 'removed',
-    writer: remover ?? unknown,
+    writer: remover ?? unknownWriter,
     changes: [],
     evidence: null,
   };
 }
 
-function eventOf(
+function buildEvent(
   version: Version,
-  before: Version | null,
+  previous: Version | null,
   deletions: readonly NumberAnswer[],
 ): RowEvent {
   const {validFrom: at, writer, isDeleted} = version;
-  const what = whatHappened(version, before);
+  const what = classifyEvent(version, previous);
   const sweepId = writer.kind === 'sweep' ? writer.sweepId : null;
   const evidence = isDeleted
     ? (deletions.find((answer) => answer.sweepId === sweepId) ?? null)
     : null;
-  return {at, what, writer, changes: compare(before?.fields ?? nothing, version.fields), evidence};
+  return {
+    at,
+    what,
+    writer,
+    changes: listFieldChanges(previous?.fields ?? noFields, version.fields),
+    evidence,
+  };
 }
 
-function whatHappened(version: Version, before: Version | null): RowEvent['what'] {
-  if (before === null) return 'appeared';
-  if (version.isDeleted === before.isDeleted) return 'changed';
+function classifyEvent(version: Version, previous: Version | null): RowEvent['what'] {
+  if (previous === null) return 'appeared';
+  if (version.isDeleted === previous.isDeleted) return 'changed';
   return version.isDeleted ? 'deleted' : 'returned';
 }
 
-function compare(from: Version['fields'], to: Version['fields']): RowEvent['changes'] {
+function listFieldChanges(from: Version['fields'], to: Version['fields']): RowEvent['changes'] {
   const fields = [...new Set([...from.keys(), ...to.keys()])];
   return fields
     .map((field) => ({field, from: from.get(field) ?? null, to: to.get(field) ?? null}))
@@ -454,35 +479,35 @@ export function formatRow(events: readonly RowEvent[]): string {
 }
 
 /** An open change of the row, as text. */
-export function formatWish({
+export function formatOpenChange({
   changeId,
   operation,
   fields,
   base,
   state,
   requestedAt,
-}: OpenWish): string {
+}: OpenChange): string {
   const head = `${requestedAt}  ${operation} wanted by change ${changeId}, ${nameState(state)}`;
   const names = operation === 'update' ? Object.keys(fields) : [];
   const lines = names.map(
-    (name) => `    ${name}: ${showWanted(base[name])} → ${showWanted(fields[name])}`,
+    (name) => `    ${name}: ${formatWantedValue(base[name])} → ${formatWantedValue(fields[name])}`,
   );
   return [head, ...lines].join('\n');
 }
 
 function formatEvent({at, what, writer, changes, evidence}: RowEvent): string[] {
   const head = `${at}  ${nameEvent(what, changes.length)}, by ${describeWriter(writer)}`;
-  const said =
+  const evidenceLines =
     evidence === null
       ? []
       : [
           `    requested at ${evidence.askedAt}, ` +
             `the service said ${evidence.status}: ${evidence.words}`,
         ];
-  if (what === 'appeared') return [head, ...said];
+  if (what === 'appeared') return [head, ...evidenceLines];
   return [
     head,
-    ...said,
+    ...evidenceLines,
     ...changes.map(({field, from, to}) => `    ${field}: ${showValue(from)} → ${showValue(to)}`),
   ];
 }

@@ -1,17 +1,17 @@
 // The whole story of a record at a moment: its values with their origins, every version, its parts,
 // and the records that it points at. The same story without personal data.
 
-import {listOpenWishes, type OpenWish} from '../changes/change.ts';
+import {listOpenChanges, type OpenChange} from '../changes/change.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type RowPart, readNamed, readParts} from '../rows/find-rows.ts';
 import {listPromoted} from '../star/fields.ts';
 import {allStreams, findStream, isPersonal} from '../streams/all.ts';
-import {ownedTablesOf, type Stream, type StreamName} from '../streams/stream.ts';
+import {listOwnedTables, type Stream, type StreamName} from '../streams/stream.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {
   type FieldStory,
   type FoundRecord,
-  originOf,
+  findOrigin,
   type RowEvent,
   readRowEvents,
 } from './explain-record.ts';
@@ -73,7 +73,7 @@ export interface RecordStory {
   readonly emptyFields: readonly string[];
   /** Values that no column stores. */
   readonly attributes: readonly ExplainedValue[];
-  readonly wanted: readonly OpenWish[];
+  readonly wanted: readonly OpenChange[];
   readonly pointedAt: readonly PointedAt[];
   readonly parts: readonly ExplainedParts[];
   /**
@@ -93,39 +93,39 @@ const eventsAtOnce = 20;
 
 /**
  * Reads the story of a record that was found.
- * @param asked.at - ISO 8601 in UTC; null: now
- * @param asked.skipped - newer events that are left out
+ * @param options.at - ISO 8601 in UTC; null: now
+ * @param options.skipped - newer events that are left out
  */
 export async function readRecordStory(
   db: Queryable,
-  found: FoundRecord,
-  asked: {readonly at: string | null; readonly skipped: number},
+  record: FoundRecord,
+  options: {readonly at: string | null; readonly skipped: number},
 ): Promise<RecordStory> {
-  const {stream, account, number, versions} = found;
+  const {stream, account, number, versions} = record;
   const [newest] = versions;
   const {accountId} = account;
-  const moment = findMoment(versions, asked.at);
+  const moment = findMoment(versions, options.at);
   const fields = moment.versions?.[0].fields ?? new Map<string, unknown>();
-  const place = {accountId, fields};
-  const [deletions, wanted, promoted, parts, pointedAt] = await Promise.all([
+  const recordFields = {accountId, fields};
+  const [deletions, openChanges, promoted, parts, pointedAt] = await Promise.all([
     number === null ? [] : readDeletions(db, {accountId, stream: stream.name, number}),
-    listOpenWishes(db, {table: stream.table.name, rowId: newest.rowId}),
+    listOpenChanges(db, {table: stream.table.name, rowId: newest.rowId}),
     listPromoted(db, {accountId, tableName: stream.table.name}),
-    readRecordParts(db, stream, {...place, at: asked.at}),
-    readPointedAt(db, stream, place),
+    readRecordParts(db, stream, {...recordFields, at: options.at}),
+    readPointedAt(db, stream, recordFields),
   ]);
   return {
-    ...{stream: stream.name, account: account.name, number, rowId: newest.rowId, at: asked.at},
-    externalKey: textOf(fields, 'external_key'),
-    name: textOf(fields, 'name'),
+    ...{stream: stream.name, account: account.name, number, rowId: newest.rowId, at: options.at},
+    externalKey: readText(fields, 'external_key'),
+    name: readText(fields, 'name'),
     isThere: moment.versions !== null,
     ...readDeletion(moment.versions, deletions),
-    removedAt: asked.at === null ? newest.validTo : null,
-    ...readValues(found, {versions: moment.versions, promoted}),
-    ...{wanted: asked.at === null ? wanted : [], pointedAt, parts},
+    removedAt: options.at === null ? newest.validTo : null,
+    ...readValues(record, {versions: moment.versions, promoted}),
+    ...{wanted: options.at === null ? openChanges : [], pointedAt, parts},
     version: moment.version,
     moments: versions.map(({validFrom}) => validFrom).toReversed(),
-    ...cutEvents(readRowEvents(versions, deletions), asked.skipped),
+    ...cutEvents(readRowEvents(versions, deletions), options.skipped),
   };
 }
 
@@ -155,24 +155,24 @@ function readValues(
   const {fields} = versions[0];
   const types = new Map(stream.table.columns.map(({name, type}) => [name, type]));
   const columns = fieldColumns(stream.table);
-  const tell = (field: string): ExplainedValue => {
-    const {value, from, writer} = originOf(versions, field);
+  const explainValue = (field: string): ExplainedValue => {
+    const {value, from, writer} = findOrigin(versions, field);
     const now = newest.fields.get(field) ?? null;
-    const differs = newest !== versions[0] && JSON.stringify(now) !== JSON.stringify(value);
+    const isDifferent = newest !== versions[0] && JSON.stringify(now) !== JSON.stringify(value);
     const type = types.get(field) ?? (field === 'external_key' ? 'text' : null);
     const promotedAs = promoted.get(field) ?? null;
-    return {field, value, type, promotedAs, since: from, writer, ...(differs ? {now} : {})};
+    return {field, value, type, promotedAs, since: from, writer, ...(isDifferent ? {now} : {})};
   };
-  const named = [...columns, ...promoted.keys()].map(tell);
-  const isEmpty = (told: ExplainedValue) =>
-    (told.value === null || told.value === '') && !('now' in told);
-  const rest = [...new Set([...fields.keys(), ...newest.fields.keys()])].filter(
+  const namedValues = [...columns, ...promoted.keys()].map(explainValue);
+  const isEmpty = (explained: ExplainedValue) =>
+    (explained.value === null || explained.value === '') && !('now' in explained);
+  const otherFields = [...new Set([...fields.keys(), ...newest.fields.keys()])].filter(
     (field) => !columns.includes(field) && !promoted.has(field),
   );
   return {
-    values: named.filter((told) => !isEmpty(told)),
-    emptyFields: named.filter(isEmpty).map(({field}) => field),
-    attributes: rest.map(tell).filter((told) => !isEmpty(told)),
+    values: namedValues.filter((explained) => !isEmpty(explained)),
+    emptyFields: namedValues.filter(isEmpty).map(({field}) => field),
+    attributes: otherFields.map(explainValue).filter((explained) => !isEmpty(explained)),
   };
 }
 
@@ -180,12 +180,15 @@ function cutEvents(
   events: readonly RowEvent[],
   skipped: number,
 ): Pick<RecordStory, 'events' | 'olderFrom'> {
-  const told = events.map((event, at) => ({...event, event: at + 1})).toReversed();
+  const newestFirst = events.map((event, index) => ({...event, event: index + 1})).toReversed();
   const next = skipped + eventsAtOnce;
-  return {events: told.slice(skipped, next), olderFrom: next < told.length ? next : null};
+  return {
+    events: newestFirst.slice(skipped, next),
+    olderFrom: next < newestFirst.length ? next : null,
+  };
 }
 
-function textOf(fields: Version['fields'], name: string): string | null {
+function readText(fields: Version['fields'], name: string): string | null {
   const value = fields.get(name);
   return typeof value === 'string' ? value : null;
 }
@@ -209,11 +212,11 @@ interface Moment {
  */
 export function findMoment(versions: Versions, at: string | null): Moment {
   if (at === null) return {at, version: versions.length, versions};
-  const place = versions.findIndex(({validFrom}) => !isAfter(validFrom, at));
-  const [newest, ...older] = place === -1 ? [] : versions.slice(place);
+  const index = versions.findIndex(({validFrom}) => !isAfter(validFrom, at));
+  const [newest, ...older] = index === -1 ? [] : versions.slice(index);
   if (newest === undefined || (newest.validTo !== null && !isAfter(newest.validTo, at)))
     return {at, version: 0, versions: null};
-  return {at, version: versions.length - place, versions: [newest, ...older]};
+  return {at, version: versions.length - index, versions: [newest, ...older]};
 }
 
 /**
@@ -227,10 +230,10 @@ export function momentOf(versions: Versions, version: number): string | null {
 
 /** Instants of Postgres have up to six decimals of a second, and none if they are zero. */
 function isAfter(one: string, other: string): boolean {
-  return sortable(one) > sortable(other);
+  return toSortable(one) > toSortable(other);
 }
 
-function sortable(instant: string): string {
+function toSortable(instant: string): string {
   const [whole = '', fraction = ''] = instant.replace(/Z$/, '').split('.');
   return `${whole}.${fraction.padEnd(6, '0')}`;
 }
@@ -264,10 +267,10 @@ interface PointedAt {
 }
 
 /** Parts of one kind that a page shows. */
-const most = 50;
+const partsAtOnce = 50;
 
 /** The fields that distinguish a part from others; the rest is in the warehouse. */
-const shown: Readonly<Record<string, readonly string[]>> = {
+const shownColumns: Readonly<Record<string, readonly string[]>> = {
   customers: ['customer_number', 'name', 'phone_number'],
   jobs: ['job_number', 'name', 'status', 'scheduled_on', 'total'],
   tasks: ['id', 'name', 'scheduled_at', 'completed'],
@@ -279,7 +282,7 @@ const shown: Readonly<Record<string, readonly string[]>> = {
   job_notes: ['note', 'public', 'created_at'],
 };
 
-interface Kind {
+interface PartKind {
   readonly table: MirrorTable;
   /** The column that points at the record, and the record's field that it holds. */
   readonly column: string;
@@ -289,7 +292,9 @@ interface Kind {
 /**
  * Records of other streams, and of the same, that point at a record by a column that has an index.
  */
-const pointing: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> = {
+const pointingColumns: Readonly<
+  Record<StreamName, readonly (readonly [StreamName, string, string])[]>
+> = {
   customers: [
     ['jobs', 'customer_number', 'customer_number'],
     ['customers', 'parent_id', 'id'],
@@ -299,17 +304,18 @@ const pointing: Readonly<Record<StreamName, readonly (readonly [StreamName, stri
   tasks: [],
 };
 
-const pointedAt: Readonly<Record<StreamName, readonly (readonly [StreamName, string, string])[]>> =
-  {
-    customers: [['customers', 'id', 'parent_id']],
-    jobs: [['customers', 'customer_number', 'customer_number']],
-    employees: [],
-    tasks: [
-      ['jobs', 'id', 'job_id'],
-      ['customers', 'id', 'customer_id'],
-      ['employees', 'id', 'employee_id'],
-    ],
-  };
+const pointedAtColumns: Readonly<
+  Record<StreamName, readonly (readonly [StreamName, string, string])[]>
+> = {
+  customers: [['customers', 'id', 'parent_id']],
+  jobs: [['customers', 'customer_number', 'customer_number']],
+  employees: [],
+  tasks: [
+    ['jobs', 'id', 'job_id'],
+    ['customers', 'id', 'customer_id'],
+    ['employees', 'id', 'employee_id'],
+  ],
+};
 
 /** The parts of a record and the records that point at it, by kind; empty kinds are left out. */
 async function readRecordParts(
@@ -321,56 +327,57 @@ async function readRecordParts(
     readonly at: string | null;
   },
 ): Promise<ExplainedParts[]> {
-  const kinds = kindsOf(stream).flatMap((kind) => {
+  const kinds = listPartKinds(stream).flatMap((kind) => {
     const value = record.fields.get(kind.field);
     return typeof value === 'string' ? [{...kind, value}] : [];
   });
-  const told = await Promise.all(kinds.map((kind) => readKind(db, kind, record)));
-  return told.filter(({rows, laterCount}) => rows.length > 0 || laterCount > 0);
+  const parts = await Promise.all(kinds.map((kind) => readKind(db, kind, record)));
+  return parts.filter(({rows, laterCount}) => rows.length > 0 || laterCount > 0);
 }
 
 async function readKind(
   db: Queryable,
-  {table, column, value}: Kind & {readonly value: string},
+  {table, column, value}: PartKind & {readonly value: string},
   {accountId, at}: {readonly accountId: string; readonly at: string | null},
 ): Promise<ExplainedParts> {
-  const columns = shown[table.name] ?? [];
-  const asked = {accountId, column, value, columns, limit: most + 1};
-  const now = await readParts(db, table, {...asked, at: null});
-  const then = at === null ? now : await readParts(db, table, {...asked, at});
-  const nowOf = new Map(now.map((part) => [part.rowId, part]));
+  const columns = shownColumns[table.name] ?? [];
+  const query = {accountId, column, value, columns, limit: partsAtOnce + 1};
+  const partsNow = await readParts(db, table, {...query, at: null});
+  const partsThen = at === null ? partsNow : await readParts(db, table, {...query, at});
+  const partNowById = new Map(partsNow.map((part) => [part.rowId, part]));
   const stream = allStreams.find((candidate) => candidate.table.name === table.name);
-  const known = new Set(then.map(({rowId}) => rowId));
+  const rowIdsThen = new Set(partsThen.map(({rowId}) => rowId));
   return {
     table: table.name,
     stream: stream?.name ?? null,
     key: stream?.key ?? '',
     columns,
-    rows: then
-      .slice(0, most)
-      .map((part) => ({...part, differs: compare(part, nowOf.get(part.rowId))})),
-    laterCount: now.filter(({rowId, isDeleted}) => !known.has(rowId) && !isDeleted).length,
-    hasMore: now.length > most,
+    rows: partsThen
+      .slice(0, partsAtOnce)
+      .map((part) => ({...part, differs: comparePart(part, partNowById.get(part.rowId))})),
+    laterCount: partsNow.filter(({rowId, isDeleted}) => !rowIdsThen.has(rowId) && !isDeleted)
+      .length,
+    hasMore: partsNow.length > partsAtOnce,
   };
 }
 
-function compare(then: RowPart, now: RowPart | undefined): ExplainedPart['differs'] {
-  if (now === undefined || now.since === then.since) return null;
-  return now.isDeleted ? 'deleted since' : 'changed since';
+function comparePart(partThen: RowPart, partNow: RowPart | undefined): ExplainedPart['differs'] {
+  if (partNow === undefined || partNow.since === partThen.since) return null;
+  return partNow.isDeleted ? 'deleted since' : 'changed since';
 }
 
-function kindsOf(stream: Stream): Kind[] {
-  const owned = ownedTablesOf(stream).map(({table, parentColumn}) => ({
+function listPartKinds(stream: Stream): PartKind[] {
+  const ownedKinds = listOwnedTables(stream).map(({table, parentColumn}) => ({
     table,
     column: parentColumn,
     field: stream.key,
   }));
-  const others = pointing[stream.name].map(([name, column, field]) => ({
+  const pointingKinds = pointingColumns[stream.name].map(([name, column, field]) => ({
     table: findStream(name).table,
     column,
     field,
   }));
-  return [...owned, ...others];
+  return [...ownedKinds, ...pointingKinds];
 }
 
 /** The records that a record points at. */
@@ -379,7 +386,7 @@ async function readPointedAt(
   stream: Stream,
   {accountId, fields}: {readonly accountId: string; readonly fields: Version['fields']},
 ): Promise<PointedAt[]> {
-  const found = pointedAt[stream.name].map(async ([name, column, field]) => {
+  const recordReads = pointedAtColumns[stream.name].map(async ([name, column, field]) => {
     const value = fields.get(field);
     if (typeof value !== 'string') return [];
     const {table, key} = findStream(name);
@@ -387,29 +394,29 @@ async function readPointedAt(
     if (record === null || record.number === null) return [];
     return [{stream: name, number: record.number, name: record.name}];
   });
-  return (await Promise.all(found)).flat();
+  return (await Promise.all(recordReads)).flat();
 }
 
 /** The story with personal values replaced; empty ones stay empty. */
 export function hideRecord(story: RecordStory, hidden: string): RecordStory {
-  const hide = hider(story.stream, hidden);
-  const hideValue = (told: ExplainedValue): ExplainedValue => ({
-    ...told,
-    value: hide(told.field, told.value),
-    ...('now' in told ? {now: hide(told.field, told.now)} : {}),
+  const hide = createHide(story.stream, hidden);
+  const hideValue = (explained: ExplainedValue): ExplainedValue => ({
+    ...explained,
+    value: hide(explained.field, explained.value),
+    ...('now' in explained ? {now: hide(explained.field, explained.now)} : {}),
   });
   return {
     ...story,
     name: story.name === null ? null : hidden,
     values: story.values.map(hideValue),
     attributes: story.attributes.map(hideValue),
-    wanted: story.wanted.map((wish) => hideWish(wish, hide)),
+    wanted: story.wanted.map((change) => hideChange(change, hide)),
     pointedAt: story.pointedAt.map((record) => ({
       ...record,
       name: record.name === null ? null : hidden,
     })),
     parts: story.parts.map((parts) => {
-      const hidePart = hider(parts.table, hidden);
+      const hidePart = createHide(parts.table, hidden);
       const rows = parts.rows.map((row) => ({...row, fields: hideAll(row.fields, hidePart)}));
       return {...parts, rows};
     }),
@@ -426,7 +433,7 @@ export function hideRecord(story: RecordStory, hidden: string): RecordStory {
 
 /** The story of a field of a table with personal values replaced. */
 export function hideField(story: FieldStory, table: string, hidden: string): FieldStory {
-  const hide = hider(table, hidden);
+  const hide = createHide(table, hidden);
   const {field, wanted} = story;
   return {
     ...story,
@@ -441,15 +448,15 @@ export function hideField(story: FieldStory, table: string, hidden: string): Fie
 
 type Hide = <Value>(field: string, value: Value) => Value | string;
 
-function hider(table: string, hidden: string): Hide {
+function createHide(table: string, hidden: string): Hide {
   return (field, value) =>
     value === null || value === undefined || value === '' || !isPersonal(table, field)
       ? value
       : hidden;
 }
 
-function hideWish(wish: OpenWish, hide: Hide): OpenWish {
-  return {...wish, fields: hideAll(wish.fields, hide), base: hideAll(wish.base, hide)};
+function hideChange(change: OpenChange, hide: Hide): OpenChange {
+  return {...change, fields: hideAll(change.fields, hide), base: hideAll(change.base, hide)};
 }
 
 function hideAll<Value>(

@@ -87,7 +87,7 @@ export interface Version {
   readonly fields: ReadonlyMap<string, unknown>;
 }
 
-interface Found extends Record<string, unknown> {
+interface VersionRow extends Record<string, unknown> {
   readonly _row_id: string;
   readonly _valid_from: string;
   readonly _valid_to: string | null;
@@ -109,12 +109,12 @@ export async function readVersions(
 ): Promise<Version[]> {
   const [column, value] =
     'number' in record ? [keyOf(table), record.number] : ['row_id', record.rowId];
-  const {rows} = await db.query<Found>(versionsSql(table, column), [
+  const {rows} = await db.query<VersionRow>(versionsSql(table, column), [
     record.accountId,
     value,
     table.name,
   ]);
-  const names = fieldColumns(table);
+  const fieldNames = fieldColumns(table);
   return rows.map((row) => ({
     rowId: row._row_id,
     validFrom: row._valid_from,
@@ -123,7 +123,7 @@ export async function readVersions(
     writer: row._sweep ?? row._change ?? row._edit,
     remover: row._removal,
     fields: new Map([
-      ...names.map((name) => [name, row[name]] as const),
+      ...fieldNames.map((name) => [name, row[name]] as const),
       ...Object.entries(row._attributes),
     ]),
   }));
@@ -196,7 +196,7 @@ function isoText(column: string): string {
 }
 
 /** A record at the service. */
-interface RecordPlace {
+interface RecordKey {
   readonly accountId: string;
   readonly stream: string;
   readonly number: string;
@@ -225,7 +225,7 @@ export interface NumberAnswer {
  */
 export async function readLastProof(
   db: Queryable,
-  {accountId, stream, number}: RecordPlace,
+  {accountId, stream, number}: RecordKey,
   after: string,
 ): Promise<Proof | null> {
   const {rows} = await db.query<Proof>(
@@ -241,7 +241,7 @@ export async function readLastProof(
 /** The evidence for every time when the record's row was marked deleted, the oldest first. */
 export async function readDeletions(
   db: Queryable,
-  {accountId, stream, number}: RecordPlace,
+  {accountId, stream, number}: RecordKey,
 ): Promise<NumberAnswer[]> {
   const {rows} = await db.query<NumberAnswer>(
     `SELECT sweep_id AS "sweepId", status, words, asked_at AS "askedAt" FROM sync.tombstones
@@ -257,7 +257,7 @@ export async function readDeletions(
  */
 export async function readAbsence(
   db: Queryable,
-  {accountId, stream, number}: RecordPlace,
+  {accountId, stream, number}: RecordKey,
 ): Promise<NumberAnswer | null> {
   const {rows} = await db.query<NumberAnswer>(
     `SELECT sweep_id AS "sweepId", status, words, asked_at AS "askedAt" FROM sync.absent_numbers
@@ -322,13 +322,13 @@ function describeChange(writer: ChangeWriter, field: string | undefined): string
   const unsent = state === 'done' ? 'nothing to send' : 'never sent';
   const sent = sentAt === null ? unsent : `sent ${sentAt}`;
   const answered = status === null ? '' : `, answered ${status}`;
-  const told = `change ${changeId} (${operation} ${table} by ${requestedBy}, ${sent}${answered})`;
-  if (!isReadBack) return `the end of ${told}, which was ${state}: what was before it came back`;
-  const isWish = state === 'done' && (field === undefined || fields.includes(field));
-  return isWish ? told : `a look at the record after ${told}, which was ${state}`;
+  const text = `change ${changeId} (${operation} ${table} by ${requestedBy}, ${sent}${answered})`;
+  if (!isReadBack) return `the end of ${text}, which was ${state}: what was before it came back`;
+  const isWanted = state === 'done' && (field === undefined || fields.includes(field));
+  return isWanted ? text : `a look at the record after ${text}, which was ${state}`;
 }
 
 /** An instant, and how long ago that is. */
-export function since(instant: string): string {
+export function showSince(instant: string): string {
   return `${instant} (${formatAgo(instant)})`;
 }

@@ -51,11 +51,11 @@ export const mostHits = 50;
 const latestCount = 25;
 const nearestCount = 8;
 /** Characters of the typed text that count. */
-const longest = 200;
+const longestQuery = 200;
 /** Fewer digits are the end of too many phone numbers; more digits include a country code. */
 const phoneDigits = {least: 4, most: 10};
 
-const tables = allStreams.map(({table}) => table);
+const searchedTables = allStreams.map(({table}) => table);
 
 /**
  * Finds records of some accounts, the exact number first.
@@ -68,21 +68,25 @@ export async function searchRecords(
 ): Promise<SearchStory> {
   const accountIds = accounts.map(({accountId}) => accountId);
   const toHit = (row: FoundRow | Hit) => toRecordHit(row, accounts);
-  const sought = typed?.trim().slice(0, longest) ?? '';
-  const none = {hits: [], hasMore: false, nearest: [], latest: [], isByWords: true};
-  if (accountIds.length === 0) return {...none, sought: sought === '' ? null : sought};
+  const sought = typed?.trim().slice(0, longestQuery) ?? '';
+  const emptyStory = {hits: [], hasMore: false, nearest: [], latest: [], isByWords: true};
+  if (accountIds.length === 0) return {...emptyStory, sought: sought === '' ? null : sought};
   if (sought === '') {
-    const latest = await listLatestRows(db, tables, {accountIds, limit: latestCount});
-    return {...none, sought: null, latest: latest.map(toHit)};
+    const latest = await listLatestRows(db, searchedTables, {accountIds, limit: latestCount});
+    return {...emptyStory, sought: null, latest: latest.map(toHit)};
   }
-  const hits = await findRows(db, tables, {accountIds, ...readSought(sought), limit: mostHits + 1});
-  const nearest = hits.length === 0 ? await findNearest(db, accountIds, sought) : [];
+  const hits = await findRows(db, searchedTables, {
+    accountIds,
+    ...readSought(sought),
+    limit: mostHits + 1,
+  });
+  const nearestRows = hits.length === 0 ? await findNearest(db, accountIds, sought) : [];
   return {
-    ...none,
+    ...emptyStory,
     sought,
     hits: hits.slice(0, mostHits).map(toHit),
     hasMore: hits.length > mostHits,
-    nearest: nearest.map(toHit),
+    nearest: nearestRows.map(toHit),
   };
 }
 
@@ -118,8 +122,12 @@ async function findNearest(
 ): Promise<FoundRow[]> {
   const {number} = readSought(sought);
   if (number === null)
-    return await findSimilarRows(db, tables, {accountIds, words: sought, limit: nearestCount});
-  return await findNearNumbers(db, tables, {accountIds, number, limit: 1});
+    return await findSimilarRows(db, searchedTables, {
+      accountIds,
+      words: sought,
+      limit: nearestCount,
+    });
+  return await findNearNumbers(db, searchedTables, {accountIds, number, limit: 1});
 }
 
 /** Records of a stream with the numbers next to one that does not exist. */
@@ -127,8 +135,8 @@ export async function findNeighbours(
   db: Queryable,
   {accountIds, stream, number}: {accountIds: readonly string[]; stream: StreamName; number: string},
 ): Promise<readonly Pick<FoundRow, 'accountId' | 'number'>[]> {
-  const own = allStreams.filter(({name}) => name === stream).map(({table}) => table);
-  return await findNearNumbers(db, own, {accountIds, number, limit: 3});
+  const streamTables = allStreams.filter(({name}) => name === stream).map(({table}) => table);
+  return await findNearNumbers(db, streamTables, {accountIds, number, limit: 3});
 }
 
 function toRecordHit(
@@ -166,56 +174,57 @@ export interface FieldsStory {
 }
 
 const days = 90;
-const most = {fields: 250, events: 100};
+const limits = {fields: 250, events: 100};
 
 /**
  * Reads the fields of a table, or one field with examples.
- * @param asked.table - null: jobs, or else the first that has any
+ * @param filter.table - null: jobs, or else the first that has any
  */
 export async function readFields(
   db: Queryable,
   accounts: readonly Account[],
-  asked: {readonly table: string | null; readonly field: string | null},
+  filter: {readonly table: string | null; readonly field: string | null},
 ): Promise<FieldsStory> {
   const accountIds = accounts.map(({accountId}) => accountId);
   const tables = await countFields(db, accountIds);
-  const names = tables.map((one) => one.table);
-  const table = asked.table ?? names.find((name) => name === 'jobs') ?? names[0] ?? 'jobs';
-  const {field} = asked;
-  const listed = await listFields(db, {accountIds, table, field, limit: most.fields + 1});
+  const tableNames = tables.map((entry) => entry.table);
+  const table =
+    filter.table ?? tableNames.find((name) => name === 'jobs') ?? tableNames[0] ?? 'jobs';
+  const {field} = filter;
+  const foundFields = await listFields(db, {accountIds, table, field, limit: limits.fields + 1});
   const events = await listFieldEvents(db, {
-    ...{accountIds, days, field, limit: most.events},
+    ...{accountIds, days, field, limit: limits.events},
     table: field === null ? null : table,
   });
-  const nameOf = (accountId: string) =>
+  const nameAccount = (accountId: string) =>
     accounts.find((account) => account.accountId === accountId)?.name ?? '';
-  const fields = listed.slice(0, most.fields).map(async ({accountId, ...one}) => ({
-    ...{...one, account: nameOf(accountId)},
-    examples: field === null ? [] : await readExamplesOf(db, {...one, accountId}),
+  const fields = foundFields.slice(0, limits.fields).map(async ({accountId, ...found}) => ({
+    ...{...found, account: nameAccount(accountId)},
+    examples: field === null ? [] : await readExamplesOf(db, {...found, accountId}),
   }));
   return {
     ...{tables, table, field, days},
     fields: await Promise.all(fields),
-    hasMore: listed.length > most.fields,
-    events: events.map(({accountId, ...event}) => ({...event, account: nameOf(accountId)})),
+    hasMore: foundFields.length > limits.fields,
+    events: events.map(({accountId, ...event}) => ({...event, account: nameAccount(accountId)})),
     unknown:
-      listed.length > 0 || (asked.table ?? field) === null
+      foundFields.length > 0 || (filter.table ?? field) === null
         ? null
-        : await suggest(db, {accountIds, tables: names, table, field}),
+        : await suggest(db, {accountIds, tables: tableNames, table, field}),
   };
 }
 
 /** Suggests a table if there is none of that name, or else a field of the table. */
 async function suggest(
   db: Queryable,
-  asked: {
+  missing: {
     readonly accountIds: readonly string[];
     readonly tables: readonly string[];
     readonly table: string;
     readonly field: string | null;
   },
 ): Promise<string> {
-  const {accountIds, tables, table, field} = asked;
+  const {accountIds, tables, table, field} = missing;
   if (field === null || !tables.includes(table)) return nearest(table, tables);
   return nearest(field, await listFieldNames(db, {accountIds, tableName: table}));
 }

@@ -92,25 +92,25 @@ export class UndeliverableError extends FatalError {}
 /**
  * Sends a claimed message. If the receiver does not accept it, it is due again later, or given up.
  * If there is nothing more to send, or the try was interrupted, the claim is given back.
- * @param way.send - sends, and stores that it was accepted; returns null if there is nothing more
+ * @param plan.send - sends, and stores that it was accepted; returns null if there is nothing more
  *   to send
- * @param way.refuse - stores that it was not accepted
+ * @param plan.refuse - stores that it was not accepted
  * @returns the result of `send`; null if it failed
  * @throws errors of the database: they are no failure of the receiver
  */
 export async function deliverClaim<C extends SendClaim, T>(
   {pool, signal}: {readonly pool: pg.Pool; readonly signal?: AbortSignal | undefined},
-  {queue, backOff, mostTries, send, refuse}: DeliveryWay<C, T>,
+  {queue, backOff, mostTries, send, refuse}: DeliveryPlan<C, T>,
   claim: C,
 ): Promise<T | null> {
   const release = () =>
     noteClaim(pool, queue, claim, `lease_until = NULL ${queue.onRelease ?? ''}`);
   try {
-    const sent = await send(claim);
-    if (sent === null) await release();
-    return sent;
+    const result = await send(claim);
+    if (result === null) await release();
+    return result;
   } catch (cause) {
-    if (signal?.aborted === true || !isOfReceiver(cause)) {
+    if (signal?.aborted === true || !isReceiverError(cause)) {
       await release();
       if (signal?.aborted === true) return null;
       throw cause;
@@ -126,29 +126,29 @@ export async function deliverClaim<C extends SendClaim, T>(
 /**
  * Delivers everything that is due. Each message that ends makes room for the next one, so a slow
  * receiver delays no other.
- * @param way.atOnce - how many messages are sent at the same time
+ * @param options.atOnce - how many messages are sent at the same time
  * @param claim - claims at most so many rows
  * @param deliver - sends one of them, as `deliverClaim`
  */
 export async function deliverDue<C extends SendClaim>(
   {signal, atOnce}: {readonly signal?: AbortSignal | undefined; readonly atOnce: number},
-  claim: (most: number) => Promise<readonly C[]>,
+  claim: (limit: number) => Promise<readonly C[]>,
   deliver: (claim: C) => Promise<void>,
 ): Promise<void> {
-  const take = async (most: number) => (signal?.aborted === true ? [] : await claim(most));
+  const claimUpTo = async (limit: number) => (signal?.aborted === true ? [] : await claim(limit));
   const deliverAll = async (first: C) => {
-    for (let next: C | undefined = first; next !== undefined; [next] = await take(1))
+    for (let next: C | undefined = first; next !== undefined; [next] = await claimUpTo(1))
       await deliver(next);
   };
-  await Promise.all((await take(atOnce)).map(deliverAll));
+  await Promise.all((await claimUpTo(atOnce)).map(deliverAll));
 }
 
-function isOfReceiver(error: unknown): error is Error {
+function isReceiverError(error: unknown): error is Error {
   return [RetryableError, UsageError, FatalError].some((kind) => error instanceof kind);
 }
 
 /** How the rows of a queue are sent. */
-interface DeliveryWay<C extends SendClaim, T> {
+interface DeliveryPlan<C extends SendClaim, T> {
   readonly queue: SendQueue;
   readonly backOff: BackOff;
   readonly mostTries: number;

@@ -59,8 +59,8 @@ export interface FeedQuery {
 
 /** The columns that a reader of some tables may request. @param tables - null: all tables */
 export function listFeedColumns(tables: readonly string[] | null): string[] {
-  const read = allTables.filter(({name}) => tables === null || tables.includes(name));
-  const names = read.flatMap(({columns}) => columns.map(({name}) => name));
+  const readTables = allTables.filter(({name}) => tables === null || tables.includes(name));
+  const names = readTables.flatMap(({columns}) => columns.map(({name}) => name));
   return [...new Set([...names, 'external_key', 'extra'])];
 }
 
@@ -113,18 +113,21 @@ export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPag
     .catch((error: unknown) => {
       throw toCursorError(error);
     });
-  const found = rows.filter(({cursor}) => cursor !== null).map(({end: _, ...entry}) => entry);
-  const last = found.at(-1);
+  const foundEntries = rows
+    .filter(({cursor}) => cursor !== null)
+    .map(({end: _, ...entry}) => entry);
+  const lastEntry = foundEntries.at(-1);
   const end = rows[0]?.end ?? '';
   // If sync.feed_after has left out very many entries, it returns one that does not match.
-  const isPassed = columns !== null && last !== undefined && !changesAny(last, columns);
-  const hasMore = found.length >= limit || isPassed;
-  const entries = isPassed ? found.slice(0, -1) : found;
-  return {entries, cursor: hasMore ? (last?.cursor ?? end) : end, hasMore};
+  const isLastSkipped =
+    columns !== null && lastEntry !== undefined && !isRelevant(lastEntry, columns);
+  const hasMore = foundEntries.length >= limit || isLastSkipped;
+  const entries = isLastSkipped ? foundEntries.slice(0, -1) : foundEntries;
+  return {entries, cursor: hasMore ? (lastEntry?.cursor ?? end) : end, hasMore};
 }
 
 /** Whether an entry is relevant to a reader of some columns. */
-function changesAny({operation, before, after}: FeedEntry, columns: readonly string[]): boolean {
+function isRelevant({operation, before, after}: FeedEntry, columns: readonly string[]): boolean {
   const changed = Object.keys({...before, ...after});
   return (
     operation !== 'changed' ||
@@ -192,19 +195,19 @@ export async function sequenceFeed(pool: pg.Pool): Promise<void> {
 }
 
 /** Replaces a value that the reader may not see. */
-const hidden = '•••';
+const mask = '•••';
 
 /** An entry of the feed without its personal values. */
 export function hideEntry<T extends Pick<FeedEntry, 'table' | 'before' | 'after'>>(entry: T): T {
-  const hide = (values: FieldValues | null) =>
+  const maskValues = (values: FieldValues | null) =>
     values &&
     Object.fromEntries(
       Object.entries(values).map(([field, value]) => [
         field,
-        value === null || value === '' || !isPersonal(entry.table, field) ? value : hidden,
+        value === null || value === '' || !isPersonal(entry.table, field) ? value : mask,
       ]),
     );
-  return {...entry, before: hide(entry.before), after: hide(entry.after)};
+  return {...entry, before: maskValues(entry.before), after: maskValues(entry.after)};
 }
 
 /** The `type` of a message, as Standard Webhooks defines it. */
@@ -220,7 +223,7 @@ export interface FeedBatch {
 }
 
 /** Many receivers refuse bodies from 1 MB on. A single entry that is larger is sent alone. */
-const mostCharacters = 500_000;
+const maxCharacters = 500_000;
 
 /**
  * Reads the next batch for a subscriber. With `batchTo` it is the same batch as when that was
@@ -237,8 +240,11 @@ export async function readFeedBatch(
   const query = {...scope, after: cursor, limit: most};
   const {entries, to} =
     batchTo === null ? await readNext(db, query) : await readUpTo(db, query, batchTo);
-  const sent = entries.filter(({own}) => !own);
-  return {to, entries: sent.map(({own: _, ...entry}) => (masks ? hideEntry(entry) : entry))};
+  const entriesToSend = entries.filter(({own}) => !own);
+  return {
+    to,
+    entries: entriesToSend.map(({own: _, ...entry}) => (masks ? hideEntry(entry) : entry)),
+  };
 }
 
 interface ReadBatch {
@@ -257,27 +263,29 @@ async function readNext(db: Queryable, query: FeedQuery): Promise<ReadBatch> {
  * Reads the entries of a stored batch. Its subscriber may have other settings by now, so one page
  * may not reach its end.
  */
-async function readUpTo(db: Queryable, query: FeedQuery, to: string): Promise<ReadBatch> {
+async function readUpTo(db: Queryable, query: FeedQuery, endCursor: string): Promise<ReadBatch> {
   const entries: FeedEntry[] = [];
-  for (let {after} = query, isBefore = true; isBefore; ) {
+  for (let {after} = query, hasMore = true; hasMore; ) {
     const page = await readFeed(db, {...query, after});
-    entries.push(...page.entries.filter(({cursor}) => positionOf(cursor) <= positionOf(to)));
+    entries.push(
+      ...page.entries.filter(({cursor}) => readPosition(cursor) <= readPosition(endCursor)),
+    );
     after = page.cursor;
-    isBefore = page.hasMore && positionOf(after) < positionOf(to);
+    hasMore = page.hasMore && readPosition(after) < readPosition(endCursor);
   }
-  return {entries, to};
+  return {entries, to: endCursor};
 }
 
 function cutToSize(entries: readonly FeedEntry[]): readonly FeedEntry[] {
   let characters = 0;
-  const tooLarge = entries.findIndex((entry, at) => {
+  const cutIndex = entries.findIndex((entry, index) => {
     characters += JSON.stringify(entry).length;
-    return at > 0 && characters > mostCharacters;
+    return index > 0 && characters > maxCharacters;
   });
-  return tooLarge === -1 ? entries : entries.slice(0, tooLarge);
+  return cutIndex === -1 ? entries : entries.slice(0, cutIndex);
 }
 
-function positionOf(cursor: string): bigint {
+function readPosition(cursor: string): bigint {
   return BigInt(cursor.split('-')[1] ?? '');
 }
 

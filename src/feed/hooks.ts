@@ -10,9 +10,9 @@ import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {claimDue, type FailedTry, noteClaim, type SendClaim, sendLease} from './deliver.ts';
 import type {feedHooks} from './tables.ts';
-import {mostEntries} from './terms.ts';
+import {maxEntries} from './terms.ts';
 
-type Row = typeof feedHooks.$inferSelect;
+type HookRow = typeof feedHooks.$inferSelect;
 
 const columns = [
   'hook_id',
@@ -33,13 +33,13 @@ const columns = [
   'last_error',
   'stopped_at',
   'sent_at',
-] as const satisfies readonly (keyof Row)[];
+] as const satisfies readonly (keyof HookRow)[];
 
 /**
  * A row of sync.feed_hooks, without its sealed access. The table's definition describes each
  * column.
  */
-export interface FeedHook extends ReadRow<Row, (typeof columns)[number]> {
+export interface FeedHook extends ReadRow<HookRow, (typeof columns)[number]> {
   /** Name of the account; null if entries of all accounts are sent. */
   readonly account: string | null;
   /**
@@ -263,7 +263,7 @@ export async function claimHooks(
 }
 
 /** Stores a batch before it is sent. @returns its id; null if the claim no longer holds */
-export async function noteBatch(
+export async function saveBatch(
   db: Queryable,
   hook: ClaimedHook,
   to: string,
@@ -274,12 +274,16 @@ export async function noteBatch(
 }
 
 /** Moves the cursor behind entries that are not sent. @returns whether the claim still holds */
-export async function moveOn(db: Queryable, hook: ClaimedHook, cursor: string): Promise<boolean> {
+export async function moveCursor(
+  db: Queryable,
+  hook: ClaimedHook,
+  cursor: string,
+): Promise<boolean> {
   return await noteClaim(db, hookQueue, hook, `cursor = $3, lease_until = ${sendLease}`, [cursor]);
 }
 
 /** Stores that the subscriber accepted its batch. @returns whether the claim still holds */
-export async function noteTaken(db: Queryable, hook: ClaimedHook): Promise<boolean> {
+export async function saveAccepted(db: Queryable, hook: ClaimedHook): Promise<boolean> {
   return await noteClaim(
     ...[db, hookQueue, hook],
     `cursor = batch_to, batch_id = NULL, batch_to = NULL, attempts = 0, failing_since = NULL,
@@ -288,7 +292,7 @@ export async function noteTaken(db: Queryable, hook: ClaimedHook): Promise<boole
 }
 
 /** Stores that the subscriber did not accept its batch: it is due again later, or stopped. */
-export async function noteRefused(
+export async function saveRefused(
   db: Queryable,
   hook: ClaimedHook,
   {error, afterMs, isLast}: FailedTry,
@@ -328,17 +332,17 @@ export function refuseWaiting({name, hasAddress}: Pick<FeedHook, 'name' | 'hasAd
 
 /**
  * Lets a subscriber be sent its batch again at once, stopped or not.
- * @param asked - the cursor to start at instead, or `end` for the newest entry: the batch is
- *   dropped; null to continue
+ * @param requestedCursor - the cursor to start at instead, or `end` for the newest entry: the
+ *   batch is dropped; null to continue
  * @returns the cursor that sending starts at; null if no subscriber has that name
  * @throws {UsageError} the feed cannot be read from the cursor
  */
 export async function retryHook(
   db: Queryable,
   name: string,
-  asked: string | null,
+  requestedCursor: string | null,
 ): Promise<string | null> {
-  const after = asked === 'end' ? await readFeedEnd(db) : asked;
+  const after = requestedCursor === 'end' ? await readFeedEnd(db) : requestedCursor;
   if (after !== null) await db.query('SELECT FROM sync.feed($1, 0)', [after]).catch(refuseCursor);
   const {rows} = await db.query<{cursor: string}>(
     `UPDATE sync.feed_hooks
@@ -370,11 +374,11 @@ export async function readFeedEnd(db: Queryable): Promise<string> {
  *   error is thrown as it is
  */
 export function refuseCursor(cause: unknown): never {
-  const isOfCursor =
+  const isCursorError =
     cause instanceof Error &&
     (cause.name === 'CursorError' ||
       (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
-  if (!isOfCursor) throw cause;
+  if (!isCursorError) throw cause;
   throw new UsageError(
     `hooks: ${cause.message}; the cursor "end" begins with what comes from now on`,
     {cause},
@@ -427,7 +431,7 @@ export async function readDeadLetter(
   {name, letterId}: {readonly name: string; readonly letterId: string},
 ): Promise<ClaimedHook | null> {
   const {rows} = await db.query<Omit<ClaimedHook, 'sealed'> & {keyId: string; bytes: Buffer}>(
-    `SELECT due.hook_id AS id, due.fence, ${claimedColumns}, ${mostEntries} AS most,
+    `SELECT due.hook_id AS id, due.fence, ${claimedColumns}, ${maxEntries} AS most,
             letter.after_cursor AS cursor, letter.batch_id AS "batchId",
             letter.to_cursor AS "batchTo", letter.attempts AS failures
        FROM sync.feed_dead_letters AS letter JOIN sync.feed_hooks AS due USING (hook_id)
@@ -452,6 +456,6 @@ export function describeHookScope({
   columns,
 }: Pick<FeedHook, 'account' | 'tables' | 'columns'>): string {
   const parts = [account, tables?.join(', ') ?? null, columns?.join(', ') ?? null];
-  const of = parts.filter((part) => part !== null).join(': ');
-  return of === '' ? 'everything' : of;
+  const scope = parts.filter((part) => part !== null).join(': ');
+  return scope === '' ? 'everything' : scope;
 }

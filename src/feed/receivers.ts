@@ -30,11 +30,11 @@ export interface SendMeans {
   readonly onSecret: (secret: Secret) => void;
 }
 
-const secretBytes = 32;
+const secretByteCount = 32;
 
 /** Makes a secret that signs, `whsec_…`, in the form that receivers' libraries accept. */
 export function makeWebhookSecret(): string {
-  return `whsec_${randomBytes(secretBytes).toString('base64')}`;
+  return `whsec_${randomBytes(secretByteCount).toString('base64')}`;
 }
 
 /**
@@ -44,7 +44,7 @@ export function makeWebhookSecret(): string {
 export async function sendSigned(
   {url, secret}: {readonly url: URL; readonly secret: Secret},
   {messageId, body}: {readonly messageId: string; readonly body: string},
-  way: Way = {},
+  options: TransmitOptions = {},
 ): Promise<string> {
   const id = `msg_${messageId}`;
   const at = new Date();
@@ -53,13 +53,13 @@ export async function sendSigned(
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
     'webhook-signature': new Webhook(secret.reveal()).sign(id, at, body),
   };
-  return await sendRequest({url, body, headers, ...way});
+  return await sendRequest({url, body, headers, ...options});
 }
 
 const limits = {timeoutMs: 10_000, maxBodyBytes: 1_000_000, maxHeaders: 200};
 
 /** The options of a sending, of requests and mails alike. */
-export interface Way {
+export interface TransmitOptions {
   readonly signal?: AbortSignal | undefined;
   readonly allowsLinkLocal?: boolean | undefined;
   /** Resolves names, in place of the system. */
@@ -67,7 +67,7 @@ export interface Way {
 }
 
 /** A request with a JSON body; without a body, a GET. */
-interface Sending extends Way {
+interface OutgoingRequest extends TransmitOptions {
   readonly url: URL;
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -79,10 +79,15 @@ interface Sending extends Way {
  * @throws {RetryableError} anything but 2xx: it names host and status, never the path, which may be
  *   a secret
  */
-export async function sendRequest({url, body, headers = {}, ...way}: Sending): Promise<string> {
-  const {signal, lookup: named, allowsLinkLocal: allowLinkLocal} = way;
+export async function sendRequest({
+  url,
+  body,
+  headers = {},
+  ...options
+}: OutgoingRequest): Promise<string> {
+  const {signal, lookup: customLookup, allowsLinkLocal: allowLinkLocal} = options;
   const isLocal = url.protocol === 'http:' && isLoopback(url.hostname);
-  const lookup = isLocal ? onlyThisMachine(named) : named;
+  const lookup = isLocal ? onlyThisMachine(customLookup) : customLookup;
   const {reads, writes} = createAgents({allowLinkLocal, ...(lookup === undefined ? {} : {lookup})});
   try {
     const request = {
@@ -96,9 +101,9 @@ export async function sendRequest({url, body, headers = {}, ...way}: Sending): P
       },
       body: body ?? null,
     };
-    const {status, headers: got} = await exchange(writes, request, {...limits, signal});
+    const {status, headers: responseHeaders} = await exchange(writes, request, {...limits, signal});
     if (status >= 200 && status < 300) return String(status);
-    const retryAfter = got['retry-after'];
+    const retryAfter = responseHeaders['retry-after'];
     const retryAfterMs = parseRetryAfter(
       typeof retryAfter === 'string' ? retryAfter : undefined,
       Date.now(),
@@ -121,13 +126,13 @@ export async function sendRequest({url, body, headers = {}, ...way}: Sending): P
  * @throws {UsageError} no address, another scheme, a password in it
  */
 export function parseTarget(text: string, allowsHttp: boolean): URL {
-  if (!URL.canParse(text)) throw refuse('a URL', 'something else');
+  if (!URL.canParse(text)) throw makeUsageError('a URL', 'something else');
   const url = new URL(text);
   if (url.username !== '' || url.password !== '')
-    throw refuse('no user name or password in it', 'one');
+    throw makeUsageError('no user name or password in it', 'one');
   if (url.protocol === 'https:') return url;
   if (url.protocol === 'http:' && (allowsHttp || isLoopback(url.hostname))) return url;
-  throw refuse('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
+  throw makeUsageError('https', `${url.protocol.slice(0, 20)}// to ${url.hostname}`);
 }
 
 /** A server of e-mail. */
@@ -156,8 +161,8 @@ export function parseSmtp(text: string, allowsHttp: boolean): SmtpServer {
   const url = new URL(text);
   const isSecure = url.protocol === 'smtps:';
   const starttls = allowsHttp ? 'opportunistic' : 'required';
-  const strange = [...url.searchParams.keys()].find((name) => name !== 'from');
-  if (strange !== undefined || url.hostname === '')
+  const unknownParameter = [...url.searchParams.keys()].find((name) => name !== 'from');
+  if (unknownParameter !== undefined || url.hostname === '')
     throw new UsageError(
       `the server of e-mail: expected ${expected}, got a part that is not of it`,
     );
@@ -185,7 +190,7 @@ export function openSmtp(
   return server;
 }
 
-function refuse(expected: string, got: string): UsageError {
+function makeUsageError(expected: string, got: string): UsageError {
   return new UsageError(
     `the receiver's address: expected ${expected}, got ${got}; give it as https://HOST/PATH, ` +
       'or with FIELDMIRROR_ALLOW_HTTP=1 as http',
@@ -206,7 +211,7 @@ interface Owner {
   readonly name: string;
 }
 
-const verbs = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
+const commands = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
 
 /** Seals an access for its owner, with the first of the keys. */
 export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): Sealed {
@@ -235,9 +240,9 @@ export function openAccess(
     for (const text of Object.values(access)) onSecret(new Secret(text));
     return access;
   } catch (cause) {
-    const verb = `fieldmirror ${verbs[kind]}`;
-    const mend = `${verb} remove ${name}, then ${verb} add ${name}`;
-    throw new FatalError(`${owner}: what is sealed of it is damaged; ${mend}`, {
+    const command = `fieldmirror ${commands[kind]}`;
+    const nextStep = `${command} remove ${name}, then ${command} add ${name}`;
+    throw new FatalError(`${owner}: what is sealed of it is damaged; ${nextStep}`, {
       cause,
       kind: 'key',
     });
@@ -265,7 +270,7 @@ const timeoutMs = 10_000;
 export async function sendEmail(
   {to, server}: {readonly to: string; readonly server: SmtpServer},
   {messageId, subject, text, html}: Mail,
-  {signal, lookup, allowsLinkLocal = false}: Way = {},
+  {signal, lookup, allowsLinkLocal = false}: TransmitOptions = {},
 ): Promise<string> {
   const {createTransport} = await import('nodemailer');
   const {host, port, tls, auth, from} = server;
@@ -281,7 +286,7 @@ export async function sendEmail(
     socketTimeout: timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
-    ...(allowsLinkLocal ? {} : {getSocket: openSocketBy(refusingLookup(lookup))}),
+    ...(allowsLinkLocal ? {} : {getSocket: makeSocketOpener(refusingLookup(lookup))}),
   });
   try {
     const mail = {
@@ -303,7 +308,7 @@ export async function sendEmail(
 }
 
 /** Connects for the library, whose own name look-up would accept any address. */
-function openSocketBy(lookup: LookupFunction) {
+function makeSocketOpener(lookup: LookupFunction) {
   return (
     {host = '', port = 0}: {readonly host?: string; readonly port?: number | string},
     callback: (error: Error | null, opened?: {readonly connection: Socket}) => void,

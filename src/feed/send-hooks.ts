@@ -21,10 +21,10 @@ import {
   type ClaimedHook,
   claimHooks,
   hookQueue,
-  moveOn,
-  noteBatch,
-  noteRefused,
-  noteTaken,
+  moveCursor,
+  saveAccepted,
+  saveBatch,
+  saveRefused,
 } from './hooks.ts';
 import {openAccess, parseTarget, type SendMeans, sendSigned} from './receivers.ts';
 
@@ -49,7 +49,7 @@ const afterFailureMs = 200;
 /**
  * How many subscribers are sent to at once: slow ones block no others as long as they are fewer.
  */
-const atOnce = 8;
+const maxParallel = 8;
 
 export class FeedKeeper {
   readonly #deps: HookSenderDeps;
@@ -120,7 +120,7 @@ export class FeedKeeper {
     const {feed, hooks} = this.#pulses;
     await feed.round(() => sequenceFeed(this.#deps.pool));
     // If no room is left, the sendings in progress report to the pulse themselves.
-    if (this.#sending.size < atOnce) await hooks.round(() => this.#sendDue());
+    if (this.#sending.size < maxParallel) await hooks.round(() => this.#sendDue());
   }
 
   async #sendDue(): Promise<void> {
@@ -128,7 +128,7 @@ export class FeedKeeper {
     // A subscriber whose key no worker has is a separate problem.
     if (means.keys.length === 0 || holds()) return;
     const keyIds = means.keys.map(({id}) => id);
-    for (const hook of await claimHooks(pool, keyIds, atOnce - this.#sending.size))
+    for (const hook of await claimHooks(pool, keyIds, maxParallel - this.#sending.size))
       this.#send(hook);
   }
 
@@ -161,7 +161,7 @@ interface HookDeps extends Pick<HookSenderDeps, 'pool' | 'log' | 'means'> {
 
 const backOff = {firstMs: 2_000, longestMs: 3_600_000};
 /** About a day of tries. */
-const mostTries = 34;
+const maxTries = 34;
 
 /**
  * Sends a subscriber the entries that it has not accepted yet, one batch after the other. It stops
@@ -170,15 +170,15 @@ const mostTries = 34;
  * @throws errors of the database: they are no failure of the subscriber
  */
 async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
-  const sending = {
-    ...{queue: hookQueue, backOff, mostTries},
+  const options = {
+    ...{queue: hookQueue, backOff, mostTries: maxTries},
     send: (claim: ClaimedHook) => sendNext(deps, claim),
     refuse: (claim: ClaimedHook, failed: FailedTry) => postpone(deps, claim, failed),
   };
-  let next: ClaimedHook | null = hook;
-  while (next !== null) {
-    next = await deliverClaim(deps, sending, next);
-    if (next !== null) deps.onMoved?.();
+  let nextHook: ClaimedHook | null = hook;
+  while (nextHook !== null) {
+    nextHook = await deliverClaim(deps, options, nextHook);
+    if (nextHook !== null) deps.onMoved?.();
   }
 }
 
@@ -188,23 +188,23 @@ async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
  */
 async function sendNext(deps: HookDeps, hook: ClaimedHook): Promise<ClaimedHook | null> {
   const {pool, log, signal} = deps;
-  const retry = `fieldmirror hooks retry ${hook.name}`;
+  const retryCommand = `fieldmirror hooks retry ${hook.name}`;
   signal.throwIfAborted();
   const batch = await readFeedBatch(pool, hook, hook).catch((error: unknown) => {
     if (!(error instanceof CursorError)) throw error;
     throw new UndeliverableError(
-      `${error.message}; read the tables again, then ${retry} --after end`,
+      `${error.message}; read the tables again, then ${retryCommand} --after end`,
       {cause: error},
     );
   });
   if (batch.to === hook.cursor) return null;
   if (batch.entries.length === 0) {
-    if (!(await moveOn(pool, hook, batch.to))) return null;
+    if (!(await moveCursor(pool, hook, batch.to))) return null;
   } else {
-    const batchId = await noteBatch(pool, hook, batch.to);
+    const batchId = await saveBatch(pool, hook, batch.to);
     if (batchId === null) return null;
     await sendBatch(deps, hook, {...batch, batchId});
-    if (!(await noteTaken(pool, hook))) return null;
+    if (!(await saveAccepted(pool, hook))) return null;
     log.debug(
       {event: 'hook.delivered', hook: hook.name, entries: batch.entries.length},
       'a batch was taken',
@@ -243,7 +243,7 @@ async function postpone(
   hook: ClaimedHook,
   failed: FailedTry,
 ): Promise<void> {
-  await noteRefused(pool, hook, failed);
+  await saveRefused(pool, hook, failed);
   const facts = {hook: hook.name, attempt: hook.failures + 1, reason: failed.error};
   if (failed.isLast)
     log.error({event: 'hook.stopped', ...facts}, 'a subscriber of the feed is stopped');

@@ -15,7 +15,7 @@ import {
 import {accounts, isSystemName, syncSchema} from '../accounts/tables.ts';
 import {defaultSystem} from '../core/names.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
-import {entryOperations, mostEntries, mostStateBytes, usualMost} from './terms.ts';
+import {defaultEntries, entryOperations, maxEntries, maxStateBytes} from './terms.ts';
 
 // No foreign key to the account: it would be checked once for every entry.
 const feedEntries = syncSchema.table(
@@ -138,7 +138,7 @@ export const feedHooks = syncSchema.table(
     tables: text().array(),
     leaves_out: text().array(),
     masks: boolean().notNull().default(false),
-    most: integer().notNull().default(usualMost),
+    most: integer().notNull().default(defaultEntries),
     cursor: text().notNull(),
     batch_id: uuid(),
     batch_to: text(),
@@ -162,10 +162,7 @@ export const feedHooks = syncSchema.table(
     check('feed_hooks_tables_check', sql`${table.tables} <> '{}'`),
     check('feed_hooks_columns_check', sql`${table.columns} <> '{}'`),
     check('feed_hooks_leaves_out_check', sql`${table.leaves_out} <> '{}'`),
-    check(
-      'feed_hooks_most_check',
-      sql`${table.most} BETWEEN 1 AND ${sql.raw(String(mostEntries))}`,
-    ),
+    check('feed_hooks_most_check', sql`${table.most} BETWEEN 1 AND ${sql.raw(String(maxEntries))}`),
     check('feed_hooks_batch_check', sql`(${table.batch_id} IS NULL) = (${table.batch_to} IS NULL)`),
     check('feed_hooks_attempts_check', sql`${table.attempts} >= 0`),
     check(
@@ -236,7 +233,7 @@ const feedAcks = syncSchema.table(
     primaryKey({name: 'feed_acks_pkey', columns: [table.account_id, table.reader]}),
     check(
       'feed_acks_state_check',
-      sql`octet_length(${table.state}::text) <= ${sql.raw(String(mostStateBytes))}`,
+      sql`octet_length(${table.state}::text) <= ${sql.raw(String(maxStateBytes))}`,
     ),
   ],
 );

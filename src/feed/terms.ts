@@ -12,10 +12,10 @@ export const entryOperations = [...rowOperations, ...changeStates] as const;
 export type EntryOperation = (typeof entryOperations)[number];
 
 /** The most entries that one request may have. */
-export const mostEntries = 1_000;
+export const maxEntries = 1_000;
 
 /** The most entries of one request that names no number. */
-export const usualMost = 100;
+export const defaultEntries = 100;
 
 /** The largest state that a reader may store beside its cursor, as text. */
-export const mostStateBytes = 8_192;
+export const maxStateBytes = 8_192;

@@ -24,7 +24,7 @@ import {
   type Schedule,
 } from '../sweeps/schedules.ts';
 import {readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
-import {isOpinion, rowsLeft, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
+import {isEndedFullSweep, rowsLeft, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
 
 /** The stored facts of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {
@@ -68,7 +68,7 @@ export interface AccountStatus extends AccountFacts {
   readonly changes: readonly ChangeCount[];
 }
 
-interface Read<T> {
+interface TimedAccounts<T> {
   /** By the clock that wrote the rows. */
   readonly now: string;
   readonly accounts: readonly T[];
@@ -83,14 +83,14 @@ const streamNames = allStreams.map(({name}) => name);
 export async function readAccounts(
   db: Queryable,
   accounts: readonly Account[],
-): Promise<Read<AccountStatus>> {
+): Promise<TimedAccounts<AccountStatus>> {
   const ids = accounts.map(({accountId}) => accountId);
   const changes = await countChanges(db, ids);
-  const late = await listLateChanges(db, ids);
-  const {now, accounts: read} = await readEach(db, accounts, late);
+  const lateChanges = await listLateChanges(db, ids);
+  const {now, accounts: allFacts} = await readFacts(db, accounts, lateChanges);
   return {
     now,
-    accounts: read.map((status) => ({
+    accounts: allFacts.map((status) => ({
       ...status,
       changes: changes.filter(({accountId}) => accountId === status.account.accountId),
     })),
@@ -101,28 +101,28 @@ export async function readAccounts(
 export async function readAccountFacts(
   db: Queryable,
   accounts: readonly Account[],
-): Promise<Read<AccountFacts>> {
+): Promise<TimedAccounts<AccountFacts>> {
   const ids = accounts.map(({accountId}) => accountId);
-  return await readEach(db, accounts, await listLateChangesSingly(db, ids));
+  return await readFacts(db, accounts, await listLateChangesSingly(db, ids));
 }
 
-async function readEach(
+async function readFacts(
   db: Queryable,
   accounts: readonly Account[],
-  late: AccountFacts['late'],
-): Promise<Read<AccountFacts>> {
+  lateChanges: AccountFacts['late'],
+): Promise<TimedAccounts<AccountFacts>> {
   const ids = accounts.map(({accountId}) => accountId);
   const {now, proofs, waiting, events} = await readHealth(db, ids);
   const overdue = await listOverdueSchedules(db, ids);
-  const read: AccountFacts[] = [];
+  const allFacts: AccountFacts[] = [];
   for (const account of accounts) {
-    const isOwn = (row: {readonly accountId: string}) => row.accountId === account.accountId;
-    const own = proofs.filter(isOwn);
+    const isOfAccount = (row: {readonly accountId: string}) => row.accountId === account.accountId;
+    const accountProofs = proofs.filter(isOfAccount);
     const streams = await readStreamNotes(db, account.accountId, streamNames);
-    read.push({
+    allFacts.push({
       account,
       streams: streams.map((stream) => {
-        const proof = own.find((each) => each.stream === stream.stream);
+        const proof = accountProofs.find((candidate) => candidate.stream === stream.stream);
         return {
           ...stream,
           lastEnded: proof?.lastEnded ?? null,
@@ -131,14 +131,14 @@ async function readEach(
         };
       }),
       schedules: await listSchedules(db, account),
-      overdue: overdue.filter(isOwn),
+      overdue: overdue.filter(isOfAccount),
       promises: await listPromisedFreshness(db, account, wholeList),
-      waiting: waiting.filter(isOwn),
-      late: late.filter(isOwn),
-      events: events.filter(isOwn),
+      waiting: waiting.filter(isOfAccount),
+      late: lateChanges.filter(isOfAccount),
+      events: events.filter(isOfAccount),
     });
   }
-  return {now, accounts: read};
+  return {now, accounts: allFacts};
 }
 
 /**
@@ -192,8 +192,8 @@ export async function readHealth(db: Queryable, accountIds: readonly string[]): 
   return {
     now: await readNow(db),
     proofs: await listProofs(db, accountIds),
-    waiting: await listWaiting(db, accountIds),
-    events: await listEvents(db, accountIds),
+    waiting: await listWaitingSweeps(db, accountIds),
+    events: await listFieldEvents(db, accountIds),
   };
 }
 
@@ -201,12 +201,12 @@ export async function readHealth(db: Queryable, accountIds: readonly string[]): 
 async function listProofs(db: Queryable, accountIds: readonly string[]): Promise<Proof[]> {
   const {rows} = await db.query<Sweep & {provenAt: string | null; rowsLeft: number | null}>(
     `SELECT ended.*, proven.started_at AS "provenAt", opinion.rows AS "rowsLeft"
-       FROM ${eachStream}
-      CROSS JOIN LATERAL (SELECT ${sweepColumns} FROM ${itsSweeps} AND ended_at IS NOT NULL
+       FROM ${accountStreams}
+      CROSS JOIN LATERAL (SELECT ${sweepColumns} FROM ${fullSweeps} AND ended_at IS NOT NULL
         ORDER BY sweep_id DESC LIMIT 1) AS ended
-       LEFT JOIN LATERAL (SELECT started_at FROM ${itsSweeps} AND state = 'certified'
+       LEFT JOIN LATERAL (SELECT started_at FROM ${fullSweeps} AND state = 'certified'
         ORDER BY sweep_id DESC LIMIT 1) AS proven ON true
-       LEFT JOIN LATERAL (SELECT ${rowsLeft} AS rows FROM ${itsSweeps} AND ${isOpinion}
+       LEFT JOIN LATERAL (SELECT ${rowsLeft} AS rows FROM ${fullSweeps} AND ${isEndedFullSweep}
         ORDER BY sweep_id DESC LIMIT 1) AS opinion ON true
       ORDER BY asked.account_id, asked.stream`,
     [accountIds, streamNames],
@@ -220,22 +220,25 @@ async function listProofs(db: Queryable, accountIds: readonly string[]): Promise
   }));
 }
 
-const eachStream = `(SELECT account_id, stream FROM unnest($1::bigint[]) AS account (account_id)
+const accountStreams = `(SELECT account_id, stream FROM unnest($1::bigint[]) AS account (account_id)
   CROSS JOIN unnest($2::text[]) AS kind (stream)) AS asked`;
-const itsSweeps = `sync.sweeps AS sweep WHERE sweep.account_id = asked.account_id
+const fullSweeps = `sync.sweeps AS sweep WHERE sweep.account_id = asked.account_id
   AND sweep.stream = asked.stream AND sweep.mode = 'full'`;
 
 /**
  * After a later sweep has ended, its result counts: the earlier sweep can no longer be approved.
  */
-async function listWaiting(db: Queryable, accountIds: readonly string[]): Promise<WaitingSweep[]> {
+async function listWaitingSweeps(
+  db: Queryable,
+  accountIds: readonly string[],
+): Promise<WaitingSweep[]> {
   const {rows} = await db.query<WaitingSweep>(
     `SELECT stopped.sweep_id AS "sweepId", stopped.account_id AS "accountId", stopped.stream,
             stopped.ended_at AS "endedAt", stopped.reasons,
             (SELECT count(*)::integer FROM sync.tombstones AS tombstone
               WHERE tombstone.sweep_id = stopped.sweep_id AND tombstone.written_at IS NULL) AS rows
-       FROM ${eachStream}
-      CROSS JOIN LATERAL (SELECT * FROM ${itsSweeps} AND ${isOpinion}
+       FROM ${accountStreams}
+      CROSS JOIN LATERAL (SELECT * FROM ${fullSweeps} AND ${isEndedFullSweep}
         ORDER BY sweep_id DESC LIMIT 1) AS stopped
       WHERE stopped.state = 'stopped' ORDER BY stopped.account_id, stopped.sweep_id`,
     [accountIds, streamNames],
@@ -243,7 +246,7 @@ async function listWaiting(db: Queryable, accountIds: readonly string[]): Promis
   return rows;
 }
 
-async function listEvents(db: Queryable, accountIds: readonly string[]): Promise<FieldNews[]> {
+async function listFieldEvents(db: Queryable, accountIds: readonly string[]): Promise<FieldNews[]> {
   const {rows} = await db.query<FieldNews>(
     `SELECT at, account_id AS "accountId", table_name AS table, field, kind, detail
        FROM sync.field_events WHERE account_id = ANY ($1) AND at > now() - interval '7 days'

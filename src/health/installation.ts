@@ -26,10 +26,10 @@ export interface Installation {
 }
 
 /** The next step if a copy is suspected. */
-export const mendOfCopy =
+export const fixForCopy =
   'if this is the one that works from now on, and nothing works on the other: ' +
   'fieldmirror installation claim';
-const keptNames = 16;
+const maxStoredNames = 16;
 const systemIdentifier = '(SELECT system_identifier::text FROM pg_control_system())';
 const databaseOid = '(SELECT oid::bigint FROM pg_database WHERE datname = current_database())';
 
@@ -54,20 +54,20 @@ export async function readInstallationRow(db: Queryable): Promise<Installation> 
  * that.
  * @param name - the name by which this process reaches it
  */
-export function describeCopy(found: Installation, name: string): string | null {
-  const {names, database, isSameDatabase, isSameServer, isStandby} = found;
+export function describeCopy(installation: Installation, name: string): string | null {
+  const {names, database, isSameDatabase, isSameServer, isStandby} = installation;
   if (names === null) return null;
-  const place = `database ${database} may be a copy`;
-  const known = names.at(-1);
+  const reason = `database ${database} may be a copy`;
+  const alias = names.at(-1);
   if (!isSameDatabase)
     return (
-      `${place}: workers began in another database or cluster of Postgres, reached as ${known}; ` +
+      `${reason}: workers began in another database or cluster of Postgres, reached as ${alias}; ` +
       'so it was restored, cloned or upgraded. No change is sent and no sweep is run'
     );
   if (isStandby || isSameServer || names.includes(name)) return null;
   return (
-    `${place}: its server was started after workers saw it last, and they reached it as ` +
-    `${known}, not as ${name}. No change is sent and no sweep is run from here`
+    `${reason}: its server was started after workers saw it last, and they reached it as ` +
+    `${alias}, not as ${name}. No change is sent and no sweep is run from here`
   );
 }
 
@@ -78,23 +78,23 @@ export function describeCopy(found: Installation, name: string): string | null {
  * @returns the reason, or null
  */
 export async function findCopy(db: Queryable, name: string): Promise<string | null> {
-  const found = await readInstallationRow(db);
-  const reason = describeCopy(found, name);
-  const {names, isSameServer, isStandby} = found;
+  const installation = await readInstallationRow(db);
+  const reason = describeCopy(installation, name);
+  const {names, isSameServer, isStandby} = installation;
   if (reason !== null || isStandby || (isSameServer && names?.includes(name) === true))
     return reason;
-  await noteServer(db, name);
+  await writeServer(db, name);
   return null;
 }
 
 /** @throws {FatalError} the database may be a copy */
 export async function refuseCopy(db: Queryable, name: string): Promise<void> {
   const reason = await findCopy(db, name);
-  if (reason !== null) throw new FatalError(`${reason}; ${mendOfCopy}`, {kind: 'copy'});
+  if (reason !== null) throw new FatalError(`${reason}; ${fixForCopy}`, {kind: 'copy'});
 }
 
 /** The outcome of a claim. */
-interface Claimed {
+interface ClaimResult {
   /** Numbers of the creates that are held now. */
   readonly held: readonly string[];
 }
@@ -110,14 +110,15 @@ interface Claimed {
 export async function claimInstallation(
   pool: pg.Pool,
   {name, holdsCreates}: {readonly name: string; readonly holdsCreates: boolean},
-): Promise<Claimed> {
+): Promise<ClaimResult> {
   return await inTransaction(pool, async (client) => {
     const {rows} = await client.query<{held: string}>(
       `SELECT change_id AS held FROM sync.changes WHERE $1 AND operation = 'create'
          AND state = 'pending' ORDER BY change_id`,
       [holdsCreates],
     );
-    for (const {held} of rows) await client.query('SELECT sync.hold_change($1)', [held]);
+    for (const {held: changeId} of rows)
+      await client.query('SELECT sync.hold_change($1)', [changeId]);
     if (holdsCreates) await client.query('SELECT sync.renew_feed()');
     await client.query(
       `INSERT INTO sync.installation (system_identifier, database_oid, server_started_at, names)
@@ -128,12 +129,12 @@ export async function claimInstallation(
               claimed_at = DEFAULT, claimed_by = DEFAULT`,
       [name],
     );
-    return {held: rows.map(({held}) => held)};
+    return {held: rows.map(({held: changeId}) => changeId)};
   });
 }
 
 /** Two workers may note the server at once: the later one updates the row of the earlier one. */
-async function noteServer(db: Queryable, name: string): Promise<void> {
+async function writeServer(db: Queryable, name: string): Promise<void> {
   await db.query(
     `INSERT INTO sync.installation AS held (system_identifier, database_oid, server_started_at,
        names)
@@ -141,7 +142,7 @@ async function noteServer(db: Queryable, name: string): Promise<void> {
          ON CONFLICT (is_only) DO UPDATE
         SET server_started_at = EXCLUDED.server_started_at,
             names = (array_remove(held.names, $1) || $1)[greatest(1,
-              cardinality(array_remove(held.names, $1)) + 2 - ${keptNames}):]
+              cardinality(array_remove(held.names, $1)) + 2 - ${maxStoredNames}):]
       WHERE held.system_identifier = EXCLUDED.system_identifier
         AND held.database_oid = EXCLUDED.database_oid`,
     [name],
@@ -157,7 +158,7 @@ export interface WarehouseAddress {
 }
 
 const machineFile = '/etc/machine-id';
-const ownMachine = /^(localhost|127\..*|\[::1\]|)$/;
+const localAddress = /^(localhost|127\..*|\[::1\]|)$/;
 
 /**
  * Host, port and database, without user and password. Every machine has a separate `localhost` and
@@ -169,8 +170,8 @@ export async function namePlace({databaseUrl, directUrl, home}: WarehouseAddress
     return `${await realpath(home).catch(() => resolve(home))}${await nameMachine()}`;
   const {hostname, port, pathname, searchParams} = new URL(address);
   const socket = searchParams.get('host') ?? '';
-  const place = `${hostname === '' ? socket : hostname}:${port === '' ? 5432 : port}${pathname}`;
-  return ownMachine.test(hostname) ? `${place}${await nameMachine()}` : place;
+  const location = `${hostname === '' ? socket : hostname}:${port === '' ? 5432 : port}${pathname}`;
+  return localAddress.test(hostname) ? `${location}${await nameMachine()}` : location;
 }
 
 /**

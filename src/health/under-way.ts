@@ -5,7 +5,13 @@
 import {countMovingChanges} from '../changes/change-health.ts';
 import {type ChangeState, nameState} from '../changes/states.ts';
 import {describeChanges} from '../changes/words.ts';
-import {describePace, formatElapsed, formatNumber, paceOf, type UnderWay} from '../core/format.ts';
+import {
+  describePace,
+  formatElapsed,
+  formatNumber,
+  paceOf,
+  type WorkInProgress,
+} from '../core/format.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {ChangeOperation} from '../streams/table.ts';
 import type {Sweep, SweepCounts, SweepEnd, SweepMode, SweepStage} from '../sweeps/sweeps.ts';
@@ -50,38 +56,40 @@ async function listRunningSweeps(
 }
 
 /** Reads the work in progress in some accounts from stored rows alone: sweeps first. */
-export async function readUnderWay(
+export async function readWorkInProgress(
   db: Queryable,
   accounts: readonly {readonly accountId: string; readonly name: string}[],
-): Promise<UnderWay[]> {
+): Promise<WorkInProgress[]> {
   const accountIds = accounts.map(({accountId}) => accountId);
   const names = new Map(accounts.map(({accountId, name}) => [accountId, name]));
-  const nameOf = ({accountId}: {readonly accountId: string}) => names.get(accountId) ?? accountId;
+  const findName = ({accountId}: {readonly accountId: string}) => names.get(accountId) ?? accountId;
   const sweeps = await listRunningSweeps(db, accountIds);
   const changes = await countMovingChanges(db, accountIds);
   return [
-    ...sweeps.map((sweep) => describeSweep({...sweep, accountName: nameOf(sweep)})),
-    ...changes.map((moving) => describeChanges({...moving, accountName: nameOf(moving)})),
+    ...sweeps.map((sweep) => describeSweep({...sweep, accountName: findName(sweep)})),
+    ...changes.map((movingChanges) =>
+      describeChanges({...movingChanges, accountName: findName(movingChanges)}),
+    ),
   ];
 }
 
-type Named = {readonly accountName: string};
+type WithAccountName = {readonly accountName: string};
 
 const stages = {read: '', verify: ', now verified', approved: ', as a person approved'} as const;
 
 /** `sweep 12 of jobs (acme): 1,500 of about 3,000 records, 310 a second, 5 s left` */
-export function describeSweep(sweep: RunningSweep & Named): UnderWay {
+export function describeSweep(sweep: RunningSweep & WithAccountName): WorkInProgress {
   const {accountName: account, records, lastRecords, elapsedMs, stage} = sweep;
   // After a list is read to its end, no rate predicts how long its verification takes.
   const pace =
     stage === 'read'
       ? paceOf({done: records, total: lastRecords, elapsedMs})
       : {done: records, total: null, perSecond: null, leftMs: null};
-  const far =
+  const progress =
     stage === 'read'
       ? describePace(pace, {things: 'records'})
       : `${formatNumber(records)} records read`;
-  return {account, pace, text: `${nameSweep(sweep)}: ${far}${stages[stage]}`};
+  return {account, pace, text: `${nameSweep(sweep)}: ${progress}${stages[stage]}`};
 }
 
 type NamedSweep = Pick<Sweep, 'sweepId' | 'stream' | 'windowName' | 'recordNumber'> & {
@@ -125,11 +133,13 @@ function describeCounts(counts: SweepCounts): string {
     [tombstoned, 'gone'],
     [quarantined, 'in quarantine'],
   ] as const;
-  const told = changes.flatMap(([count, word]) =>
-    count === 0 ? [] : [`${formatNumber(count)} ${word}`],
+  const changeTexts = changes.flatMap(([count, label]) =>
+    count === 0 ? [] : [`${formatNumber(count)} ${label}`],
   );
-  const read = `${formatNumber(records)} ${records === 1 ? 'record' : 'records'}`;
-  return [read, ...(told.length === 0 ? ['nothing changed'] : told)].join(', ');
+  const recordsText = `${formatNumber(records)} ${records === 1 ? 'record' : 'records'}`;
+  return [recordsText, ...(changeTexts.length === 0 ? ['nothing changed'] : changeTexts)].join(
+    ', ',
+  );
 }
 
 /** A change, by names that its log line may contain: the key at the ERP is not among them. */
@@ -148,7 +158,7 @@ export function describeChangeEnd(
   {state, durationMs}: {readonly state: ChangeState; readonly durationMs: number},
 ): string {
   const record = number === null ? `, row ${rowId}` : ` ${number}`;
-  const end = state === 'rejected' ? 'refused' : nameState(state);
-  const what = `change ${changeId}, ${operation} ${table}${record} (${accountName})`;
-  return `${what}, ${end} in ${formatElapsed(durationMs)}`;
+  const outcome = state === 'rejected' ? 'refused' : nameState(state);
+  const subject = `change ${changeId}, ${operation} ${table}${record} (${accountName})`;
+  return `${subject}, ${outcome} in ${formatElapsed(durationMs)}`;
 }

@@ -6,39 +6,41 @@ import {attemptOutcomes, changeStates} from '../changes/states.ts';
 import {type Column, changeOperations, type MirrorTable, ownColumns} from '../streams/table.ts';
 
 /** Numbers are text: no digit is lost. */
-const number = z.string();
-const moment = z.string().meta({format: 'date-time'});
-const values = z.record(z.string(), z.union([z.string(), z.null(), z.array(z.string())]));
+const numberSchema = z.string();
+const instantSchema = z.string().meta({format: 'date-time'});
+const valuesSchema = z.record(z.string(), z.union([z.string(), z.null(), z.array(z.string())]));
 
 const changeShape = {
-  change_id: number,
+  change_id: numberSchema,
   table: z.string(),
-  row_id: number.describe(
+  row_id: numberSchema.describe(
     'row_id of the row in its table; it has one before the service gives a number.',
   ),
   operation: z.enum(changeOperations),
-  number: number
+  number: numberSchema
     .nullable()
     .describe('Number of the record at the service; null until it has given one.'),
-  parent_row_id: number.nullable(),
+  parent_row_id: numberSchema.nullable(),
   external_key: z.string().nullable().describe('Key of the row in the system of the API key.'),
-  fields: values.describe('The values wanted, as text; instants in UTC.'),
-  base: values.describe('What the same fields held before.'),
+  fields: valuesSchema.describe('The values wanted, as text; instants in UTC.'),
+  base: valuesSchema.describe('What the same fields held before.'),
   state: z
     .enum(changeStates)
     .describe('done, rejected and cancelled are final; held and conflict wait for a person.'),
   reason: z.string().nullable().describe('Why it is in this state.'),
-  waits_for: number.nullable().describe('The change that must be settled first.'),
-  requested_at: moment,
+  waits_for: numberSchema.nullable().describe('The change that must be settled first.'),
+  requested_at: instantSchema,
   requested_by: z.string(),
   application: z.string().nullable(),
   batch: z.string().nullable().describe('The name of the transaction that made it.'),
-  transaction_id: number.nullable().describe('The transaction that made it, or edited it last.'),
-  undoes: z.array(number).nullable().describe('The changes that it takes back.'),
-  due_at: moment,
+  transaction_id: numberSchema
+    .nullable()
+    .describe('The transaction that made it, or edited it last.'),
+  undoes: z.array(numberSchema).nullable().describe('The changes that it takes back.'),
+  due_at: instantSchema,
   sends: z.int(),
-  sent_at: moment.nullable(),
-  settled_at: moment.nullable(),
+  sent_at: instantSchema.nullable(),
+  settled_at: instantSchema.nullable(),
   result: z
     .record(z.string(), z.unknown())
     .nullable()
@@ -53,9 +55,9 @@ export const unchangedSchema = z
   .object({
     state: z.literal('unchanged'),
     table: z.string(),
-    row_id: number,
+    row_id: numberSchema,
     operation: z.enum(changeOperations),
-    number: number.nullable(),
+    number: numberSchema.nullable(),
     external_key: z.string().nullable(),
   })
   .describe('Nothing is sent: the row says so already, or its key alone was set.');
@@ -82,8 +84,8 @@ export const storySchema = z.object({
     z.object({
       method: z.string(),
       path: z.string(),
-      started_at: moment,
-      ended_at: moment.nullable(),
+      started_at: instantSchema,
+      ended_at: instantSchema.nullable(),
       outcome: z.enum(attemptOutcomes).nullable(),
       status: z.int().nullable(),
       answer: z.string().nullable().describe('What the service said, in short.'),
@@ -97,8 +99,8 @@ export const storySchema = z.object({
       service_value: z.unknown(),
       rule: z.string(),
       winner: z.enum(['service', 'warehouse']).nullable(),
-      found_at: moment,
-      decided_at: moment.nullable(),
+      found_at: instantSchema,
+      decided_at: instantSchema.nullable(),
       decided_by: z.string().nullable(),
     }),
   ),
@@ -108,59 +110,59 @@ export type ChangeAnswer = z.infer<typeof changeSchema>;
 export type Result = z.infer<typeof resultSchema>;
 export type Story = z.infer<typeof storySchema>;
 
-const types: Readonly<Record<Column['type'], z.ZodType>> = {
+const columnSchemas: Readonly<Record<Column['type'], z.ZodType>> = {
   text: z.string().nullable(),
-  integer: number.nullable(),
-  decimal: number.nullable(),
+  integer: numberSchema.nullable(),
+  decimal: numberSchema.nullable(),
   float: z.number().nullable(),
   boolean: z.boolean().nullable(),
-  instant: moment.nullable(),
+  instant: instantSchema.nullable(),
   nested: z.unknown(),
 };
 
-const own = {
-  row_id: number,
+const ownColumnSchemas = {
+  row_id: numberSchema,
   external_key: z.string().nullable(),
-  parent_row_id: number.nullable(),
+  parent_row_id: numberSchema.nullable(),
   extra: z.record(z.string(), z.unknown()),
-  _first_seen_at: moment,
-  _changed_at: moment,
-  _deleted_at: moment.nullable(),
+  _first_seen_at: instantSchema,
+  _changed_at: instantSchema,
+  _deleted_at: instantSchema.nullable(),
   _pending: z.boolean().nullable(),
 } as const satisfies Record<string, z.ZodType>;
 
 /** The columns of a table that the API returns, in order: all but those of our own bookkeeping. */
-export function columnsOf(table: MirrorTable): string[] {
-  return Object.keys(shapeOf(table));
+export function listApiColumns(table: MirrorTable): string[] {
+  return Object.keys(buildRowShape(table));
 }
 
 /** A row of a table. */
-export function rowSchema(table: MirrorTable) {
-  return z.object(shapeOf(table)).describe(table.comment);
+export function buildRowSchema(table: MirrorTable) {
+  return z.object(buildRowShape(table)).describe(table.comment);
 }
 
 /** A page of rows. */
-export function rowsSchema(row: z.ZodType) {
+export function buildRowsSchema(rowSchema: z.ZodType) {
   return z
     .object({
-      rows: z.array(row),
+      rows: z.array(rowSchema),
       next_page: z.string().nullable().describe('Give it as page to continue; null at the end.'),
     })
     .describe('A page of rows, in order of row_id.');
 }
 
-function shapeOf({columns}: MirrorTable): Record<string, z.ZodType> {
-  const {row_id, external_key, parent_row_id, ...rest} = own;
+function buildRowShape({columns}: MirrorTable): Record<string, z.ZodType> {
+  const {row_id, external_key, parent_row_id, ...rest} = ownColumnSchemas;
   return {
-    ...describeOwn({row_id, external_key, parent_row_id}),
+    ...addDescriptions({row_id, external_key, parent_row_id}),
     ...Object.fromEntries(
-      columns.map(({name, type, comment}) => [name, types[type].describe(comment)]),
+      columns.map(({name, type, comment}) => [name, columnSchemas[type].describe(comment)]),
     ),
-    ...describeOwn(rest),
+    ...addDescriptions(rest),
   };
 }
 
-function describeOwn(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
+function addDescriptions(shape: Readonly<Record<string, z.ZodType>>): Record<string, z.ZodType> {
   return Object.fromEntries(
     Object.entries(shape).map(([name, schema]) => [
       name,

@@ -12,38 +12,42 @@ interface Line {
 
 /**
  * Splits the first lines into parts that may be made side by side.
- * @param most - lines of one part
+ * @param partSize - lines of one part
  * @returns one or two parts, none of them empty: together they are the first lines, and each part
  *   keeps their order
  */
-export function splitApart<Of extends Line>(lines: readonly Of[], most: number): Of[][] {
-  for (let count = Math.min(lines.length, 2 * most); count > most; ) {
-    const [one, other] = halve(lines.slice(0, count));
-    if (other.length <= most) return [one, other];
-    count -= other.length - most;
+export function splitIntoIndependentParts<AnyLine extends Line>(
+  lines: readonly AnyLine[],
+  partSize: number,
+): AnyLine[][] {
+  for (let count = Math.min(lines.length, 2 * partSize); count > partSize; ) {
+    const [firstPart, secondPart] = halve(lines.slice(0, count));
+    if (secondPart.length <= partSize) return [firstPart, secondPart];
+    count -= secondPart.length - partSize;
   }
-  return [lines.slice(0, most)];
+  return [lines.slice(0, partSize)];
 }
 
 /** Groups fill the first half in their order, so that lines of one kind stay next to each other. */
-function halve<Of extends Line>(lines: readonly Of[]): readonly [Of[], Of[]] {
-  const first = new Set<number>();
-  for (const group of groupsOf(lines))
-    if (first.size + group.length <= lines.length / 2) for (const place of group) first.add(place);
+function halve<AnyLine extends Line>(lines: readonly AnyLine[]): readonly [AnyLine[], AnyLine[]] {
+  const firstHalf = new Set<number>();
+  for (const group of groupLines(lines))
+    if (firstHalf.size + group.length <= lines.length / 2)
+      for (const index of group) firstHalf.add(index);
   return [
-    lines.filter((_, place) => first.has(place)),
-    lines.filter((_, place) => !first.has(place)),
+    lines.filter((_, index) => firstHalf.has(index)),
+    lines.filter((_, index) => !firstHalf.has(index)),
   ];
 }
 
 /** The places of lines that have a record in common, in order of the first line of each group. */
-function groupsOf(lines: readonly Line[]): (readonly number[])[] {
+function groupLines(lines: readonly Line[]): (readonly number[])[] {
   const groups = new Map<string, {readonly places: number[]; readonly names: string[]}>();
-  for (const [place, own] of listNames(lines).entries()) {
-    const met = [...new Set(own.flatMap((name) => groups.get(name) ?? []))];
-    const names = [...new Set([...met.flatMap((group) => group.names), ...own])];
-    const joined = {names, places: [...met.flatMap(({places}) => places), place]};
-    for (const name of names) groups.set(name, joined);
+  for (const [index, ownNames] of listNames(lines).entries()) {
+    const sharedGroups = [...new Set(ownNames.flatMap((name) => groups.get(name) ?? []))];
+    const names = [...new Set([...sharedGroups.flatMap((group) => group.names), ...ownNames])];
+    const mergedGroup = {names, places: [...sharedGroups.flatMap(({places}) => places), index]};
+    for (const name of names) groups.set(name, mergedGroup);
   }
   return [...new Set(groups.values())].map(({places}) => places);
 }
@@ -54,26 +58,28 @@ function groupsOf(lines: readonly Line[]): (readonly number[])[] {
  */
 function listNames(lines: readonly Line[]): string[][] {
   const requests = lines.map(({request}) => (request instanceof HttpProblem ? null : request));
-  const named = requests.map((request) => (request === null ? [] : listNamed(request)));
-  const all = named.flat();
-  const ways = new Map<string, Set<string>>();
-  for (const {table, by} of all) ways.set(table, (ways.get(table) ?? new Set()).add(by));
+  const recordsByLine = requests.map((request) => (request === null ? [] : listRecords(request)));
+  const allRecords = recordsByLine.flat();
+  const referenceKinds = new Map<string, Set<string>>();
+  for (const {table, by} of allRecords)
+    referenceKinds.set(table, (referenceKinds.get(table) ?? new Set()).add(by));
   // A delete also removes the records that hang on its record, and their lines do not name it.
-  const isApart = ways.size < 2 || requests.every((one) => one?.operation !== 'delete');
-  const toName = ({table, value}: Named) => {
-    if (!isApart) return '';
+  const hasDistinctNames =
+    referenceKinds.size < 2 || requests.every((request) => request?.operation !== 'delete');
+  const toName = ({table, value}: NamedRecord) => {
+    if (!hasDistinctNames) return '';
     // A record that one line names by its number may be the one that another names by its key.
-    return JSON.stringify(ways.get(table)?.size === 1 ? [table, value] : [table]);
+    return JSON.stringify(referenceKinds.get(table)?.size === 1 ? [table, value] : [table]);
   };
-  const written = new Set(all.filter(({isWritten}) => isWritten).map(toName));
-  return named.map((records, place) => {
-    const names = records.map(toName).filter((name) => written.has(name));
+  const writtenNames = new Set(allRecords.filter(({isWritten}) => isWritten).map(toName));
+  return recordsByLine.map((records, index) => {
+    const names = records.map(toName).filter((name) => writtenNames.has(name));
     // A line that cannot be read has no record: it is a group alone.
-    return names.length > 0 ? names : [`line ${place}`];
+    return names.length > 0 ? names : [`line ${index}`];
   });
 }
 
-interface Named {
+interface NamedRecord {
   readonly table: string;
   readonly by: string;
   readonly value: string | null;
@@ -81,11 +87,15 @@ interface Named {
   readonly isWritten: boolean;
 }
 
-function listNamed({table, parent = {}, ...own}: ChangeRequest): Named[] {
-  const above = findWrites(table).parent?.table ?? table;
+function listRecords({table, parent = {}, ...ownReference}: ChangeRequest): NamedRecord[] {
+  const parentTable = findWrites(table).parent?.table ?? table;
   return [
-    ...listReferences(own).map((one) => ({...one, table, isWritten: true})),
-    ...listReferences(parent).map((one) => ({...one, table: above, isWritten: false})),
+    ...listReferences(ownReference).map((reference) => ({...reference, table, isWritten: true})),
+    ...listReferences(parent).map((reference) => ({
+      ...reference,
+      table: parentTable,
+      isWritten: false,
+    })),
   ];
 }
 

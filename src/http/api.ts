@@ -21,7 +21,7 @@ import {NoticeWatch} from '../postgres/listen.ts';
 import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
 import {changeRequestSchema} from './change-request.ts';
 import {addChangesRoute} from './changes-route.ts';
-import {addManyRoutes} from './decide-changes.ts';
+import {addBulkRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
 import {type KnownNames, namingHint, requireKey, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
@@ -33,8 +33,8 @@ import {
   problemSchema,
   toProblem,
 } from './problem.ts';
-import {addStory} from './read-change.ts';
-import {addRows, rowSchemas} from './row-routes.ts';
+import {addChangeStoryRoute} from './read-change.ts';
+import {addRowRoutes, rowSchemas} from './row-routes.ts';
 
 export interface ApiPools {
   /** For keys, rows, changes and health. */
@@ -43,27 +43,27 @@ export interface ApiPools {
   close(): Promise<void>;
 }
 
-const connections = {reads: 8, writes: 8} as const;
+const maxConnections = {reads: 8, writes: 8} as const;
 const statementTimeoutMs = 30_000;
 const lockTimeoutMs = 3_000;
 
 /**
- * @param given - for how long a write waits for a row that another transaction is changing; whether
- * sessions are shared
+ * @param poolOptions - for how long a write waits for a row that another transaction is changing;
+ * whether sessions are shared
  */
 export function openPools(
   databaseUrl: string,
-  given: Pick<PoolOptions, 'lockTimeoutMs' | 'sharesSessions'> = {},
+  poolOptions: Pick<PoolOptions, 'lockTimeoutMs' | 'sharesSessions'> = {},
 ): ApiPools {
-  const shared = {statementTimeoutMs, lockTimeoutMs, ...given};
+  const sharedOptions = {statementTimeoutMs, lockTimeoutMs, ...poolOptions};
   const reads = openPool(databaseUrl, {
-    ...shared,
-    max: connections.reads,
+    ...sharedOptions,
+    max: maxConnections.reads,
     applicationName: 'http reads',
   });
   const writes = openPool(databaseUrl, {
-    ...shared,
-    max: connections.writes,
+    ...sharedOptions,
+    max: maxConnections.writes,
     applicationName: 'http writes',
   });
   const close = async () => {
@@ -151,7 +151,7 @@ const componentsSchema = z.looseObject({schemas: z.record(z.string(), z.unknown(
 
 // Zod keeps comments in its one global registry, so the names of referenced schemas must be there,
 // too.
-const named = {
+const namedSchemas = {
   Problem: problemSchema,
   Change: changeSchema,
   ChangeStory: storySchema,
@@ -160,11 +160,11 @@ const named = {
   FeedEntry: entrySchema,
   ...Object.fromEntries([...rowSchemas].map(([table, schema]) => [`row_${table.name}`, schema])),
 };
-for (const [id, schema] of Object.entries(named))
+for (const [id, schema] of Object.entries(namedSchemas))
   z.globalRegistry.add(schema, {...z.globalRegistry.get(schema), id});
 
 /** Answers may get more fields later, so the document must not say that there are no others. */
-const options = {
+const jsonSchemaOptions = {
   zodToJsonConfig: {
     override: ({
       zodSchema,
@@ -182,7 +182,7 @@ const options = {
 
 /** Describes every address that is added later, from the very schemas that check it. */
 async function addDocument(app: FastifyInstance): Promise<void> {
-  const fill = createJsonSchemaTransformObject(options);
+  const transformDocument = createJsonSchemaTransformObject(jsonSchemaOptions);
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -196,8 +196,8 @@ async function addDocument(app: FastifyInstance): Promise<void> {
       components: {securitySchemes: {key: {type: 'http', scheme: 'bearer'}}},
       security: [{key: []}],
     },
-    transform: describeBodies(createJsonSchemaTransform(options)),
-    transformObject: (given) => dropUnused(fill(given)),
+    transform: transformBodies(createJsonSchemaTransform(jsonSchemaOptions)),
+    transformObject: (input) => dropUnused(transformDocument(input)),
   });
 }
 
@@ -206,16 +206,19 @@ const mediaSchema = z.object({
 });
 
 /** Describes a body of several media types, each by its own schema. */
-function describeBodies(describe: SwaggerTransform): SwaggerTransform {
+function transformBodies(transform: SwaggerTransform): SwaggerTransform {
   return (document) => {
     const media = mediaSchema.safeParse(document.schema?.body);
-    if (!media.success) return describe(document);
+    if (!media.success) return transform(document);
     const {body: _, ...rest} = document.schema;
     const content = Object.entries(media.data.content).map(([type, {schema: body}]) => {
-      return [type, {schema: describe({...document, schema: {body}}).schema?.body}];
+      return [type, {schema: transform({...document, schema: {body}}).schema?.body}];
     });
-    const whole = describe({...document, schema: rest});
-    return {...whole, schema: {...whole.schema, body: {content: Object.fromEntries(content)}}};
+    const described = transform({...document, schema: rest});
+    return {
+      ...described,
+      schema: {...described.schema, body: {content: Object.fromEntries(content)}},
+    };
   };
 }
 
@@ -226,19 +229,19 @@ function describeBodies(describe: SwaggerTransform): SwaggerTransform {
 function dropUnused<Document extends object>(document: Document): Document {
   if (!('paths' in document) || !('components' in document)) return document;
   const components = componentsSchema.parse(document.components);
-  const used = new Set<string>();
-  const mark = (value: unknown): void => {
+  const usedIds = new Set<string>();
+  const markUsed = (value: unknown): void => {
     for (const [, id = ''] of JSON.stringify(value ?? null).matchAll(
       /"#\/components\/schemas\/([^"]+)"/g,
     )) {
-      if (used.has(id)) continue;
-      used.add(id);
-      mark(components.schemas[id]);
+      if (usedIds.has(id)) continue;
+      usedIds.add(id);
+      markUsed(components.schemas[id]);
     }
   };
-  mark(document.paths);
+  markUsed(document.paths);
   const schemas = Object.fromEntries(
-    Object.entries(components.schemas).filter(([id]) => used.has(id)),
+    Object.entries(components.schemas).filter(([id]) => usedIds.has(id)),
   );
   return {...document, components: {...components, schemas}};
 }
@@ -270,15 +273,15 @@ function addRoutes(
     instance.addHook('preHandler', async ({method, headers}) => {
       if (method !== 'GET') refuseConditions(headers);
     });
-    const turns = new Turns('reads', readLimits);
-    const writing = {pool: writes, turns: new Turns('writes', writeLimits)};
-    addChangesRoute(instance, writing, explain);
-    addManyRoutes(instance, {reads: {pool: reads, turns}, writes: writing}, explain);
-    addStory(instance, {reads, turns, watch: watches.changes});
-    addLogin(instance, {turns: writing.turns, setLogin});
-    addFeedRoute(app, {reads, turns, watch: watches.feed});
-    addFeedPlaceRoutes(app, {reads: {pool: reads, turns}, writes: writing});
-    addRows(instance, {reads, turns});
+    const readTurns = new Turns('reads', readLimits);
+    const writeAccess = {pool: writes, turns: new Turns('writes', writeLimits)};
+    addChangesRoute(instance, writeAccess, explain);
+    addBulkRoutes(instance, {reads: {pool: reads, turns: readTurns}, writes: writeAccess}, explain);
+    addChangeStoryRoute(instance, {reads, turns: readTurns, watch: watches.changes});
+    addLogin(instance, {turns: writeAccess.turns, setLogin});
+    addFeedRoute(app, {reads, turns: readTurns, watch: watches.feed});
+    addFeedPlaceRoutes(app, {reads: {pool: reads, turns: readTurns}, writes: writeAccess});
+    addRowRoutes(instance, {reads, turns: readTurns});
     done();
   };
 }
@@ -288,7 +291,9 @@ function addRoutes(
  * not look as if it were.
  */
 function refuseConditions(headers: IncomingHttpHeaders): void {
-  const name = ['if-match', 'if-none-match', 'if-unmodified-since'].find((each) => each in headers);
+  const name = ['if-match', 'if-none-match', 'if-unmodified-since'].find(
+    (header) => header in headers,
+  );
   if (name === undefined) return;
   const expected = 'nothing: rows have no ETag';
   throw new HttpProblem(400, 'invalid', {

@@ -5,8 +5,8 @@
 
 import {z} from 'zod';
 import {parseTime} from '../api/times.ts';
-import {type ChangeFilter, everyChange} from '../changes/change.ts';
-import {mostDecided} from '../changes/decisions.ts';
+import {type ChangeFilter, matchEveryChange} from '../changes/change.ts';
+import {maxDecidedAtOnce} from '../changes/decisions.ts';
 import {changeStates, longestBatch} from '../changes/states.ts';
 import {RecordError} from '../core/errors.ts';
 import {idPattern} from '../core/text.ts';
@@ -28,7 +28,8 @@ export const timePattern = new RegExp(
     .join('|'),
 );
 
-const local = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::([0-5]\d(?:\.\d{1,9})?))?$/;
+const localTimePattern =
+  /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::([0-5]\d(?:\.\d{1,9})?))?$/;
 
 /**
  * Reads a moment: `2027-03-14 09:30` by the clock of the account's zone, or ISO with an offset,
@@ -37,7 +38,7 @@ const local = /^(\d{4})-(\d{2})-(\d{2})[ T](\d{2}):(\d{2})(?::([0-5]\d(?:\.\d{1,
  * @throws {RecordError} no such day or hour, or a local time that the clock skips
  */
 export function readTime(text: string, timeZone: string): string {
-  const [, year, month, day, hourText, minute, second = '00'] = local.exec(text) ?? [];
+  const [, year, month, day, hourText, minute, second = '00'] = localTimePattern.exec(text) ?? [];
   if (hourText === undefined) return parseTime(text, timeZone).instant;
   const hour = Number(hourText);
   if (hour > 23) throw new RecordError(`time: expected an hour from 00 to 23, got ${hourText}`);
@@ -70,40 +71,40 @@ export interface ChangeRequest extends Omit<Reference, 'external_key'> {
   readonly was?: Readonly<Record<string, WantedValue | undefined>> | undefined;
 }
 
-const changesAtOnce = 500;
-const employeesAtOnce = 100;
+const maxChanges = 500;
+const maxEmployees = 100;
 /** A JSON number with more digits may be inexact, because parsers convert it to binary. */
-const certainDigits = 15;
+const exactDigits = 15;
 /**
- * If rounding a number to `certainDigits` digits removes at least this many decimals, the rounded
+ * If rounding a number to `exactDigits` digits removes at least this many decimals, the rounded
  * number was meant; the triggers drop the rest.
  */
-const noisyDecimals = 4;
+const roundedDecimals = 4;
 
 const isText = (text: string) => text.isWellFormed() && !text.includes('\0');
 
-const text = z
+const textSchema = z
   .string()
   .refine(isText, {error: 'expected text without U+0000 and without half a character'});
 
-const digits = z
+const numberSchema = z
   .union([z.string().regex(idPattern), z.int().min(1)], {
     error: 'expected a number from 1 on; one of more than 15 digits as text',
   })
   .transform(String);
 
-const expectDecimal = `expected a decimal number; one of more than ${certainDigits} digits as text`;
-const decimal = z
+const expectedDecimal = `expected a decimal number; one of more than ${exactDigits} digits as text`;
+const decimalSchema = z
   .union(
     [
       z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/),
-      z.number().refine(isCertain, {error: expectDecimal}),
+      z.number().refine(isExact, {error: expectedDecimal}),
     ],
-    {error: expectDecimal},
+    {error: expectedDecimal},
   )
   .transform(String);
 
-const instant = z
+const instantSchema = z
   .string()
   .regex(timePattern, {
     error: "expected 2027-03-14 09:30 in the account's time zone, or 2027-03-14T09:30:00-04:00",
@@ -113,29 +114,29 @@ const instant = z
       'Seconds are cut off.',
   );
 
-const kinds = {
-  text: text.nullable(),
-  integer: digits.nullable(),
-  decimal: decimal.nullable(),
+const fieldSchemas = {
+  text: textSchema.nullable(),
+  integer: numberSchema.nullable(),
+  decimal: decimalSchema.nullable(),
   boolean: z.boolean({error: 'expected true or false'}).nullable(),
-  instant: instant.nullable(),
-  ids: z.array(digits).max(employeesAtOnce).describe('All that are assigned: employees.id.'),
+  instant: instantSchema.nullable(),
+  ids: z.array(numberSchema).max(maxEmployees).describe('All that are assigned: employees.id.'),
 } as const;
 
-const externalKey = text
+const externalKeySchema = textSchema
   .min(1)
   .max(200)
   .describe('Key of the row in the system of the API key; unique among the rows of a table.');
-const rowId = digits.describe('row_id of the row.');
-const hold = z
+const rowIdSchema = numberSchema.describe('row_id of the row.');
+const holdSchema = z
   .boolean()
   .optional()
   .describe('True keeps the change here until a person releases it.');
 
-const isOne = (reference: object) =>
+const hasOneValue = (reference: object) =>
   Object.values(reference).filter((value) => value !== undefined).length === 1;
 
-const seen = z
+const seenSchema = z
   .string()
   .min(1)
   .max(60)
@@ -146,26 +147,26 @@ const seen = z
       'then becomes a conflict, and is not overwritten.',
   );
 
-const target = {
-  number: digits.optional().describe('Number of the record at the service.'),
-  row_id: rowId.optional(),
-  external_key: externalKey.optional(),
+const referenceShape = {
+  number: numberSchema.optional().describe('Number of the record at the service.'),
+  row_id: rowIdSchema.optional(),
+  external_key: externalKeySchema.optional(),
 };
 
-const namesOne = [
-  ({number, row_id, external_key}: Reference) => isOne({number, row_id, external_key}),
+const exactlyOneReference = [
+  ({number, row_id, external_key}: Reference) => hasOneValue({number, row_id, external_key}),
   {error: 'expected one of number, row_id, external_key'},
 ] as const;
 
-const isSaidOnce = ({seen: cursor, was}: Pick<ChangeRequest, 'seen' | 'was'>) =>
+const hasOneBaseline = ({seen: cursor, was}: Pick<ChangeRequest, 'seen' | 'was'>) =>
   cursor === undefined || was === undefined;
-const saidOnce = {path: ['seen'], error: 'expected seen or was, not both'};
+const oneBaselineError = {path: ['seen'], error: 'expected seen or was, not both'};
 
 const tableNames = allWrites.map(({table}) => table.name).join(', ');
 
 /** One change, as a request states it. */
 export const changeRequestSchema = z
-  .discriminatedUnion('table', first(allWrites.map(buildTable)), {
+  .discriminatedUnion('table', requireNonEmpty(allWrites.map(buildTableSchema)), {
     error: (issue) =>
       issue.code === 'invalid_union' ? `expected one of ${tableNames}` : 'expected an object',
   })
@@ -174,75 +175,91 @@ export const changeRequestSchema = z
 /** One change, or several that are made together or not at all. */
 export const changesRequestSchema = z.union([
   changeRequestSchema,
-  z.array(changeRequestSchema).min(1).max(changesAtOnce),
+  z.array(changeRequestSchema).min(1).max(maxChanges),
 ]);
 
-function buildTable(writes: Writes) {
+function buildTableSchema(writes: Writes) {
   const {table} = writes;
   const rules = table.writable.filter(({onCreate, onUpdate}) => onCreate || onUpdate);
-  const named = {table: z.literal(table.name), hold, seen};
-  const fields = (chosen: readonly WriteRule[]) => closed(buildFields(writes, chosen));
-  const alone = {
-    ...named,
+  const commonShape = {table: z.literal(table.name), hold: holdSchema, seen: seenSchema};
+  const buildFieldsSchema = (fieldRules: readonly WriteRule[]) =>
+    buildStrictObject(buildFieldsShape(writes, fieldRules));
+  const createShape = {
+    ...commonShape,
     operation: z.literal('create'),
-    external_key: externalKey.optional(),
-    fields: fields(rules.filter(({onCreate}) => onCreate)).optional(),
+    external_key: externalKeySchema.optional(),
+    fields: buildFieldsSchema(rules.filter(({onCreate}) => onCreate)).optional(),
   };
   const {parent} = writes;
-  const create =
-    parent === null ? closed(alone) : closed({...alone, parent: buildParent(parent.table)});
-  const was = fields(rules)
+  const createSchema =
+    parent === null
+      ? buildStrictObject(createShape)
+      : buildStrictObject({...createShape, parent: buildParentSchema(parent.table)});
+  const wasSchema = buildFieldsSchema(rules)
     .optional()
     .describe('The values of some fields as you had read them, in place of seen.');
   // A row that the service does not have yet accepts the fields of a create: the triggers check
   // that.
-  const update = closed({
-    ...named,
+  const updateSchema = buildStrictObject({
+    ...commonShape,
     operation: z.literal('update'),
-    ...target,
-    external_key: externalKey
+    ...referenceShape,
+    external_key: externalKeySchema
       .nullable()
       .optional()
       .describe(
         'Alone the key of the row; beside number or row_id the key to set, null for none, ' +
           'which a deleted row allows, too.',
       ),
-    fields: fields(rules).optional(),
-    was,
+    fields: buildFieldsSchema(rules).optional(),
+    was: wasSchema,
   })
     .describe('Named by one of number, row_id, external_key.')
     .refine(
       ({number, row_id, external_key}) =>
-        isOne({number, row_id}) ||
+        hasOneValue({number, row_id}) ||
         (number === undefined && row_id === undefined && typeof external_key === 'string'),
-      namesOne[1],
+      exactlyOneReference[1],
     )
-    .refine(isSaidOnce, saidOnce)
-    .refine(({fields: given = {}, ...named}) => Object.keys(given).length > 0 || setsKey(named), {
-      path: ['fields'],
-      error: 'expected at least one field',
-      // Fields of other names are reported already.
-      when: ({issues}) => issues.length === 0,
-    });
+    .refine(hasOneBaseline, oneBaselineError)
+    .refine(
+      ({fields: fieldValues = {}, ...reference}) =>
+        Object.keys(fieldValues).length > 0 || setsKey(reference),
+      {
+        path: ['fields'],
+        error: 'expected at least one field',
+        // Fields of other names are reported already.
+        when: ({issues}) => issues.length === 0,
+      },
+    );
   // An update if a row has the key, otherwise a create: the triggers check which fields each
   // accepts.
-  const keyed = {
-    ...named,
+  const upsertShape = {
+    ...commonShape,
     operation: z.literal('upsert'),
-    external_key: externalKey,
-    fields: fields(rules),
+    external_key: externalKeySchema,
+    fields: buildFieldsSchema(rules),
   };
-  const upsert = (
+  const upsertSchema = (
     parent === null
-      ? closed(keyed)
-      : closed({...keyed, parent: buildParent(parent.table).optional()})
+      ? buildStrictObject(upsertShape)
+      : buildStrictObject({...upsertShape, parent: buildParentSchema(parent.table).optional()})
   ).describe('Updates the row that has the key, or creates one with it.');
-  const remove = closed({...named, operation: z.literal('delete'), ...target, was})
-    .refine(...namesOne)
-    .refine(isSaidOnce, saidOnce);
-  return z.discriminatedUnion('operation', [create, update, upsert, remove], {
-    error: 'expected one of create, update, upsert, delete',
-  });
+  const deleteSchema = buildStrictObject({
+    ...commonShape,
+    operation: z.literal('delete'),
+    ...referenceShape,
+    was: wasSchema,
+  })
+    .refine(...exactlyOneReference)
+    .refine(hasOneBaseline, oneBaselineError);
+  return z.discriminatedUnion(
+    'operation',
+    [createSchema, updateSchema, upsertSchema, deleteSchema],
+    {
+      error: 'expected one of create, update, upsert, delete',
+    },
+  );
 }
 
 /** Whether an update sets the key of its row: then number or row_id names the row. */
@@ -255,76 +272,76 @@ export function setsKey({
 }
 
 /** Whether an update only removes the key of its row. Such a row may be deleted. */
-export function givesUpKey(request: ChangeRequest): boolean {
+export function onlyRemovesKey(request: ChangeRequest): boolean {
   const {operation, external_key, fields = {}} = request;
-  const isAlone = operation === 'update' && Object.keys(fields).length === 0;
-  return isAlone && setsKey(request) && external_key === null;
+  const isUpdateWithoutFields = operation === 'update' && Object.keys(fields).length === 0;
+  return isUpdateWithoutFields && setsKey(request) && external_key === null;
 }
 
-function buildFields({table}: Writes, rules: readonly WriteRule[]) {
+function buildFieldsShape({table}: Writes, rules: readonly WriteRule[]) {
   return Object.fromEntries(
     rules.flatMap(({name, kind}) => {
-      const comment = table.columns.find((column) => column.name === name)?.comment;
-      const schema = kinds[kind].optional();
-      return [[name, comment === undefined ? schema : schema.describe(comment)]];
+      const description = table.columns.find((column) => column.name === name)?.comment;
+      const schema = fieldSchemas[kind].optional();
+      return [[name, description === undefined ? schema : schema.describe(description)]];
     }),
   );
 }
 
-function buildParent(table: string) {
+function buildParentSchema(table: string) {
   const index = z.int().min(0).optional().describe('Place of its create in this array, from 0.');
-  return closed({...target, index})
-    .refine(isOne, {error: 'expected one of number, row_id, external_key, index'})
+  return buildStrictObject({...referenceShape, index})
+    .refine(hasOneValue, {error: 'expected one of number, row_id, external_key, index'})
     .describe(`The row of ${table} that the new one hangs on.`);
 }
 
 /** A strict object: if the input has an unknown key, the error lists the known ones. */
-function closed<Shape extends z.ZodRawShape>(shape: Shape) {
+function buildStrictObject<Shape extends z.ZodRawShape>(shape: Shape) {
   const names = Object.keys(shape).join(', ');
   return z.strictObject(shape, {
     error: ({code}) => (code === 'unrecognized_keys' ? `expected one of ${names}` : undefined),
   });
 }
 
-function isCertain(value: number): boolean {
-  const written = String(value);
-  if (!/^-?\d+(\.\d+)?$/.test(written)) return false;
-  if (written.replaceAll(/\D/g, '').length <= certainDigits) return true;
-  const meant = Number(value.toPrecision(certainDigits));
-  return countDecimals(meant) + noisyDecimals <= countDecimals(value);
+function isExact(value: number): boolean {
+  const digits = String(value);
+  if (!/^-?\d+(\.\d+)?$/.test(digits)) return false;
+  if (digits.replaceAll(/\D/g, '').length <= exactDigits) return true;
+  const rounded = Number(value.toPrecision(exactDigits));
+  return countDecimals(rounded) + roundedDecimals <= countDecimals(value);
 }
 
 function countDecimals(value: number): number {
   return String(value).split('.')[1]?.length ?? 0;
 }
 
-function first<T>([head, ...rest]: readonly T[]): [T, ...T[]] {
+function requireNonEmpty<T>([head, ...rest]: readonly T[]): [T, ...T[]] {
   if (head === undefined) throw new TypeError('nothing can be written');
   return [head, ...rest];
 }
 
 const [firstTable = '', ...otherTables] = allWrites.map(({table}) => table.name);
 
-export const changeNumber = z
+export const changeNumberSchema = z
   .string()
   .regex(idPattern, {error: 'expected the number of a change, as text'});
 
 /** A text of one line, which Postgres can hold. */
-export const lineOf = (most: number) =>
+export const buildLineSchema = (maxLength: number) =>
   z
     .string()
-    .max(most)
+    .max(maxLength)
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a line may not have
     .regex(/^[^\u0000-\u001f\u007f]*$/, {error: 'expected a line without control characters'});
 
 /** The name of a transaction. */
-export const batchName = lineOf(longestBatch).min(1);
+export const batchNameSchema = buildLineSchema(longestBatch).min(1);
 
 /** The filters of changes; a filter that is left out matches every change. */
 export const filterShape = {
   state: z.enum([...changeStates, 'altered', 'needy']).optional(),
   table: z.enum([firstTable, ...otherTables]).optional(),
-  by: lineOf(200)
+  by: buildLineSchema(200)
     .optional()
     .describe('The database user, the person or the application that made it.'),
   since: z
@@ -334,7 +351,7 @@ export const filterShape = {
     })
     .optional()
     .describe('Made at this instant or later.'),
-  batch: batchName.optional().describe('The name of the transaction.'),
+  batch: batchNameSchema.optional().describe('The name of the transaction.'),
   transaction: z
     .string()
     .regex(idPattern, {error: 'expected the number of a transaction'})
@@ -343,7 +360,7 @@ export const filterShape = {
 
 type Filters = z.infer<z.ZodObject<typeof filterShape>>;
 
-export function toWanted(accountId: string, filters: Filters): ChangeFilter {
+export function toChangeFilter(accountId: string, filters: Filters): ChangeFilter {
   const {
     state = null,
     table = null,
@@ -352,20 +369,20 @@ export function toWanted(accountId: string, filters: Filters): ChangeFilter {
     batch = null,
     transaction = null,
   } = filters;
-  return {...everyChange([accountId]), state, table, by, since, batch, transaction};
+  return {...matchEveryChange([accountId]), state, table, by, since, batch, transaction};
 }
 
-export const chosenShape = {
-  change_ids: z.array(changeNumber).min(1).max(mostDecided).optional(),
+export const changeSelectionShape = {
+  change_ids: z.array(changeNumberSchema).min(1).max(maxDecidedAtOnce).optional(),
   filter: z
     .strictObject(filterShape)
     .optional()
     .describe('Every change that matches; {} means every one of the account.'),
 };
 
-export const oneOf = {error: 'expected either change_ids or filter'};
+export const oneSelectionError = {error: 'expected either change_ids or filter'};
 
-export function isOneChosen(body: {change_ids?: unknown; filter?: unknown}): boolean {
+export function hasOneSelection(body: {change_ids?: unknown; filter?: unknown}): boolean {
   return (body.change_ids === undefined) !== (body.filter === undefined);
 }
 
@@ -377,10 +394,10 @@ export interface SentQuery<Schema extends z.ZodType> {
 }
 
 /** The requested numbers that the account of the key does not have. */
-export function listUnknown(asked: readonly string[], known: readonly string[]) {
-  const found = new Set(known);
-  return [...new Set(asked)]
-    .filter((id) => !found.has(id))
+export function listUnknown(requestedIds: readonly string[], knownIds: readonly string[]) {
+  const knownIdSet = new Set(knownIds);
+  return [...new Set(requestedIds)]
+    .filter((id) => !knownIdSet.has(id))
     .map((id) => ({
       change_id: id,
       state: null,

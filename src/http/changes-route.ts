@@ -15,18 +15,24 @@ import {type ApiResult, isKeyInUse} from '../accounts/access.ts';
 import {changeStates} from '../changes/states.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type Result, resultsSchema} from './answers.ts';
-import {splitApart} from './apart.ts';
+import {splitIntoIndependentParts} from './apart.ts';
 import {
-  batchName,
+  batchNameSchema,
   type ChangeRequest,
   changeRequestSchema,
   changesRequestSchema,
   setsKey,
 } from './change-request.ts';
-import type {Ways} from './decide-changes.ts';
+import type {PoolsWithTurns} from './decide-changes.ts';
 import {cursorSchema} from './feed-routes.ts';
-import {type AccountKey, apiKeyOf, WaitingPlaces} from './keys.ts';
-import {type BatchDeps, inBatches, jsonOrLines, sendLines, writeTogether} from './lines.ts';
+import {type AccountKey, getApiKey, WaitingPlaces} from './keys.ts';
+import {
+  type BatchDeps,
+  describeJsonOrLines,
+  runInBatches,
+  sendLines,
+  writeTogether,
+} from './lines.ts';
 import {
   checkWith,
   type Explain,
@@ -35,10 +41,10 @@ import {
   maxLinesBytes,
   problemSchema,
 } from './problem.ts';
-import {readResults, writeAs, writeChange, writeChanges} from './write-changes.ts';
+import {readResults, setAuthor, writeChange, writeChanges} from './write-changes.ts';
 
 /** Lines of one request. */
-const mostLines = 10_000;
+const maxLines = 10_000;
 
 /**
  * Each line has a savepoint: beyond 64 of them Postgres keeps their state elsewhere, which is
@@ -46,7 +52,7 @@ const mostLines = 10_000;
  */
 const batchSize = 50;
 
-const writtenSchema = z
+const lineResultSchema = z
   .object({
     line: z.int().describe('Its place in the request, from 1; blank lines count, too.'),
     change_id: z.string().nullable().describe('Null where nothing had to change, or is refused.'),
@@ -59,9 +65,9 @@ const writtenSchema = z
   })
   .describe('What became of a line.');
 
-type Written = z.infer<typeof writtenSchema>;
+type LineResult = z.infer<typeof lineResultSchema>;
 
-const writtenEndSchema = z
+const lastLineSchema = z
   .object({
     totals: z.object({
       changed: z.int(),
@@ -76,30 +82,30 @@ const writtenEndSchema = z
   .describe('The last line. An answer without it was cut off.');
 
 /** A line of the answer. */
-const writtenLineSchema = z.union([writtenSchema, writtenEndSchema]);
-type WrittenLine = z.infer<typeof writtenLineSchema>;
+const answerLineSchema = z.union([lineResultSchema, lastLineSchema]);
+type AnswerLine = z.infer<typeof answerLineSchema>;
 
 /**
  * A change that is requested in a line. A line may be sent again and must not take effect twice, so
  * a create needs a key. Its parent cannot be named by index, because there is no array.
  */
-const lineSchema = changeRequestSchema.superRefine((request: ChangeRequest, found) => {
+const lineSchema = changeRequestSchema.superRefine((request: ChangeRequest, context) => {
   const {operation, external_key: key, parent} = request;
   if (operation === 'create' && key === undefined)
-    found.addIssue({
+    context.addIssue({
       code: 'custom',
       path: ['external_key'],
       message: 'expected a key: by it the line can be sent again without a second row',
     });
   if (parent?.index !== undefined)
-    found.addIssue({
+    context.addIssue({
       code: 'custom',
       path: ['parent', 'index'],
       message: 'expected nothing: name the parent by number, row_id or external_key',
     });
 });
 
-const check = checkWith(lineSchema, 'body');
+const checkLine = checkWith(lineSchema, 'body');
 
 interface SentLine {
   readonly line: number;
@@ -117,24 +123,24 @@ interface LinesRequest {
  * @throws {HttpProblem} nothing was done: there is no line, or there are too many; any other error
  *   of the first batch
  */
-async function* writeInLines(
+async function* writeLines(
   {pool, ...deps}: BatchDeps & {readonly pool: pg.Pool},
   key: AccountKey,
   {body, batch}: LinesRequest,
-): AsyncGenerator<WrittenLine[], void, void> {
-  const sent = splitLines(body);
-  const totals = {changed: 0, unchanged: 0, refused: 0, left: sent.length};
+): AsyncGenerator<AnswerLine[], void, void> {
+  const sentLines = splitLines(body);
+  const totals = {changed: 0, unchanged: 0, refused: 0, left: sentLines.length};
   const work = async (lines: readonly LineRequest[]) => {
-    const written = await writeBatch(pool, key, {lines, batch});
-    for (const {state} of written)
+    const lineResults = await writeBatch(pool, key, {lines, batch});
+    for (const {state} of lineResults)
       totals[state === null ? 'refused' : state === 'unchanged' ? 'unchanged' : 'changed']++;
-    totals.left -= written.length;
-    return written;
+    totals.left -= lineResults.length;
+    return lineResults;
   };
-  const answers = inBatches(deps, key.apiKeyId, {steps: inSteps(sent), work});
-  let next = await answers.next();
-  for (; next.done !== true; next = await answers.next())
-    yield next.value.toSorted((one, other) => one.line - other.line);
+  const answeredBatches = runInBatches(deps, key.apiKeyId, {steps: listSteps(sentLines), work});
+  let next = await answeredBatches.next();
+  for (; next.done !== true; next = await answeredBatches.next())
+    yield next.value.toSorted((left, right) => left.line - right.line);
   yield [{totals, problem: next.value?.body ?? null}];
 }
 
@@ -145,17 +151,17 @@ interface LineRequest {
 }
 
 /** The batches of each step: first one alone, then two side by side if they share no record. */
-function* inSteps(sent: readonly SentLine[]): Generator<LineRequest[][], void, void> {
-  let asked: LineRequest[] = [];
-  for (let at = 0; at < sent.length; ) {
-    const most = at === 0 ? batchSize : 2 * batchSize;
-    for (const {line, bytes} of sent.slice(at + asked.length, at + most))
-      asked.push({line, request: readLine(bytes)});
-    const batches = splitApart(asked, batchSize);
+function* listSteps(sentLines: readonly SentLine[]): Generator<LineRequest[][], void, void> {
+  let pendingLines: LineRequest[] = [];
+  for (let offset = 0; offset < sentLines.length; ) {
+    const stepSize = offset === 0 ? batchSize : 2 * batchSize;
+    for (const {line, bytes} of sentLines.slice(offset + pendingLines.length, offset + stepSize))
+      pendingLines.push({line, request: readLine(bytes)});
+    const batches = splitIntoIndependentParts(pendingLines, batchSize);
     yield batches;
     const {length} = batches.flat();
-    asked = asked.slice(length);
-    at += length;
+    pendingLines = pendingLines.slice(length);
+    offset += length;
   }
 }
 
@@ -164,40 +170,43 @@ async function writeBatch(
   pool: pg.Pool,
   key: AccountKey,
   {lines, batch}: {readonly lines: readonly LineRequest[]; readonly batch: string | null},
-): Promise<Written[]> {
+): Promise<LineResult[]> {
   return await inTransaction(pool, async (client) => {
     if (!(await isKeyInUse(client, key.apiKeyId))) throw new HttpProblem(401, 'unauthorized');
-    await writeAs(client, key, batch);
+    await setAuthor(client, key, batch);
     await client.query('SAVEPOINT line');
-    const made: ApiResult[] = [];
-    const refused = new Map<number, Written>();
-    for (const some of inRuns(lines)) {
-      const results = await writeRun(client, key, some);
-      for (const [at, {line}] of some.entries()) {
-        const one = results[at];
-        if (one instanceof HttpProblem) refused.set(line, refuse(line, one));
-        else if (one !== undefined) made.push(one);
+    const acceptedResults: ApiResult[] = [];
+    const refusedLines = new Map<number, LineResult>();
+    for (const run of groupIntoRuns(lines)) {
+      const runResults = await writeRun(client, key, run);
+      for (const [index, {line}] of run.entries()) {
+        const result = runResults[index];
+        if (result instanceof HttpProblem) refusedLines.set(line, toRefusedLine(line, result));
+        else if (result !== undefined) acceptedResults.push(result);
       }
     }
-    const results = (await readResults(client, key, made)).values();
-    return lines.map(({line}) => refused.get(line) ?? writtenOf(line, results.next().value));
+    const storedResults = (await readResults(client, key, acceptedResults)).values();
+    return lines.map(
+      ({line}) => refusedLines.get(line) ?? toLineResult(line, storedResults.next().value),
+    );
   });
 }
 
 /** The lines in their order, grouped in runs that may be made together in few statements. */
-function inRuns(asked: readonly LineRequest[]): (readonly LineRequest[])[] {
+function groupIntoRuns(lineRequests: readonly LineRequest[]): (readonly LineRequest[])[] {
   const runs: {readonly kind: string | null; readonly lines: LineRequest[]}[] = [];
-  for (const one of asked) {
-    const kind = kindOf(one);
-    const last = runs.at(-1);
-    if (last !== undefined && kind !== null && last.kind === kind) last.lines.push(one);
-    else runs.push({kind, lines: [one]});
+  for (const lineRequest of lineRequests) {
+    const kind = describeRunKind(lineRequest);
+    const lastRun = runs.at(-1);
+    if (lastRun !== undefined && kind !== null && lastRun.kind === kind)
+      lastRun.lines.push(lineRequest);
+    else runs.push({kind, lines: [lineRequest]});
   }
   return runs.map(({lines}) => lines);
 }
 
 /** The properties that changes made together have in common; null for one that is made alone. */
-function kindOf({request}: LineRequest): string | null {
+function describeRunKind({request}: LineRequest): string | null {
   if (request instanceof HttpProblem || setsKey(request)) return null;
   const {table, hold = false, seen = null, fields = {}, was} = request;
   if (Object.values(fields).some(Array.isArray)) return null;
@@ -227,10 +236,10 @@ async function writeRun(
       ...(await writeRun(client, key, lines.slice(middle))),
     ];
   }
-  const all: (ApiResult | HttpProblem)[] = [];
-  for (const [at, one] of requests.slice(0, results.length).entries())
-    all.push(results[at] ?? (await writeAlone(client, key, one)));
-  return [...all, ...(await writeRun(client, key, lines.slice(results.length)))];
+  const allResults: (ApiResult | HttpProblem)[] = [];
+  for (const [index, changeRequest] of requests.slice(0, results.length).entries())
+    allResults.push(results[index] ?? (await writeAlone(client, key, changeRequest)));
+  return [...allResults, ...(await writeRun(client, key, lines.slice(results.length)))];
 }
 
 /** @returns null if one of them is refused: then none of them was done */
@@ -270,38 +279,38 @@ async function writeAlone(
   }
 }
 
-function refuse(line: number, {body}: HttpProblem): Written {
+function toRefusedLine(line: number, {body}: HttpProblem): LineResult {
   return {line, change_id: null, row_id: null, state: null, problem: body};
 }
 
-function writtenOf(line: number, result: Result | undefined): Written {
+function toLineResult(line: number, result: Result | undefined): LineResult {
   if (result === undefined) throw new TypeError('a line has no result');
   const changeId = result.state === 'unchanged' ? null : result.change_id;
   return {line, change_id: changeId, row_id: result.row_id, state: result.state, problem: null};
 }
 
-const newline = 0x0a;
+const newlineByte = 0x0a;
 /** Tab, carriage return, space. */
-const blanks: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
+const blankBytes: ReadonlySet<number> = new Set([0x09, 0x0d, 0x20]);
 
 /** The lines that are not blank. @throws {HttpProblem} there is none, or there are too many */
 function splitLines(body: Buffer): SentLine[] {
   const lines: SentLine[] = [];
-  for (let at = 0, line = 1; at < body.length; line++) {
-    const found = body.indexOf(newline, at);
-    const end = found === -1 ? body.length : found;
-    const bytes = body.subarray(at, end);
-    at = end + 1;
-    if (bytes.every((byte) => blanks.has(byte))) continue;
-    if (lines.length === mostLines) throw refuseCount(`more`);
+  for (let offset = 0, line = 1; offset < body.length; line++) {
+    const newlineAt = body.indexOf(newlineByte, offset);
+    const end = newlineAt === -1 ? body.length : newlineAt;
+    const bytes = body.subarray(offset, end);
+    offset = end + 1;
+    if (bytes.every((byte) => blankBytes.has(byte))) continue;
+    if (lines.length === maxLines) throw createCountProblem(`more`);
     lines.push({line, bytes});
   }
-  if (lines.length === 0) throw refuseCount('none');
+  if (lines.length === 0) throw createCountProblem('none');
   return lines;
 }
 
-function refuseCount(got: 'more' | 'none'): HttpProblem {
-  const expected = `1 to ${mostLines} lines of JSON`;
+function createCountProblem(got: 'more' | 'none'): HttpProblem {
+  const expected = `1 to ${maxLines} lines of JSON`;
   return new HttpProblem(got === 'none' ? 400 : 413, got === 'none' ? 'invalid' : 'too-large', {
     detail: `body: expected ${expected}, got ${got}`,
     hint: got === 'none' ? 'Send one change a line.' : 'Nothing was done: send several requests.',
@@ -321,8 +330,8 @@ function readLine(bytes: Buffer): ChangeRequest | HttpProblem {
       hint: 'Write one whole change in one line.',
     });
   }
-  const read = check(value);
-  return 'error' in read ? read.error : (read.value as ChangeRequest);
+  const checked = checkLine(value);
+  return 'error' in checked ? checked.error : (checked.value as ChangeRequest);
 }
 
 const idempotencyKey = z
@@ -336,7 +345,7 @@ const idempotencyKey = z
   );
 
 const querySchema = z.strictObject({
-  batch: batchName
+  batch: batchNameSchema
     .optional()
     .describe('A name for the transaction, by which its changes are found.'),
   ack: cursorSchema
@@ -345,7 +354,7 @@ const querySchema = z.strictObject({
 });
 
 /** The options of a request: its names, and the cursor that it stores beside its changes. */
-interface RequestScope {
+interface RequestOptions {
   readonly batch: string | null;
   readonly ack: string | null;
   readonly idempotencyKey: string | null;
@@ -354,7 +363,7 @@ interface RequestScope {
 /** A body that its schema has checked, or the bytes of lines, which are checked one by one. */
 type Body = z.infer<typeof changesRequestSchema> | Buffer;
 
-const described = {
+const routeSchema = {
   operationId: 'makeChanges',
   summary:
     'Changes a row; or, given an array, several rows together or not at all; or, given lines, ' +
@@ -369,7 +378,7 @@ const described = {
     },
   },
   response: {
-    200: jsonOrLines(resultsSchema, writtenLineSchema),
+    200: describeJsonOrLines(resultsSchema, answerLineSchema),
     202: resultsSchema,
     default: {
       description: 'What went wrong.',
@@ -381,7 +390,7 @@ const described = {
 /** Adds the address in a separate scope, so that no other address accepts lines. */
 export function addChangesRoute(
   instance: FastifyInstance,
-  {pool, turns}: Ways['writes'],
+  {pool, turns}: PoolsWithTurns['writes'],
   explain: Explain,
 ): void {
   void instance.register((child, _options, done) => {
@@ -392,32 +401,32 @@ export function addChangesRoute(
     app.addContentTypeParser(
       linesType,
       {parseAs: 'buffer', bodyLimit: maxLinesBytes},
-      (_request, body, parsed) => parsed(null, body),
+      (_request, body, finish) => finish(null, body),
     );
     app.route({
       method: 'POST',
       url: '/changes',
-      schema: described,
+      schema: routeSchema,
       // If a key may not write, its request is refused before the body is read.
-      onRequest: async (request) => void apiKeyOf(request, {mustWrite: true}),
+      onRequest: async (request) => void getApiKey(request, {mustWrite: true}),
       handler: async (request, reply) => {
-        const key = apiKeyOf(request, {mustWrite: true});
+        const key = getApiKey(request, {mustWrite: true});
         const {batch = null, ack = null} = request.query;
         const idempotencyKey = request.headers['idempotency-key'] ?? null;
-        const asked = {batch, ack, idempotencyKey};
+        const options = {batch, ack, idempotencyKey};
         const body = requireBody(request.body);
         if (!Buffer.isBuffer(body)) {
           const {status, location, answer} = await turns.take(key.apiKeyId, () =>
-            makeChanges(pool, key, {...asked, body}),
+            makeChanges(pool, key, {...options, body}),
           );
           if (location !== null) reply.header('location', location);
           return await reply.code(status).send(answer);
         }
-        refuseForLines(asked);
-        return await places.take(key.apiKeyId, reply, async (gone) => {
+        refuseForLines(options);
+        return await places.take(key.apiKeyId, reply, async (disconnected) => {
           const stop = stopping.signal;
           const deps = {pool, turns, stop, explain: (error: unknown) => explain(error, request)};
-          await sendLines(reply, writeInLines(deps, key, {body, batch}), {gone});
+          await sendLines(reply, writeLines(deps, key, {body, batch}), {gone: disconnected});
           return reply;
         });
       },
@@ -430,31 +439,32 @@ const checkBody = checkWith(changesRequestSchema, 'body');
 
 /** A request without a body has no media type, so no schema of a media type has checked it yet. */
 function requireBody(body: unknown): Body {
-  const read = body === undefined ? checkBody(body) : {value: body};
-  if ('error' in read) throw read.error;
-  return read.value as Body;
+  const checked = body === undefined ? checkBody(body) : {value: body};
+  if ('error' in checked) throw checked.error;
+  return checked.value as Body;
 }
 
 /** Makes one change, or an array of them. */
 async function makeChanges(
   pool: pg.Pool,
   key: AccountKey,
-  asked: RequestScope & {readonly body: Exclude<Body, Buffer>},
+  request: RequestOptions & {readonly body: Exclude<Body, Buffer>},
 ) {
-  const {results, isReplay} = await writeChanges(pool, {key, ...asked});
+  const {results, isReplay} = await writeChanges(pool, {key, ...request});
   const isNew = !isReplay && results.some(({state}) => state !== 'unchanged');
   const status = isNew ? (202 as const) : (200 as const);
-  const [first] = results;
-  if (Array.isArray(asked.body) || first === undefined)
+  const [firstResult] = results;
+  if (Array.isArray(request.body) || firstResult === undefined)
     return {status, location: null, answer: {changes: [...results]}};
-  const location = first.state === 'unchanged' ? null : `/v1/changes/${first.change_id}`;
-  return {status, location, answer: first};
+  const location =
+    firstResult.state === 'unchanged' ? null : `/v1/changes/${firstResult.change_id}`;
+  return {status, location, answer: firstResult};
 }
 
 /**
  * Lines are not one transaction, so options that apply to the whole request have no meaning there.
  */
-function refuseForLines({ack, idempotencyKey}: RequestScope): void {
+function refuseForLines({ack, idempotencyKey}: RequestOptions): void {
   const expected = 'nothing beside lines';
   if (idempotencyKey !== null)
     throw new HttpProblem(400, 'invalid', {

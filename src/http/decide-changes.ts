@@ -15,7 +15,7 @@ import {
   decideMany,
   listDecidable,
   listUndoable,
-  mostDecided,
+  maxDecidedAtOnce,
   noteDecision,
   readDecidable,
   verbs,
@@ -24,33 +24,47 @@ import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {
-  chosenShape,
-  isOneChosen,
-  lineOf,
+  buildLineSchema,
+  changeSelectionShape,
+  hasOneSelection,
   listUnknown,
-  oneOf,
+  oneSelectionError,
   type SentQuery,
-  toWanted,
+  toChangeFilter,
 } from './change-request.ts';
-import {type AccountKey, apiKeyOf, auditKey, decideAs, type Turns, WaitingPlaces} from './keys.ts';
-import {type BatchDeps, inBatches, inSizes, jsonOrLines, sendLines, wantsLines} from './lines.ts';
+import {
+  type AccountKey,
+  getApiKey,
+  saveKeyAudit,
+  setDecider,
+  type Turns,
+  WaitingPlaces,
+} from './keys.ts';
+import {
+  type BatchDeps,
+  describeJsonOrLines,
+  runInBatches,
+  sendLines,
+  splitBySize,
+  wantsLines,
+} from './lines.ts';
 import {type Explain, HttpProblem, problemSchema} from './problem.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
 
 const decideRequestSchema = z
   .strictObject({
     decision: z.enum(verbs),
-    ...chosenShape,
-    reason: lineOf(500).optional().describe('Of cancel: why.'),
+    ...changeSelectionShape,
+    reason: buildLineSchema(500).optional().describe('Of cancel: why.'),
     take: z.enum(['service', 'warehouse']).optional().describe('Of resolve: whose value counts.'),
   })
-  .refine(isOneChosen, oneOf)
+  .refine(hasOneSelection, oneSelectionError)
   .refine(({decision, take}) => (decision === 'resolve') === (take !== undefined), {
     error: 'expected take with resolve, and with nothing else',
   });
 
 /** A request for decisions. */
-type DecideAsked = SentQuery<typeof decideRequestSchema>;
+type DecideRequest = SentQuery<typeof decideRequestSchema>;
 
 const decidedChangeSchema = z.object({
   change_id: z.string(),
@@ -60,32 +74,34 @@ const decidedChangeSchema = z.object({
 
 const isCutSchema = z
   .boolean()
-  .describe(`More match than the ${mostDecided} that are decided at once: send the same again.`);
+  .describe(
+    `More match than the ${maxDecidedAtOnce} that are decided at once: send the same again.`,
+  );
 
 const decidedSchema = z.object({changes: z.array(decidedChangeSchema), is_cut: isCutSchema});
 
-type DecidedAnswer = z.infer<typeof decidedChangeSchema>;
+type DecidedChange = z.infer<typeof decidedChangeSchema>;
 
 /** Decides the changes that can be decided, in one transaction. */
 async function decideOverHttp(
   pool: pg.Pool,
   key: AccountKey,
-  asked: DecideAsked,
+  request: DecideRequest,
 ): Promise<z.infer<typeof decidedSchema>> {
-  const {change_ids: ids, filter = {}} = asked.body;
+  const {change_ids: ids, filter = {}} = request.body;
   return await inTransaction(pool, async (client) => {
-    await decideAs(client, key);
-    const found =
+    await setDecider(client, key);
+    const matches =
       ids === undefined
-        ? await listDecidable(client, toWanted(key.accountId, filter), mostDecided + 1)
+        ? await listDecidable(client, toChangeFilter(key.accountId, filter), maxDecidedAtOnce + 1)
         : await readDecidable(client, ids, [key.accountId]);
-    const chosen = found.slice(0, mostDecided);
-    const changes = await decideFound(client, key, {...asked, found: chosen});
-    const unknown = listUnknown(
+    const chosenChanges = matches.slice(0, maxDecidedAtOnce);
+    const changes = await decideAndAudit(client, key, {...request, found: chosenChanges});
+    const unknownChanges = listUnknown(
       ids ?? [],
-      chosen.map(({changeId}) => changeId),
+      chosenChanges.map(({changeId}) => changeId),
     );
-    return {changes: [...changes, ...unknown], is_cut: found.length > mostDecided};
+    return {changes: [...changes, ...unknownChanges], is_cut: matches.length > maxDecidedAtOnce};
   });
 }
 
@@ -95,38 +111,38 @@ async function decideOverHttp(
 async function decideBatch(
   pool: pg.Pool,
   key: AccountKey,
-  {ids, ...asked}: DecideAsked & {readonly ids: readonly string[]},
-): Promise<DecidedAnswer[]> {
+  {ids, ...request}: DecideRequest & {readonly ids: readonly string[]},
+): Promise<DecidedChange[]> {
   return await inTransaction(pool, async (client) => {
-    await decideAs(client, key);
-    const found = await readDecidable(client, ids, [key.accountId]);
-    const changes = await decideFound(client, key, {...asked, found});
-    const known = found.map(({changeId}) => changeId);
-    return [...changes, ...listUnknown(ids, known)];
+    await setDecider(client, key);
+    const decidable = await readDecidable(client, ids, [key.accountId]);
+    const changes = await decideAndAudit(client, key, {...request, found: decidable});
+    const knownIds = decidable.map(({changeId}) => changeId);
+    return [...changes, ...listUnknown(ids, knownIds)];
   });
 }
 
-async function decideFound(
+async function decideAndAudit(
   client: pg.ClientBase,
   key: AccountKey,
   {
     body: {decision: verb, reason, take},
     address,
-    found,
-  }: DecideAsked & {readonly found: readonly DecidableChange[]},
-): Promise<DecidedAnswer[]> {
-  if (found.length === 0) return [];
-  const deciding = {verb, given: take ?? reason ?? null};
-  const known = found.map(({changeId}) => changeId);
-  const decided = await decideMany(client, known, deciding);
-  const note = noteDecision(found, decided, deciding);
-  await auditKey(client, key, {...note, action: 'changes.decide', address});
-  return decided.map(({changeId, state, refusal}) => ({change_id: changeId, state, refusal}));
+    found: decidable,
+  }: DecideRequest & {readonly found: readonly DecidableChange[]},
+): Promise<DecidedChange[]> {
+  if (decidable.length === 0) return [];
+  const decision = {verb, given: take ?? reason ?? null};
+  const changeIds = decidable.map(({changeId}) => changeId);
+  const results = await decideMany(client, changeIds, decision);
+  const note = noteDecision(decidable, results, decision);
+  await saveKeyAudit(client, key, {...note, action: 'changes.decide', address});
+  return results.map(({changeId, state, refusal}) => ({change_id: changeId, state, refusal}));
 }
 
 const batchSize = 500;
 
-const decidedEndSchema = z
+const decidedLastLineSchema = z
   .object({
     totals: z.object({
       decided: z.int(),
@@ -141,7 +157,7 @@ const decidedEndSchema = z
   .describe('The last line. An answer without it was cut off.');
 
 /** A line of the answer. */
-const decidedLineSchema = z.union([decidedChangeSchema, decidedEndSchema]);
+const decidedLineSchema = z.union([decidedChangeSchema, decidedLastLineSchema]);
 type DecidedLine = z.infer<typeof decidedLineSchema>;
 
 /**
@@ -152,21 +168,23 @@ type DecidedLine = z.infer<typeof decidedLineSchema>;
 export async function* decideInBatches(
   {pool, ...deps}: BatchDeps & {readonly pool: pg.Pool},
   key: AccountKey,
-  asked: DecideAsked,
+  request: DecideRequest,
 ): AsyncGenerator<DecidedLine[], void, void> {
   const {apiKeyId} = key;
-  const {ids, isCut} = await deps.turns.take(apiKeyId, () => choose(pool, key, asked.body));
+  const {ids, isCut} = await deps.turns.take(apiKeyId, () =>
+    chooseChanges(pool, key, request.body),
+  );
   const totals = {decided: 0, refused: 0, left: ids.length};
   const work = async (batch: readonly string[]) => {
-    const lines = await decideBatch(pool, key, {...asked, ids: batch});
-    const decided = lines.filter(({state}) => state !== null).length;
-    totals.decided += decided;
-    totals.refused += lines.length - decided;
+    const lines = await decideBatch(pool, key, {...request, ids: batch});
+    const decidedCount = lines.filter(({state}) => state !== null).length;
+    totals.decided += decidedCount;
+    totals.refused += lines.length - decidedCount;
     totals.left -= lines.length;
     return lines;
   };
-  const problem = yield* inBatches(deps, apiKeyId, {
-    steps: inSizes(ids, batchSize).map((batch) => [batch]),
+  const problem = yield* runInBatches(deps, apiKeyId, {
+    steps: splitBySize(ids, batchSize).map((batch) => [batch]),
     isPart: true,
     work,
   });
@@ -177,26 +195,31 @@ export async function* decideInBatches(
  * Each number once, in the order in which the changes are decided: they are cancelled from the last
  * to the first.
  */
-async function choose(
+async function chooseChanges(
   pool: pg.Pool,
   {accountId}: AccountKey,
-  {decision, change_ids: given, filter = {}}: DecideAsked['body'],
+  {decision, change_ids: requestedIds, filter = {}}: DecideRequest['body'],
 ): Promise<{readonly ids: readonly string[]; readonly isCut: boolean}> {
-  const found =
-    given ??
-    (await listDecidable(pool, toWanted(accountId, filter), mostDecided + 1)).map(
+  const foundIds =
+    requestedIds ??
+    (await listDecidable(pool, toChangeFilter(accountId, filter), maxDecidedAtOnce + 1)).map(
       ({changeId}) => changeId,
     );
-  const ids = [...new Set(found.slice(0, mostDecided))].sort((one, other) =>
-    Number(BigInt(one) - BigInt(other)),
+  const ids = [...new Set(foundIds.slice(0, maxDecidedAtOnce))].sort((left, right) =>
+    Number(BigInt(left) - BigInt(right)),
   );
-  return {ids: decision === 'cancel' ? ids.reverse() : ids, isCut: found.length > mostDecided};
+  return {
+    ids: decision === 'cancel' ? ids.reverse() : ids,
+    isCut: foundIds.length > maxDecidedAtOnce,
+  };
 }
 
-const undoRequestSchema = z.strictObject(chosenShape).refine(isOneChosen, oneOf);
+const undoRequestSchema = z
+  .strictObject(changeSelectionShape)
+  .refine(hasOneSelection, oneSelectionError);
 
 /** A request to take changes back. */
-type UndoAsked = SentQuery<typeof undoRequestSchema>;
+type UndoRequest = SentQuery<typeof undoRequestSchema>;
 
 const undoneChangeSchema = z.object({
   change_id: z.string(),
@@ -227,34 +250,35 @@ interface UndoProgress {
 async function undoOverHttp(
   pool: pg.Pool,
   key: AccountKey,
-  {body: {change_ids: ids, filter: filters = {}}, address}: UndoAsked,
+  {body: {change_ids: ids, filter: filters = {}}, address}: UndoRequest,
   onProgress: (progress: UndoProgress) => void = () => {},
 ): Promise<z.infer<typeof undoneSchema>> {
   const {accountId} = key;
   return await inTransaction(pool, async (client) => {
-    await decideAs(client, key);
-    const wanted =
-      ids ?? (await listUndoable(client, toWanted(accountId, filters), mostDecided + 1));
-    if (wanted.length > mostDecided)
+    await setDecider(client, key);
+    const wantedIds =
+      ids ?? (await listUndoable(client, toChangeFilter(accountId, filters), maxDecidedAtOnce + 1));
+    if (wantedIds.length > maxDecidedAtOnce)
       throw new HttpProblem(422, 'too-many', {
-        detail: `expected at most ${mostDecided} changes at once, and more match`,
+        detail: `expected at most ${maxDecidedAtOnce} changes at once, and more match`,
         hint: 'Narrow the filter, for example by table or since. Nothing was done.',
       });
-    const chosen = await readDecidable(client, wanted, [accountId]);
-    const found = chosen.map(({changeId}) => changeId);
+    const chosenChanges = await readDecidable(client, wantedIds, [accountId]);
+    const foundIds = chosenChanges.map(({changeId}) => changeId);
     const batch = nameUndo(filters.batch ?? null, new Date());
-    const changes = await undoChanges(client, found, batch, {
-      onProgress: (count) => onProgress({looked_at: count, of: found.length}),
+    const changes = await undoChanges(client, foundIds, batch, {
+      onProgress: (count) => onProgress({looked_at: count, of: foundIds.length}),
     });
-    const note = noteUndo(chosen, {batch, changes});
-    if (found.length > 0) await auditKey(client, key, {...note, action: 'changes.undo', address});
-    const told = changes.map(({changeId, outcome, undoId, fields, refusal}) => ({
+    const note = noteUndo(chosenChanges, {batch, changes});
+    if (foundIds.length > 0)
+      await saveKeyAudit(client, key, {...note, action: 'changes.undo', address});
+    const undoneRows = changes.map(({changeId, outcome, undoId, fields, refusal}) => ({
       ...{change_id: changeId, outcome, undone_by: undoId, fields: [...fields], refusal},
     }));
-    const unknown = listUnknown(ids ?? [], found).map(({change_id, refusal}) => ({
+    const unknownRows = listUnknown(ids ?? [], foundIds).map(({change_id, refusal}) => ({
       ...{change_id, outcome: null, undone_by: null, fields: [], refusal},
     }));
-    return {batch, changes: [...told, ...unknown]};
+    return {batch, changes: [...undoneRows, ...unknownRows]};
   });
 }
 
@@ -264,7 +288,7 @@ const progressSchema = z
   .object({looked_at: z.int(), of: z.int()})
   .describe('How far it is. Nothing is committed yet.');
 
-const undoneEndSchema = z
+const undoneLastLineSchema = z
   .object({
     batch: z
       .string()
@@ -280,7 +304,7 @@ const undoneEndSchema = z
   .describe('The last line. An answer without it was cut off.');
 
 /** A line of the answer. */
-const undoneLineSchema = z.union([progressSchema, undoneChangeSchema, undoneEndSchema]);
+const undoneLineSchema = z.union([progressSchema, undoneChangeSchema, undoneLastLineSchema]);
 type UndoneLine = z.infer<typeof undoneLineSchema>;
 
 interface UndoDeps {
@@ -296,25 +320,25 @@ interface UndoDeps {
 async function* undoInLines(
   {pool, turns, explain}: UndoDeps,
   key: AccountKey,
-  asked: UndoAsked,
+  request: UndoRequest,
 ): AsyncGenerator<UndoneLine[], void, void> {
   const progress = new LatestProgress();
   const work = turns
-    .take(key.apiKeyId, () => undoOverHttp(pool, key, asked, (latest) => progress.tell(latest)))
+    .take(key.apiKeyId, () => undoOverHttp(pool, key, request, (latest) => progress.tell(latest)))
     .then(
       (undone) => ({undone, error: null}),
       (error: unknown) => ({undone: null, error}),
     )
     .finally(() => progress.end());
-  let isTold = false;
+  let hasYielded = false;
   for await (const latest of progress.follow()) {
-    isTold = true;
+    hasYielded = true;
     yield [latest];
   }
   const {undone, error} = await work;
-  if (undone === null && !isTold) throw error;
+  if (undone === null && !hasYielded) throw error;
   const changes = undone?.changes ?? [];
-  yield* inSizes(changes, linesAtOnce);
+  yield* splitBySize(changes, linesAtOnce);
   const count = (outcome: string | null) =>
     changes.filter((change) => change.outcome === outcome).length;
   const totals = {cancelled: count('cancelled'), held: count('held'), refused: count(null)};
@@ -350,25 +374,29 @@ class LatestProgress {
 }
 
 /** The two pools, each with the turns of the keys. */
-export interface Ways {
+export interface PoolsWithTurns {
   readonly reads: {readonly pool: pg.Pool; readonly turns: Turns};
   readonly writes: {readonly pool: pg.Pool; readonly turns: Turns};
 }
 
-const problems = {
+const problemResponse = {
   default: {
     description: 'What went wrong.',
     content: {'application/problem+json': {schema: problemSchema}},
   },
 } as const;
 
-export function addManyRoutes(instance: FastifyInstance, ways: Ways, explain: Explain): void {
-  addListing(instance, ways);
-  addDeciding(instance, ways, explain);
-  addUndoing(instance, ways, explain);
+export function addBulkRoutes(
+  instance: FastifyInstance,
+  pools: PoolsWithTurns,
+  explain: Explain,
+): void {
+  addListRoute(instance, pools);
+  addDecideRoute(instance, pools, explain);
+  addUndoRoute(instance, pools, explain);
 }
 
-function addListing(instance: FastifyInstance, {reads}: Ways): void {
+function addListRoute(instance: FastifyInstance, {reads}: PoolsWithTurns): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.route({
     method: 'GET',
@@ -378,14 +406,14 @@ function addListing(instance: FastifyInstance, {reads}: Ways): void {
       summary: 'The changes that match, in the order in which they were made.',
       tags: ['changes'],
       querystring: listChangesQuery,
-      response: {200: listChangesSchema, ...problems},
+      response: {200: listChangesSchema, ...problemResponse},
     },
     handler: async (request) => {
       const {external_key: externalKey = null, after = '0', limit, ...filters} = request.query;
-      const {apiKeyId, accountId, system} = apiKeyOf(request);
-      const wanted = toWanted(accountId, filters);
+      const {apiKeyId, accountId, system} = getApiKey(request);
+      const filter = toChangeFilter(accountId, filters);
       const changes = await reads.turns.take(apiKeyId, () =>
-        listApiChanges(reads.pool, wanted, {externalKey, system, after, limit: limit + 1}),
+        listApiChanges(reads.pool, filter, {externalKey, system, after, limit: limit + 1}),
       );
       const page = changes.slice(0, limit);
       return {
@@ -396,9 +424,9 @@ function addListing(instance: FastifyInstance, {reads}: Ways): void {
   });
 }
 
-function addDeciding(
+function addDecideRoute(
   instance: FastifyInstance,
-  {writes: {pool, turns}}: Ways,
+  {writes: {pool, turns}}: PoolsWithTurns,
   explain: Explain,
 ): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
@@ -415,30 +443,30 @@ function addDeciding(
         'why not.',
       tags: ['changes'],
       body: decideRequestSchema,
-      response: {200: jsonOrLines(decidedSchema, decidedLineSchema), ...problems},
+      response: {200: describeJsonOrLines(decidedSchema, decidedLineSchema), ...problemResponse},
     },
     handler: async (request, reply) => {
-      const key = apiKeyOf(request, {mustWrite: true});
+      const key = getApiKey(request, {mustWrite: true});
       const {body, ip: address} = request;
       if (!wantsLines(request))
         return await turns.take(key.apiKeyId, () => decideOverHttp(pool, key, {body, address}));
-      return await places.take(key.apiKeyId, reply, async (gone) => {
+      return await places.take(key.apiKeyId, reply, async (disconnected) => {
         const deps = {
           pool,
           turns,
           stop: stopping.signal,
           explain: (error: unknown) => explain(error, request),
         };
-        await sendLines(reply, decideInBatches(deps, key, {body, address}), {gone});
+        await sendLines(reply, decideInBatches(deps, key, {body, address}), {gone: disconnected});
         return reply;
       });
     },
   });
 }
 
-function addUndoing(
+function addUndoRoute(
   instance: FastifyInstance,
-  {writes: {pool, turns}}: Ways,
+  {writes: {pool, turns}}: PoolsWithTurns,
   explain: Explain,
 ): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
@@ -454,16 +482,16 @@ function addUndoing(
       summary: 'Takes changes back: what was not sent is given up, what is done gets held changes.',
       tags: ['changes'],
       body: undoRequestSchema,
-      response: {200: jsonOrLines(undoneSchema, undoneLineSchema), ...problems},
+      response: {200: describeJsonOrLines(undoneSchema, undoneLineSchema), ...problemResponse},
     },
     handler: async (request, reply) => {
-      const key = apiKeyOf(request, {mustWrite: true});
+      const key = getApiKey(request, {mustWrite: true});
       const {body, ip: address} = request;
       if (!wantsLines(request))
         return await turns.take(key.apiKeyId, () => undoOverHttp(pool, key, {body, address}));
-      return await places.take(key.apiKeyId, reply, async (gone) => {
+      return await places.take(key.apiKeyId, reply, async (disconnected) => {
         const deps = {pool, turns, explain: (error: unknown) => explain(error, request)};
-        await sendLines(reply, undoInLines(deps, key, {body, address}), {gone});
+        await sendLines(reply, undoInLines(deps, key, {body, address}), {gone: disconnected});
         return reply;
       });
     },

@@ -17,21 +17,21 @@ import {
   readFeed,
   readFeedPlace,
 } from '../feed/feed.ts';
-import {entryOperations, mostStateBytes} from '../feed/terms.ts';
+import {entryOperations, maxStateBytes} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
-import {lineOf} from './change-request.ts';
-import {apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
+import {buildLineSchema} from './change-request.ts';
+import {getApiKey, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {explainCursor, HttpProblem, problemSchema} from './problem.ts';
 
 /** A cursor, as a reader sends it. */
-export const cursorSchema = lineOf(60).min(1);
+export const cursorSchema = buildLineSchema(60).min(1);
 
 const stateSchema = z
   .record(z.string(), z.unknown())
   .nullable()
-  .describe(`What this key stored beside it: at most ${mostStateBytes} bytes.`);
+  .describe(`What this key stored beside it: at most ${maxStateBytes} bytes.`);
 
-const putSchema = z.strictObject({
+const storePlaceSchema = z.strictObject({
   cursor: cursorSchema.describe('Behind the last entry that was processed.'),
   state: stateSchema.optional().describe('Left out or null: as it was.'),
 });
@@ -44,7 +44,7 @@ const placeSchema = z
   })
   .describe('The place of this key in the feed; no other key is given it.');
 
-const response = {
+const placeResponses = {
   200: placeSchema,
   default: {
     description: 'What went wrong; 410: the cursor is too old or of another warehouse.',
@@ -52,7 +52,7 @@ const response = {
   },
 };
 
-interface Way {
+interface PoolWithTurns {
   readonly pool: pg.Pool;
   readonly turns: Turns;
 }
@@ -60,48 +60,48 @@ interface Way {
 /** Adds GET and PUT /v1/feed/place. */
 export function addFeedPlaceRoutes(
   instance: FastifyInstance,
-  {reads, writes}: {readonly reads: Way; readonly writes: Way},
+  {reads, writes}: {readonly reads: PoolWithTurns; readonly writes: PoolWithTurns},
 ): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
-  const of = {url: '/feed/place', tags: ['feed']};
+  const routeOptions = {url: '/feed/place', tags: ['feed']};
   app.route({
     method: 'GET',
-    url: of.url,
+    url: routeOptions.url,
     schema: {
       operationId: 'readFeedPlace',
       summary: 'The cursor and the state that this key has stored.',
-      tags: of.tags,
-      response,
+      tags: routeOptions.tags,
+      response: placeResponses,
     },
     handler: async (request) => {
-      const {apiKeyId, accountId, name} = apiKeyOf(request, {hides: true});
+      const {apiKeyId, accountId, name} = getApiKey(request, {hides: true});
       const reader = `http: ${name}`;
       return await reads.turns.take(apiKeyId, () => readFeedPlace(reads.pool, {accountId, reader}));
     },
   });
   app.route({
     method: 'PUT',
-    url: of.url,
+    url: routeOptions.url,
     schema: {
       operationId: 'storeFeedPlace',
       summary:
         'Stores a cursor and a state for this key; POST /v1/changes?ack= does so with changes.',
-      tags: of.tags,
-      body: putSchema,
-      response,
+      tags: routeOptions.tags,
+      body: storePlaceSchema,
+      response: placeResponses,
     },
     handler: async (request) => {
-      const {apiKeyId, accountId, name} = apiKeyOf(request, {
+      const {apiKeyId, accountId, name} = getApiKey(request, {
         mustWrite: true,
         hides: true,
       });
       const {cursor, state = null} = request.body;
-      const whose = {accountId, reader: `http: ${name}`};
+      const placeOwner = {accountId, reader: `http: ${name}`};
       return await writes.turns.take(apiKeyId, async () => {
-        await ackFeed(writes.pool, {...whose, cursor, state}).catch((error: unknown) => {
+        await ackFeed(writes.pool, {...placeOwner, cursor, state}).catch((error: unknown) => {
           throw explainCursor(error, '/cursor');
         });
-        return await readFeedPlace(writes.pool, whose);
+        return await readFeedPlace(writes.pool, placeOwner);
       });
     },
   });
@@ -112,7 +112,7 @@ const tableNames = allTables.map(({name}) => name);
 const columnNames = new Set(listFeedColumns(null));
 
 const feedQuery = z.strictObject({
-  after: lineOf(60)
+  after: buildLineSchema(60)
     .optional()
     .describe(
       'The cursor of the answer before; end: no entry, and the cursor of now; left out: from ' +
@@ -128,14 +128,14 @@ const feedQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(limits.most).default(limits.usual),
   tables: z
     .string()
-    .refine((given) => given.split(',').every((name) => tableNames.includes(name)), {
+    .refine((list) => list.split(',').every((name) => tableNames.includes(name)), {
       error: `expected names of tables with commas between: ${tableNames.join(', ')}`,
     })
     .optional()
     .describe('Only entries of these, as in jobs,customers.'),
   columns: z
     .string()
-    .refine((given) => given.split(',').every((name) => columnNames.has(name)), {
+    .refine((list) => list.split(',').every((name) => columnNames.has(name)), {
       error: 'expected names of columns with commas between, such as name,phone_number',
     })
     .optional()
@@ -156,8 +156,8 @@ const feedQuery = z.strictObject({
     .describe('false leaves out what this key wrote itself.'),
 });
 
-const number = z.string().nullable();
-const values = z.record(z.string(), z.unknown()).nullable();
+const numberSchema = z.string().nullable();
+const valuesSchema = z.record(z.string(), z.unknown()).nullable();
 
 export const entrySchema = z
   .object({
@@ -165,8 +165,10 @@ export const entrySchema = z
     id: z.string().describe('The same for ever: it identifies an entry that is read twice.'),
     account: z.string(),
     table: z.string(),
-    row_id: number.describe('row_id of the row; null of loaded.'),
-    number: number.describe('Number of the record at the service; null until it has given one.'),
+    row_id: numberSchema.describe('row_id of the row; null of loaded.'),
+    number: numberSchema.describe(
+      'Number of the record at the service; null until it has given one.',
+    ),
     external_key: z.string().nullable().describe('What the system of the key calls the row.'),
     operation: z
       .enum(entryOperations)
@@ -174,24 +176,28 @@ export const entrySchema = z
         'loaded: the table was read as a whole for the first time; read its rows from its own ' +
           'address. done, rejected, conflict, cancelled: what became of change_id, on request.',
       ),
-    before: values.describe('The changed fields before; of a removed row all that had a value.'),
-    after: values.describe('The changed fields after; of a created row all that have a value.'),
+    before: valuesSchema.describe(
+      'The changed fields before; of a removed row all that had a value.',
+    ),
+    after: valuesSchema.describe(
+      'The changed fields after; of a created row all that have a value.',
+    ),
     at: z.string().meta({format: 'date-time'}),
     written_by: z
       .string()
       .nullable()
       .describe('Database user; null where it came from the service.'),
     application: z.string().nullable().describe('Of a key http: and its name.'),
-    change_id: number.describe('The change that caused the entry; null where none did.'),
+    change_id: numberSchema.describe('The change that caused the entry; null where none did.'),
     own: z.boolean().describe('Whether this key wrote it.'),
     overwritten: z.boolean().describe('Whether this key has set one of its fields since.'),
-    merged_into: number.describe(
+    merged_into: numberSchema.describe(
       'Of a removed row: the number of the record into which its record was merged.',
     ),
   })
   .describe('A change of a row in the warehouse.');
 
-const answerSchema = z
+const feedPageSchema = z
   .object({
     entries: z.array(entrySchema),
     cursor: z.string().describe('Give it as after to continue.'),
@@ -222,7 +228,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
       tags: ['feed'],
       querystring: feedQuery,
       response: {
-        200: answerSchema,
+        200: feedPageSchema,
         default: {
           description:
             'What went wrong; 410: the cursor is too old or of another warehouse, and its ' +
@@ -233,7 +239,7 @@ export function addFeedRoute(instance: FastifyInstance, {reads, turns, watch}: F
     },
     handler: async (request, reply) => {
       const {after = null, wait, limit, tables, columns, changes, own} = request.query;
-      const {apiKeyId, accountId, name, masks, system} = apiKeyOf(request, {hides: true});
+      const {apiKeyId, accountId, name, masks, system} = getApiKey(request, {hides: true});
       const query = {
         after,
         limit,
@@ -283,29 +289,31 @@ interface FollowDeps {
  */
 async function followFeed({watch, take}: FollowDeps, following: Following): Promise<FeedPage> {
   const {query, showsOwn, masks, waitMs, signal} = following;
-  const until = performance.now() + waitMs;
-  const ended = AbortSignal.any([signal, watch.signal]);
+  const deadline = performance.now() + waitMs;
+  const stopSignal = AbortSignal.any([signal, watch.signal]);
   for (let {after} = query; ; ) {
-    const waitOn = watch.watch();
+    const waitForEntry = watch.watch();
     await watch.sequence();
-    const page = await take((reads) => readFeed(reads, {...query, after})).catch(refuse);
+    const page = await take((reads) => readFeed(reads, {...query, after})).catch(
+      throwCursorProblem,
+    );
     const entries = page.entries.filter(({own}) => showsOwn || !own);
-    const left = until - performance.now();
-    if (entries.length > 0 || query.after === 'end' || left <= 0 || ended.aborted)
+    const remainingMs = deadline - performance.now();
+    if (entries.length > 0 || query.after === 'end' || remainingMs <= 0 || stopSignal.aborted)
       return {...page, entries: masks ? entries.map(hideEntry) : entries};
     after = page.cursor;
     // If all entries of a full page were left out, more entries follow, so the next page is read at
     // once.
-    if (!page.hasMore) await waitOn(left, ended);
+    if (!page.hasMore) await waitForEntry(remainingMs, stopSignal);
   }
 }
 
-function refuse(error: unknown): never {
+function throwCursorProblem(error: unknown): never {
   if (!(error instanceof CursorError)) throw error;
   const {message: detail, isGone} = error;
   if (!isGone) {
-    const isOfColumns = detail.startsWith('columns:');
-    const [at, expected, hint] = isOfColumns
+    const isAboutColumns = detail.startsWith('columns:');
+    const [at, expected, hint] = isAboutColumns
       ? [
           'columns',
           'columns of these tables',

@@ -18,7 +18,7 @@ import {
 } from '../accounts/access.ts';
 import {HttpProblem} from './problem.ts';
 
-const keys = new WeakMap<FastifyRequest, ApiKey>();
+const keysByRequest = new WeakMap<FastifyRequest, ApiKey>();
 
 /**
  * Refuses a request without a key before any part of it is checked, so that no answer reveals
@@ -29,7 +29,7 @@ export function requireKey(app: FastifyInstance, pool: pg.Pool): void {
     const [, text] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? [];
     const key = text === undefined ? null : await useApiKey(pool, text);
     if (key === null) throw new HttpProblem(401, 'unauthorized');
-    keys.set(request, key);
+    keysByRequest.set(request, key);
   });
 }
 
@@ -45,11 +45,11 @@ export interface AccountKey extends ApiKey {
  * @throws {HttpProblem} the key is not of one account; it masks, and the address does not; or it
  *   may only read, and `mustWrite` is set
  */
-export function apiKeyOf(
+export function getApiKey(
   request: FastifyRequest,
   options: {readonly mustWrite?: boolean; readonly hides?: boolean} = {},
 ): AccountKey {
-  const key = keys.get(request);
+  const key = keysByRequest.get(request);
   if (key === undefined) throw new HttpProblem(401, 'unauthorized');
   if (options.mustWrite === true && key.role === 'viewer') {
     throw new HttpProblem(403, 'read-only', {
@@ -74,8 +74,8 @@ export function apiKeyOf(
 }
 
 /** The name of a request's key, for the log. */
-export function nameOfKey(request: FastifyRequest): string | null {
-  return keys.get(request)?.name ?? null;
+export function readKeyName(request: FastifyRequest): string | null {
+  return keysByRequest.get(request)?.name ?? null;
 }
 
 /**
@@ -83,7 +83,10 @@ export function nameOfKey(request: FastifyRequest): string | null {
  * before.
  * @throws {HttpProblem} 401: the key was revoked since its request began, which may be minutes ago
  */
-export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountKey): Promise<void> {
+export async function setDecider(
+  client: pg.ClientBase,
+  {apiKeyId, name}: AccountKey,
+): Promise<void> {
   if (!(await isKeyInUse(client, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
   await client.query(
     `SELECT set_config('fieldmirror.writer', '', true), set_config('fieldmirror.batch', '', true),
@@ -92,13 +95,13 @@ export async function decideAs(client: pg.ClientBase, {apiKeyId, name}: AccountK
   );
 }
 
-type Entry = Pick<AuditEntry, 'action' | 'subject' | 'address' | 'before' | 'after'>;
+type KeyAuditEntry = Pick<AuditEntry, 'action' | 'subject' | 'address' | 'before' | 'after'>;
 
 /** Writes the audit entry in the transaction that decides. */
-export async function auditKey(
+export async function saveKeyAudit(
   client: pg.ClientBase,
   {name, role, accountId}: AccountKey,
-  entry: Entry,
+  entry: KeyAuditEntry,
 ): Promise<void> {
   await writeAudit(client, {...entry, sessionId: null, name: `http: ${name}`, role, accountId});
 }
@@ -118,9 +121,9 @@ export class Turns {
   readonly #what: string;
   readonly #queues = new Map<string, PQueue>();
 
-  /** @param what - `writes`, for the words of a refusal */
-  constructor(what: string, limits: TurnLimits) {
-    this.#what = what;
+  /** @param requestKind - `writes`, for the words of a refusal */
+  constructor(requestKind: string, limits: TurnLimits) {
+    this.#what = requestKind;
     this.#limits = limits;
   }
 
@@ -149,7 +152,7 @@ export class Turns {
 }
 
 /** How long a request may still wait after its key was revoked. */
-const everyMs = 2_000;
+const checkIntervalMs = 2_000;
 
 /**
  * Ends waiting requests when their key is revoked. All of them together cost one query every two
@@ -168,7 +171,7 @@ export class KeyWatch {
   follow(apiKeyId: string): {readonly revoked: AbortSignal; readonly leave: () => void} {
     const controller = new AbortController();
     this.#waiting.set(controller, apiKeyId);
-    this.#timer ??= setInterval(() => void this.#look(), everyMs).unref();
+    this.#timer ??= setInterval(() => void this.#look(), checkIntervalMs).unref();
     return {revoked: controller.signal, leave: () => this.#leave(controller)};
   }
 
@@ -192,7 +195,7 @@ export class KeyWatch {
 }
 
 /** Requests of one key that may wait at once. */
-const waitingAtOnce = 20;
+const maxWaiting = 20;
 
 /**
  * Gives each key places for requests that wait until something happens. While they wait, they use
@@ -205,12 +208,12 @@ export class WaitingPlaces {
   readonly #waiting = new Map<string, number>();
 
   /**
-   * @param what - `the feed`, for the words of a refusal
+   * @param requestKind - `the feed`, for the words of a refusal
    * @param hint - what to do instead
    * @param keys - ends the work when its key is revoked; left out: the work checks its key itself
    */
-  constructor(what: string, hint: string, keys: KeyWatch | null = null) {
-    this.#what = what;
+  constructor(requestKind: string, hint: string, keys: KeyWatch | null = null) {
+    this.#what = requestKind;
     this.#hint = hint;
     this.#keys = keys;
   }
@@ -223,23 +226,23 @@ export class WaitingPlaces {
   async take<T>(
     apiKeyId: string,
     reply: FastifyReply,
-    work: (gone: AbortSignal) => Promise<T>,
+    work: (disconnected: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const gone = new AbortController();
-    reply.raw.on('close', () => gone.abort());
+    const disconnected = new AbortController();
+    reply.raw.on('close', () => disconnected.abort());
     // The client may have disconnected while its key was looked up.
-    if (reply.raw.closed) gone.abort();
+    if (reply.raw.closed) disconnected.abort();
     const count = this.#waiting.get(apiKeyId) ?? 0;
-    if (count >= waitingAtOnce)
+    if (count >= maxWaiting)
       throw new HttpProblem(429, 'too-many', {
-        detail: `this key has ${waitingAtOnce} requests for ${this.#what} in progress`,
+        detail: `this key has ${maxWaiting} requests for ${this.#what} in progress`,
         hint: this.#hint,
       });
     this.#waiting.set(apiKeyId, count + 1);
     const watch = this.#keys?.follow(apiKeyId);
     try {
-      if (watch === undefined) return await work(gone.signal);
-      const answer = await work(AbortSignal.any([gone.signal, watch.revoked]));
+      if (watch === undefined) return await work(disconnected.signal);
+      const answer = await work(AbortSignal.any([disconnected.signal, watch.revoked]));
       if (watch.revoked.aborted) throw new HttpProblem(401, 'unauthorized');
       return answer;
     } finally {
@@ -249,14 +252,14 @@ export class WaitingPlaces {
   }
 
   #leave(apiKeyId: string): void {
-    const left = (this.#waiting.get(apiKeyId) ?? 1) - 1;
-    if (left === 0) this.#waiting.delete(apiKeyId);
-    else this.#waiting.set(apiKeyId, left);
+    const remaining = (this.#waiting.get(apiKeyId) ?? 1) - 1;
+    if (remaining === 0) this.#waiting.delete(apiKeyId);
+    else this.#waiting.set(apiKeyId, remaining);
   }
 }
 
 /** Names that lead to this machine from itself. */
-const ownNames = ['localhost', '127.0.0.1', '[::1]'];
+const localNames = ['localhost', '127.0.0.1', '[::1]'];
 
 /** The advice for a host name that is not known. */
 export const namingHint =
@@ -278,7 +281,7 @@ export interface KnownNames {
   readonly publicHost: string | null;
 }
 
-interface Naming {
+interface HostNameOptions {
   /** The address that people use; null if none is set. */
   readonly publicUrl: URL | null;
   /** Further names, such as those of a service in a cluster. */
@@ -286,15 +289,15 @@ interface Naming {
 }
 
 /** @param host - the address that the server listens on */
-export function listKnownNames(host: string, {publicUrl, hostNames}: Naming): KnownNames {
-  const given = isIP(host) === 6 ? `[${host}]` : host;
-  const listed = [...ownNames, given, ...hostNames, ...(publicUrl ? [publicUrl.hostname] : [])];
-  const known = new Set(listed.map((name) => name.toLowerCase()));
-  const isOpen = !ownNames.includes(given);
+export function listKnownNames(host: string, {publicUrl, hostNames}: HostNameOptions): KnownNames {
+  const hostName = isIP(host) === 6 ? `[${host}]` : host;
+  const names = [...localNames, hostName, ...hostNames, ...(publicUrl ? [publicUrl.hostname] : [])];
+  const known = new Set(names.map((name) => name.toLowerCase()));
+  const isOpen = !localNames.includes(hostName);
   // DNS rebinding needs a name: for an IP address, a browser connects to that address itself. Other
   // machines reach an open server by an IP address that it need not know, such as that of a pod.
   const has = (hostname: string) =>
-    known.has(hostname.toLowerCase()) || (isOpen && isAddress(hostname));
+    known.has(hostname.toLowerCase()) || (isOpen && isIpAddress(hostname));
   return {
     has,
     hasForProbe: (hostname) => isOpen || publicUrl !== null || has(hostname),
@@ -303,7 +306,7 @@ export function listKnownNames(host: string, {publicUrl, hostNames}: Naming): Kn
 }
 
 /** Whether a host name is an IP address. An IPv6 address is in brackets there. */
-function isAddress(hostname: string): boolean {
-  const [, inBrackets] = /^\[(.*)\]$/.exec(hostname) ?? [];
-  return inBrackets === undefined ? isIP(hostname) === 4 : isIP(inBrackets) === 6;
+function isIpAddress(hostname: string): boolean {
+  const [, bracketed] = /^\[(.*)\]$/.exec(hostname) ?? [];
+  return bracketed === undefined ? isIP(hostname) === 4 : isIP(bracketed) === 6;
 }

@@ -19,29 +19,34 @@ import type {ChangeRequest, Reference} from './change-request.ts';
 import type {AccountKey, Turns} from './keys.ts';
 import {explainRefusal, HttpProblem, linesType} from './problem.ts';
 import {readCreates, readLatestChanges} from './read-change.ts';
-import {columnOfParent, readSaid, type Scope, setUp} from './write-changes.ts';
+import {
+  applyTransactionSettings,
+  buildParentColumn,
+  type ChangeScope,
+  readKnownValues,
+} from './write-changes.ts';
 import {
   deleteRows,
   findNamedRows,
   insertRows,
   type NamedRow,
-  readWishes,
+  readWantedValues,
   updateRows,
 } from './write-rows.ts';
 
 /** One answer at the end, or lines as they are made, if the Accept header requests them. */
-export function jsonOrLines(whole: z.ZodType, line: z.ZodType) {
+export function describeJsonOrLines(jsonSchema: z.ZodType, lineSchema: z.ZodType) {
   return {
     description: 'All of it in one; or line by line, for Accept: application/x-ndjson.',
-    content: {'application/json': {schema: whole}, [linesType]: {schema: line}},
+    content: {'application/json': {schema: jsonSchema}, [linesType]: {schema: lineSchema}},
   };
 }
 
 /** Bytes that wait for the socket before the sender waits as well. */
-const mostWaiting = 65_536;
+const maxBufferedBytes = 65_536;
 
 /** A reader that accepts nothing for this long is disconnected. */
-const usualPatienceMs = 30_000;
+const defaultPatienceMs = 30_000;
 
 /** Whether the Accept header of a request accepts lines. */
 export function wantsLines({headers}: FastifyRequest): boolean {
@@ -53,7 +58,7 @@ export function wantsLines({headers}: FastifyRequest): boolean {
   );
 }
 
-interface Sending {
+interface SendOptions {
   /** Aborts when the client disconnects. */
   readonly gone: AbortSignal;
   readonly patienceMs?: number;
@@ -68,29 +73,32 @@ interface Sending {
 export async function sendLines(
   reply: FastifyReply,
   batches: AsyncGenerator<readonly unknown[], void, void>,
-  {gone, patienceMs = usualPatienceMs}: Sending,
+  {gone: disconnected, patienceMs = defaultPatienceMs}: SendOptions,
 ): Promise<void> {
-  const first = (await batches.next()).value ?? undefined;
-  const lines = new PassThrough({highWaterMark: mostWaiting});
+  const firstBatch = (await batches.next()).value ?? undefined;
+  const output = new PassThrough({highWaterMark: maxBufferedBytes});
   // A reader that disconnects ends the answer, and that is not an error.
-  lines.on('error', () => {});
+  output.on('error', () => {});
   // A server that stops while lines are sent waits for the connection. The headers are sent by
   // then, so they always say that the connection closes.
-  reply.header('connection', 'close').type(linesType).send(lines);
-  const isTaken = (waiting: (options: {signal: AbortSignal}) => Promise<unknown>) =>
-    waiting({signal: AbortSignal.any([gone, AbortSignal.timeout(patienceMs)])}).then(
+  reply.header('connection', 'close').type(linesType).send(output);
+  const waitUntilRead = (waitFor: (options: {signal: AbortSignal}) => Promise<unknown>) =>
+    waitFor({signal: AbortSignal.any([disconnected, AbortSignal.timeout(patienceMs)])}).then(
       () => true,
       () => false,
     );
   try {
-    for (let batch = first; batch !== undefined && !gone.aborted; ) {
+    for (let batch = firstBatch; batch !== undefined && !disconnected.aborted; ) {
       const text = batch.map((item) => `${JSON.stringify(item)}\n`).join('');
-      if (!lines.write(text) && !(await isTaken((options) => once(lines, 'drain', options))))
+      if (
+        !output.write(text) &&
+        !(await waitUntilRead((options) => once(output, 'drain', options)))
+      )
         return;
-      batch = gone.aborted ? undefined : ((await batches.next()).value ?? undefined);
+      batch = disconnected.aborted ? undefined : ((await batches.next()).value ?? undefined);
     }
-    lines.end();
-    await isTaken((options) => finished(reply.raw, options));
+    output.end();
+    await waitUntilRead((options) => finished(reply.raw, options));
   } finally {
     await batches.return();
     if (!reply.raw.writableFinished) reply.raw.destroy();
@@ -105,7 +113,7 @@ export interface BatchDeps {
   readonly explain: (error: unknown) => HttpProblem;
 }
 
-interface Batches<Item, Line> {
+interface BatchedWork<Item, Line> {
   /**
    * The batches of each step, which are done side by side. Each batch has few items, so that its
    * rows are locked only for a moment. The first step has one batch: if that fails, nothing was
@@ -122,8 +130,8 @@ interface Batches<Item, Line> {
 }
 
 /** Batches of one size; the last one has the rest. */
-export function* inSizes<Item>(items: readonly Item[], size: number) {
-  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size);
+export function* splitBySize<Item>(items: readonly Item[], size: number) {
+  for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
 
 /**
@@ -131,31 +139,33 @@ export function* inSizes<Item>(items: readonly Item[], size: number) {
  * @returns the problem of a batch that failed, which ends the work; null if all were done
  * @throws the error of the first batch: nothing was done
  */
-export async function* inBatches<Item, Line>(
+export async function* runInBatches<Item, Line>(
   {turns, stop, explain}: BatchDeps,
   apiKeyId: string,
-  {steps, work, isPart = false}: Batches<Item, Line>,
+  {steps, work, isPart = false}: BatchedWork<Item, Line>,
 ): AsyncGenerator<Line[], HttpProblem | null, void> {
   let isFirst = true;
   for (const batches of steps) {
     const options = {isPart: isPart || !isFirst};
-    const ended = await Promise.allSettled(
+    const outcomes = await Promise.allSettled(
       batches.map(async (batch) => {
-        if (stop.aborted) throw stopped();
+        if (stop.aborted) throw createStoppingProblem();
         return await turns.take(apiKeyId, () => work(batch), options);
       }),
     );
-    const failed = ended.find((one) => one.status === 'rejected');
-    if (isFirst && failed !== undefined) throw failed.reason;
-    const lines = ended.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    if (isFirst && failure !== undefined) throw failure.reason;
+    const lines = outcomes.flatMap((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value : [],
+    );
     if (lines.length > 0) yield lines;
-    if (failed !== undefined) return explain(failed.reason);
+    if (failure !== undefined) return explain(failure.reason);
     isFirst = false;
   }
   return null;
 }
 
-function stopped(): HttpProblem {
+function createStoppingProblem(): HttpProblem {
   return new HttpProblem(503, 'stopping', {
     detail: 'the server stops',
     hint: 'Send the same again later: what was done stays done, and the rest is left as it was.',
@@ -165,7 +175,7 @@ function stopped(): HttpProblem {
 /**
  * One of several changes that are made together: its place among them, and the row that it names.
  */
-interface Resolved {
+interface ResolvedChange {
   readonly place: number;
   readonly request: ChangeRequest;
   readonly found: NamedRow | null;
@@ -188,55 +198,63 @@ export async function writeTogether(
   if (first === undefined) return [];
   const scope = {key, at: '', earlier: []};
   const writes = findWrites(first.table);
-  const found = await findNamedRows(client, writes, {
-    ...{key, lock: 'UPDATE', references: requests.map(referenceOf)},
+  const foundRows = await findNamedRows(client, writes, {
+    ...{key, lock: 'UPDATE', references: requests.map(toReference)},
   });
-  const all = requests.map((request, place) => ({request, place, found: found[place] ?? null}));
-  const once = withoutRepeated(all);
-  const made = new Array<ApiResult | null>(once.length).fill(null);
-  const isWritten = ({request: {operation}, found: row}: Resolved) =>
+  const resolved = requests.map((request, index) => ({
+    request,
+    place: index,
+    found: foundRows[index] ?? null,
+  }));
+  const changes = takeUntilRepeated(resolved);
+  const results = new Array<ApiResult | null>(changes.length).fill(null);
+  const isWriteOfLiveRow = ({request: {operation}, found: row}: ResolvedChange) =>
     row !== null && !row.isDeleted && operation !== 'create';
-  const updates = once.filter((one) => isWritten(one) && one.request.operation !== 'delete');
-  const deletes = once.filter((one) => isWritten(one) && one.request.operation === 'delete');
-  const creates = once.filter(
+  const updates = changes.filter(
+    (change) => isWriteOfLiveRow(change) && change.request.operation !== 'delete',
+  );
+  const deletes = changes.filter(
+    (change) => isWriteOfLiveRow(change) && change.request.operation === 'delete',
+  );
+  const creates = changes.filter(
     ({request: {operation}, found: row}) =>
       row === null && (operation === 'create' || operation === 'upsert'),
   );
-  await prepareAll(client, [...updates, ...deletes], {first, scope});
+  await prepareTogether(client, [...updates, ...deletes], {first, scope});
   try {
-    for (const [one, result] of [
+    for (const [change, result] of [
       ...(await updateTogether(client, updates, {writes, scope})),
       ...(await deleteTogether(client, deletes, writes)),
       ...(await createTogether(client, creates, {writes, scope})),
     ])
-      made[one.place] = result;
-    return made;
+      results[change.place] = result;
+    return results;
   } catch (error) {
     throw explainRefusal(error, '');
   }
 }
 
-function referenceOf({number, row_id, external_key}: ChangeRequest): Reference {
+function toReference({number, row_id, external_key}: ChangeRequest): Reference {
   return {number, row_id, external_key: external_key ?? undefined};
 }
 
 /** The changes before the first one whose row or key an earlier one has named. */
-function withoutRepeated(all: readonly Resolved[]): Resolved[] {
-  const named = new Set<string>();
-  const end = all.findIndex(({request, found}) => {
-    const name = found === null ? JSON.stringify(referenceOf(request)) : found.rowId;
-    const isRepeated = named.has(name);
-    named.add(name);
+function takeUntilRepeated(changes: readonly ResolvedChange[]): ResolvedChange[] {
+  const namedRows = new Set<string>();
+  const end = changes.findIndex(({request, found}) => {
+    const name = found === null ? JSON.stringify(toReference(request)) : found.rowId;
+    const isRepeated = namedRows.has(name);
+    namedRows.add(name);
     return isRepeated;
   });
-  return all.slice(0, end === -1 ? all.length : end);
+  return changes.slice(0, end === -1 ? changes.length : end);
 }
 
-type Together = readonly [Resolved, ApiResult][];
+type ChangeResults = readonly [ResolvedChange, ApiResult][];
 
-interface TogetherScope {
+interface TogetherContext {
   readonly writes: Writes;
-  readonly scope: Scope;
+  readonly scope: ChangeScope;
 }
 
 /**
@@ -244,98 +262,102 @@ interface TogetherScope {
  * each row are given by its row_id.
  * @throws {HttpProblem} `seen` is not a cursor, or is no longer kept
  */
-async function prepareAll(
+async function prepareTogether(
   client: pg.ClientBase,
-  all: readonly Resolved[],
-  {first, scope}: {readonly first: ChangeRequest; readonly scope: Scope},
+  changes: readonly ResolvedChange[],
+  {first, scope}: {readonly first: ChangeRequest; readonly scope: ChangeScope},
 ): Promise<void> {
-  const said = all.flatMap(({request, found}) => {
-    const read = readSaid(request, scope);
-    return read === null || found === null ? [] : [[found.rowId, read] as const];
+  const knownValues = changes.flatMap(({request, found}) => {
+    const values = readKnownValues(request, scope);
+    return values === null || found === null ? [] : [[found.rowId, values] as const];
   });
-  const text = said.length === 0 ? '' : JSON.stringify(Object.fromEntries(said));
-  await setUp(client, first, {scope, said: text});
+  const text = knownValues.length === 0 ? '' : JSON.stringify(Object.fromEntries(knownValues));
+  await applyTransactionSettings(client, first, {scope, said: text});
 }
 
 async function updateTogether(
   client: pg.ClientBase,
-  all: readonly Resolved[],
-  {writes, scope}: TogetherScope,
-): Promise<Together> {
-  const rows = all.map(({request, found}) => ({
+  changes: readonly ResolvedChange[],
+  {writes, scope}: TogetherContext,
+): Promise<ChangeResults> {
+  const rows = changes.map(({request, found}) => ({
     rowId: found?.rowId ?? '',
-    values: readWishes(request, scope).values,
+    values: readWantedValues(request, scope).values,
   }));
   const changeIds = await updateRows(client, writes, rows);
-  return all.map((one) => toWritten(one, changeIds, 'update'));
+  return changes.map((change) => toResult(change, changeIds, 'update'));
 }
 
 async function deleteTogether(
   client: pg.ClientBase,
-  all: readonly Resolved[],
+  changes: readonly ResolvedChange[],
   writes: Writes,
-): Promise<Together> {
-  const rowIds = all.flatMap(({found}) => found?.rowId ?? []);
+): Promise<ChangeResults> {
+  const rowIds = changes.flatMap(({found}) => found?.rowId ?? []);
   await deleteRows(client, writes, rowIds);
   const changeIds = await readLatestChanges(client, writes.table.name, rowIds);
-  return all.map((one) => toWritten(one, changeIds, 'delete'));
+  return changes.map((change) => toResult(change, changeIds, 'delete'));
 }
 
-function toWritten(
-  one: Resolved,
+function toResult(
+  change: ResolvedChange,
   changeIds: ReadonlyMap<string, string>,
   operation: 'update' | 'delete',
-): [Resolved, ApiResult] {
-  const {rowId: row_id = '', number = null, externalKey: external_key = null} = one.found ?? {};
+): [ResolvedChange, ApiResult] {
+  const {rowId: row_id = '', number = null, externalKey: external_key = null} = change.found ?? {};
   const changeId = changeIds.get(row_id);
-  const {table} = one.request;
-  if (changeId !== undefined) return [one, {change_id: changeId}];
-  return [one, {unchanged: {state: 'unchanged', table, row_id, operation, number, external_key}}];
+  const {table} = change.request;
+  if (changeId !== undefined) return [change, {change_id: changeId}];
+  return [
+    change,
+    {unchanged: {state: 'unchanged', table, row_id, operation, number, external_key}},
+  ];
 }
 
 /** Makes the creates, but for those whose parent does not exist. */
 async function createTogether(
   client: pg.ClientBase,
-  all: readonly Resolved[],
-  {writes, scope}: TogetherScope,
-): Promise<Together> {
+  changes: readonly ResolvedChange[],
+  {writes, scope}: TogetherContext,
+): Promise<ChangeResults> {
   const {accountId, system} = scope.key;
   const {parent, table} = writes;
-  const references = all.map(({request}) => request.parent ?? {});
+  const references = changes.map(({request}) => request.parent ?? {});
   const parents =
-    parent === null || all.length === 0
+    parent === null || changes.length === 0
       ? []
       : await findNamedRows(client, findWrites(parent.table), {
           ...{key: scope.key, lock: 'SHARE', references},
         });
-  const rows = all.flatMap((one, at) => {
-    const {external_key = null} = one.request;
-    const found = parents[at] ?? null;
-    if (one.request.parent !== undefined && found === null) return [];
+  const rows = changes.flatMap((change, index) => {
+    const {external_key = null} = change.request;
+    const parentRow = parents[index] ?? null;
+    if (change.request.parent !== undefined && parentRow === null) return [];
     const row = {
       account_id: accountId,
       ...(system === defaultSystem ? {external_key} : {}),
-      ...columnOfParent(writes, found),
-      ...readWishes(one.request, scope).values,
+      ...buildParentColumn(writes, parentRow),
+      ...readWantedValues(change.request, scope).values,
     };
-    return [{one, row}];
+    return [{one: change, row}];
   });
-  const made: [Resolved, ApiResult][] = [];
-  for (const some of Map.groupBy(rows, ({row}) => Object.keys(row).join()).values()) {
+  const results: [ResolvedChange, ApiResult][] = [];
+  for (const group of Map.groupBy(rows, ({row}) => Object.keys(row).join()).values()) {
     const rowIds = await insertRows(
       client,
       writes,
-      some.map(({row}) => row),
+      group.map(({row}) => row),
     );
     if (system !== defaultSystem)
-      for (const [at, {one}] of some.entries())
+      for (const [index, {one: change}] of group.entries())
         await setLink(
           client,
-          {table: table.name, rowId: rowIds[at] ?? '', system},
-          one.request.external_key ?? null,
+          {table: table.name, rowId: rowIds[index] ?? '', system},
+          change.request.external_key ?? null,
         );
     const changeIds = await readCreates(client, table.name, rowIds);
-    for (const [at, {one}] of some.entries()) made.push([one, {change_id: changeIds[at] ?? ''}]);
+    for (const [index, {one: change}] of group.entries())
+      results.push([change, {change_id: changeIds[index] ?? ''}]);
   }
-  return made;
+  return results;
 }

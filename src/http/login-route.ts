@@ -13,18 +13,18 @@ import {
   loginText,
   type SetLogin,
 } from '../push/set-login.ts';
-import {apiKeyOf, type Turns} from './keys.ts';
+import {getApiKey, type Turns} from './keys.ts';
 import {checkWith, HttpProblem, problemSchema} from './problem.ts';
 
 // Every message is our own: a message of zod may quote the input.
-const text = z
+const loginTextSchema = z
   .string({error: `expected ${loginText}`})
   .refine(isLoginText, {error: `expected ${loginText}`});
 
 const loginSchema = z.strictObject(
   {
-    username: text.describe('Name to log in with.'),
-    password: text.describe('Handed on to the service, and kept nowhere.'),
+    username: loginTextSchema.describe('Name to log in with.'),
+    password: loginTextSchema.describe('Handed on to the service, and kept nowhere.'),
   },
   {error: 'expected an object of username and password, and nothing else'},
 );
@@ -75,16 +75,16 @@ function addRoute(instance: FastifyInstance, {turns, setLogin}: LoginRouteDeps):
     handler: async (request) => {
       const {params, body, ip: address} = request;
       const {employee_number: number} = params;
-      const {apiKeyId, accountId, name, role} = apiKeyOf(request, {mustWrite: true});
+      const {apiKeyId, accountId, name, role} = getApiKey(request, {mustWrite: true});
       if (setLogin === null)
         throw new HttpProblem(503, 'unavailable', {
           detail: 'this process has no tokens of accounts, and sends nothing to the service',
           hint: 'Ask the server of fieldmirror start, which has them. Nothing was done.',
         });
       const {username} = body;
-      const asked = {accountId, number, username, password: new Secret(body.password)};
-      const by = {name: `http: ${name}`, role, address};
-      const result = await turns.take(apiKeyId, () => setLogin({...asked, by}));
+      const login = {accountId, number, username, password: new Secret(body.password)};
+      const author = {name: `http: ${name}`, role, address};
+      const result = await turns.take(apiKeyId, () => setLogin({...login, by: author}));
       const {outcome} = result;
       if (outcome !== 'set') throw toLoginProblem(outcome, result);
       return {employee_number: number, username, detail: describeLogin(result)};

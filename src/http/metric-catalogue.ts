@@ -20,7 +20,7 @@ export interface Metric {
   readonly help: string;
 }
 
-const stream = ['account', 'stream'] as const;
+const streamLabels = ['account', 'stream'] as const;
 
 /** Metrics read from the rows of the warehouse: every process shows the same figures. */
 export const warehouseCatalogue = {
@@ -35,7 +35,7 @@ export const warehouseCatalogue = {
     question: 'fresh',
     name: 'fieldmirror_stream_proven_age_seconds',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help:
       'How old the stream can be at worst: since the last certified sweep began. ' +
       'Absent if none was ever certified.',
@@ -44,7 +44,7 @@ export const warehouseCatalogue = {
     question: 'fresh',
     name: 'fieldmirror_stream_promised_freshness_seconds',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help:
       'How old the rows of the stream may become during the day. ' +
       'Absent if no freshness was set.',
@@ -53,7 +53,7 @@ export const warehouseCatalogue = {
     question: 'fresh',
     name: 'fieldmirror_stream_whole_list_age_seconds',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help:
       'Since the whole list was last read, or since freshness was first set. ' +
       'Absent if no freshness was set.',
@@ -62,21 +62,21 @@ export const warehouseCatalogue = {
     question: 'fresh',
     name: 'fieldmirror_stream_unproven',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help: '1 if no sweep of the stream was ever certified, else 0.',
   },
   fullSweepAge: {
     question: 'fresh',
     name: 'fieldmirror_full_sweep_age_seconds',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help: 'Since the last full sweep ended, with any result.',
   },
   fullSweepDuration: {
     question: 'fresh',
     name: 'fieldmirror_full_sweep_duration_seconds',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help: 'How long the last full sweep took, waiting included.',
   },
   fullSweepState: {
@@ -166,21 +166,21 @@ export const warehouseCatalogue = {
     question: 'load',
     name: 'fieldmirror_full_sweep_records',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help: 'Different records that the last full sweep read.',
   },
   fullSweepPages: {
     question: 'load',
     name: 'fieldmirror_full_sweep_pages',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help: 'Pages that the last full sweep read.',
   },
   quarantine: {
     question: 'load',
     name: 'fieldmirror_quarantine_records',
     type: 'gauge',
-    labels: stream,
+    labels: streamLabels,
     help: 'Records in quarantine, still open.',
   },
   tableRows: {
@@ -327,7 +327,7 @@ export const processCatalogue = {
 
 /** All metrics, in the order of the questions. */
 export const catalogue: readonly Metric[] = Object.keys(metricQueries).flatMap((question) =>
-  [warehouseCatalogue, requestCatalogue, processCatalogue].flatMap((part) =>
-    Object.values<Metric>(part).filter((metric) => metric.question === question),
+  [warehouseCatalogue, requestCatalogue, processCatalogue].flatMap((metrics) =>
+    Object.values<Metric>(metrics).filter((metric) => metric.question === question),
   ),
 );

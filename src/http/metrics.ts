@@ -53,11 +53,11 @@ interface Sample {
 type Labels = Sample['labels'];
 
 // These are records, so that the compiler requires each new state here as well.
-const accountStates = wordsOf<AccountState>({active: true, paused: true, stopped: true});
-const fullSweepEnds = wordsOf<Exclude<SweepEnd, 'refreshed'>>({
+const accountStates = listKeys<AccountState>({active: true, paused: true, stopped: true});
+const fullSweepEnds = listKeys<Exclude<SweepEnd, 'refreshed'>>({
   ...{certified: true, uncertified: true, stopped: true, failed: true},
 });
-const latenesses = wordsOf<Lateness>({
+const latenesses = listKeys<Lateness>({
   ...{
     untaken: true,
     failing: true,
@@ -68,7 +68,7 @@ const latenesses = wordsOf<Lateness>({
     held: true,
   },
 });
-const eventKinds = wordsOf<FieldNews['kind']>({
+const eventKinds = listKeys<FieldNews['kind']>({
   new: true,
   vanished: true,
   returned: true,
@@ -82,203 +82,222 @@ const unfinishedStates = ['due', 'running'] as const;
  */
 export function toSamples(figures: HealthFigures): Sample[] {
   return [
-    ...figures.accounts.flatMap((account) => samplesOfAccount(account, figures)),
-    ...samplesOfTables(figures),
-    ...samplesOfRetention(figures),
-    ...samplesOfTargets(figures),
-    ...samplesOfReports(figures),
-    sample('workersAlive', {}, figures.workersAlive),
-    sample(
+    ...figures.accounts.flatMap((account) => listAccountSamples(account, figures)),
+    ...listTableSamples(figures),
+    ...listRetentionSamples(figures),
+    ...listTargetSamples(figures),
+    ...listReportSamples(figures),
+    createSample('workersAlive', {}, figures.workersAlive),
+    createSample(
       'starWait',
       {},
-      figures.starWaitsSince === null ? 0 : ageOf(figures.starWaitsSince, figures),
+      figures.starWaitsSince === null ? 0 : computeAge(figures.starWaitsSince, figures),
     ),
   ];
 }
 
 /** The next reading reports an account that was added while the figures were read. */
-function samplesOfAccount(
+function listAccountSamples(
   {accountId, name, state}: HealthFigures['accounts'][number],
   figures: HealthFigures,
 ): Sample[] {
-  const own = ownFigures(figures, accountId);
+  const accountFigures = pickAccountFigures(figures, accountId);
   const labels = {account: name};
   return [
-    ...accountStates.map((word) =>
-      sample('accountState', {...labels, state: word}, Number(word === state)),
+    ...accountStates.map((accountState) =>
+      createSample(
+        'accountState',
+        {...labels, state: accountState},
+        Number(accountState === state),
+      ),
     ),
-    ...own.streams.flatMap((stream) => samplesOfStream(stream, own, labels)),
-    ...samplesOfSchedules(own, labels),
-    ...samplesOfChanges(own, labels),
+    ...accountFigures.streams.flatMap((stream) =>
+      listStreamSamples(stream, accountFigures, labels),
+    ),
+    ...listScheduleSamples(accountFigures, labels),
+    ...listChangeSamples(accountFigures, labels),
     ...eventKinds.map((kind) => {
-      const count = own.events.find((each) => each.kind === kind)?.count ?? 0;
-      return sample('fieldEvents', {...labels, kind}, count);
+      const count = accountFigures.events.find((event) => event.kind === kind)?.count ?? 0;
+      return createSample('fieldEvents', {...labels, kind}, count);
     }),
   ];
 }
 
-function ownFigures(figures: HealthFigures, accountId: string): HealthFigures {
-  const isOwn = (row: {readonly accountId: string}) => row.accountId === accountId;
+function pickAccountFigures(figures: HealthFigures, accountId: string): HealthFigures {
+  const isOfAccount = (row: {readonly accountId: string}) => row.accountId === accountId;
   const {streams, promises, unfinished, nextDue, overdue, quarantine, changes, late, events} =
     figures;
   return {
     ...figures,
-    streams: streams.filter(isOwn),
-    promises: promises.filter(isOwn),
-    unfinished: unfinished.filter(isOwn),
-    nextDue: nextDue.filter(isOwn),
-    overdue: overdue.filter(isOwn),
-    quarantine: quarantine.filter(isOwn),
-    changes: changes.filter(isOwn),
-    late: late.filter(isOwn),
-    events: events.filter(isOwn),
+    streams: streams.filter(isOfAccount),
+    promises: promises.filter(isOfAccount),
+    unfinished: unfinished.filter(isOfAccount),
+    nextDue: nextDue.filter(isOfAccount),
+    overdue: overdue.filter(isOfAccount),
+    quarantine: quarantine.filter(isOfAccount),
+    changes: changes.filter(isOfAccount),
+    late: late.filter(isOfAccount),
+    events: events.filter(isOfAccount),
   };
 }
 
-function samplesOfChanges(own: HealthFigures, labels: Labels): Sample[] {
+function listChangeSamples(accountFigures: HealthFigures, labels: Labels): Sample[] {
   return [
     ...openStates.map((state) => {
-      const count = own.changes.find((each) => each.state === state)?.count ?? 0;
-      return sample('changes', {...labels, state}, count);
+      const count = accountFigures.changes.find((group) => group.state === state)?.count ?? 0;
+      return createSample('changes', {...labels, state}, count);
     }),
-    ...own.changes.map(({state, oldestAt}) =>
-      sample('oldestChange', {...labels, state}, ageOf(oldestAt, own)),
+    ...accountFigures.changes.map(({state, oldestAt}) =>
+      createSample('oldestChange', {...labels, state}, computeAge(oldestAt, accountFigures)),
     ),
     ...latenesses.map((reason) => {
-      const count = own.late.reduce(
+      const count = accountFigures.late.reduce(
         (total, late) => (late.lateness === reason ? total + late.count : total),
         0,
       );
-      return sample('lateChanges', {...labels, reason}, count);
+      return createSample('lateChanges', {...labels, reason}, count);
     }),
   ];
 }
 
-function samplesOfStream(figures: StreamFigures, own: HealthFigures, ofAccount: Labels): Sample[] {
+function listStreamSamples(
+  figures: StreamFigures,
+  accountFigures: HealthFigures,
+  accountLabels: Labels,
+): Sample[] {
   const {stream, provenAge} = figures;
-  const labels = {...ofAccount, stream};
-  const isOwn = (row: {readonly stream: string}) => row.stream === stream;
+  const labels = {...accountLabels, stream};
+  const isOfStream = (row: {readonly stream: string}) => row.stream === stream;
   return [
-    ...(provenAge === null ? [] : [sample('provenAge', labels, provenAge)]),
-    ...samplesOfPromise(own.promises.filter(isOwn), own, labels),
-    sample('unproven', labels, Number(provenAge === null)),
-    sample('quarantine', labels, own.quarantine.find(isOwn)?.count ?? 0),
+    ...(provenAge === null ? [] : [createSample('provenAge', labels, provenAge)]),
+    ...listPromiseSamples(accountFigures.promises.filter(isOfStream), accountFigures, labels),
+    createSample('unproven', labels, Number(provenAge === null)),
+    createSample('quarantine', labels, accountFigures.quarantine.find(isOfStream)?.count ?? 0),
     ...unfinishedStates.map((state) => {
-      const count = own.unfinished.filter(isOwn).find((each) => each.state === state)?.count ?? 0;
-      return sample('unfinished', {...labels, state}, count);
+      const count =
+        accountFigures.unfinished.filter(isOfStream).find((group) => group.state === state)
+          ?.count ?? 0;
+      return createSample('unfinished', {...labels, state}, count);
     }),
-    ...samplesOfFullSweep(figures, labels),
+    ...listFullSweepSamples(figures, labels),
   ];
 }
 
-function samplesOfPromise(
+function listPromiseSamples(
   promises: HealthFigures['promises'],
-  own: HealthFigures,
+  accountFigures: HealthFigures,
   labels: Labels,
 ): Sample[] {
   const promise = closestPromise(promises);
   if (promise === undefined) return [];
   const since = countsSince(promise);
   return [
-    sample('promisedFreshness', labels, promise.everyMs / 1000),
-    ...(since === null ? [] : [sample('wholeListAge', labels, ageOf(since, own))]),
+    createSample('promisedFreshness', labels, promise.everyMs / 1000),
+    ...(since === null
+      ? []
+      : [createSample('wholeListAge', labels, computeAge(since, accountFigures))]),
   ];
 }
 
-function samplesOfFullSweep({lastFull}: StreamFigures, labels: Labels): Sample[] {
+function listFullSweepSamples({lastFull}: StreamFigures, labels: Labels): Sample[] {
   if (lastFull === null) return [];
   const {state, age, duration, records, pages} = lastFull;
   return [
-    ...fullSweepEnds.map((word) =>
-      sample('fullSweepState', {...labels, state: word}, Number(word === state)),
+    ...fullSweepEnds.map((sweepState) =>
+      createSample('fullSweepState', {...labels, state: sweepState}, Number(sweepState === state)),
     ),
-    sample('fullSweepAge', labels, age),
-    ...(duration === null ? [] : [sample('fullSweepDuration', labels, duration)]),
-    sample('fullSweepRecords', labels, records),
-    sample('fullSweepPages', labels, pages),
+    createSample('fullSweepAge', labels, age),
+    ...(duration === null ? [] : [createSample('fullSweepDuration', labels, duration)]),
+    createSample('fullSweepRecords', labels, records),
+    createSample('fullSweepPages', labels, pages),
   ];
 }
 
 /** Schedules of one stream and mode are reported as one: a person chooses their names freely. */
-function samplesOfSchedules(own: HealthFigures, ofAccount: Labels): Sample[] {
-  return own.nextDue.flatMap(({stream, mode, at}) => {
-    const labels = {...ofAccount, stream, mode};
-    const waits = own.overdue
-      .filter((each) => each.stream === stream && each.mode === mode)
-      .map(({waitsSince}) => ageOf(waitsSince, own));
-    return [sample('nextDue', labels, at), sample('overdue', labels, Math.max(0, ...waits))];
+function listScheduleSamples(accountFigures: HealthFigures, accountLabels: Labels): Sample[] {
+  return accountFigures.nextDue.flatMap(({stream, mode, at}) => {
+    const labels = {...accountLabels, stream, mode};
+    const waitSeconds = accountFigures.overdue
+      .filter((schedule) => schedule.stream === stream && schedule.mode === mode)
+      .map(({waitsSince}) => computeAge(waitsSince, accountFigures));
+    return [
+      createSample('nextDue', labels, at),
+      createSample('overdue', labels, Math.max(0, ...waitSeconds)),
+    ];
   });
 }
 
-function samplesOfTables({tables, databaseBytes}: HealthFigures): Sample[] {
+function listTableSamples({tables, databaseBytes}: HealthFigures): Sample[] {
   return [
     ...tables.flatMap(({schema, table, rows, bytes}) => [
-      ...(rows === null ? [] : [sample('tableRows', {schema, table}, rows)]),
-      sample('tableBytes', {schema, table}, bytes),
+      ...(rows === null ? [] : [createSample('tableRows', {schema, table}, rows)]),
+      createSample('tableBytes', {schema, table}, bytes),
     ]),
-    sample('databaseBytes', {}, databaseBytes),
+    createSample('databaseBytes', {}, databaseBytes),
   ];
 }
 
-function samplesOfRetention(figures: HealthFigures): Sample[] {
+function listRetentionSamples(figures: HealthFigures): Sample[] {
   const {kinds, prunedAt} = figures.retention;
   return [
-    ...(prunedAt === null ? [] : [sample('prunedAge', {}, ageOf(prunedAt, figures))]),
-    ...kinds.map(({kind, removed}) => sample('pruned', {kind}, removed)),
+    ...(prunedAt === null ? [] : [createSample('prunedAge', {}, computeAge(prunedAt, figures))]),
+    ...kinds.map(({kind, removed}) => createSample('pruned', {kind}, removed)),
   ];
 }
 
-function samplesOfTargets(figures: HealthFigures): Sample[] {
+function listTargetSamples(figures: HealthFigures): Sample[] {
   return figures.targets.flatMap(({name, latest, addedAt, attempts}) => {
     const labels = {target: name};
     return [
-      sample('deliveryAge', labels, ageOf(latest?.deliveredAt ?? addedAt, figures)),
-      sample('deliveryFailures', labels, attempts),
-      ...(latest === null ? [] : [sample('deliveryBytes', labels, latest.bytes)]),
+      createSample('deliveryAge', labels, computeAge(latest?.deliveredAt ?? addedAt, figures)),
+      createSample('deliveryFailures', labels, attempts),
+      ...(latest === null ? [] : [createSample('deliveryBytes', labels, latest.bytes)]),
     ];
   });
 }
 
-function samplesOfReports(figures: HealthFigures): Sample[] {
+function listReportSamples(figures: HealthFigures): Sample[] {
   return figures.reportLists.flatMap(({name, lastSentAt, addedAt, waiting, givenUp}) => {
     const labels = {list: name};
     return [
-      sample('reportAge', labels, ageOf(lastSentAt ?? addedAt, figures)),
-      sample('reportsUnsent', labels, waiting + givenUp),
+      createSample('reportAge', labels, computeAge(lastSentAt ?? addedAt, figures)),
+      createSample('reportsUnsent', labels, waiting + givenUp),
     ];
   });
 }
 
-function sample(metric: Sample['metric'], labels: Labels, value: number): Sample {
+function createSample(metric: Sample['metric'], labels: Labels, value: number): Sample {
   return {metric, labels, value};
 }
 
-function ageOf(instant: string, {now}: HealthFigures): number {
+function computeAge(instant: string, {now}: HealthFigures): number {
   return Math.max(0, Date.parse(now) - Date.parse(instant)) / 1000;
 }
 
-function wordsOf<Word extends string>(words: Readonly<Record<Word, true>>): Word[] {
-  return Object.keys(words) as Word[];
+function listKeys<Key extends string>(record: Readonly<Record<Key, true>>): Key[] {
+  return Object.keys(record) as Key[];
 }
 
-type Name = Sample['metric'];
+type MetricName = Sample['metric'];
 
 /** The methods of a gauge and of a counter for a figure that is read again each time. */
-interface Shown {
+interface WarehouseMetric {
   reset(): void;
   inc(labels: Sample['labels'], value: number): void;
   remove(labels: Sample['labels']): void;
 }
 
-const names = Object.keys(warehouseCatalogue) as Name[];
+const metricNames = Object.keys(warehouseCatalogue) as MetricName[];
 
 /** The metrics that are read from rows. Each is shown as it was read last, or not at all. */
 export class WarehouseMetrics {
   readonly registry = new Registry();
-  readonly #metrics: ReadonlyMap<Name, Shown>;
+  readonly #metrics: ReadonlyMap<MetricName, WarehouseMetric>;
 
   constructor() {
-    this.#metrics = new Map(names.map((name) => [name, make(name, this.registry)]));
+    this.#metrics = new Map(
+      metricNames.map((name) => [name, makeWarehouseMetric(name, this.registry)]),
+    );
     this.clear();
   }
 
@@ -299,49 +318,51 @@ export class WarehouseMetrics {
   }
 }
 
-function make(name: Name, registry: Registry): Shown {
+function makeWarehouseMetric(name: MetricName, registry: Registry): WarehouseMetric {
   const metric = warehouseCatalogue[name];
   return metric.type === 'counter' ? makeCounter(metric, registry) : makeGauge(metric, registry);
 }
 
 /** A tenth of the package's own rate, so that an idle process can sleep. */
-const utilisationEveryMs = 1_000;
+const utilisationIntervalMs = 1_000;
 /** A fifth of the package's own rate. Each figure of the lag includes this pause, too. */
-const lagEveryMs = 50;
+const lagIntervalMs = 50;
 /**
  * Without samples, as when a process has just begun, these figures are not a number, or the number
  * of three hundred years.
  */
-const ofNoSamples = ['min', 'mean', 'stddev'].map((part) => `nodejs_eventloop_lag_${part}_seconds`);
+const metricsWithoutSamples = ['min', 'mean', 'stddev'].map(
+  (figure) => `nodejs_eventloop_lag_${figure}_seconds`,
+);
 
-let watched: Registry | null = null;
+let nodeRegistry: Registry | null = null;
 
 /**
  * There is one process, and the package cannot stop watching it. So the watch begins once, when its
  * figures are first requested. Each reading resets the lag, so concurrent callers share one
  * reading: otherwise the second would get the lag of no time at all.
  */
-const ofNode = new CachedReading(
+const nodeMetrics = new CachedReading(
   async () => {
-    watched ??= watchNode();
-    return await watched.metrics();
+    nodeRegistry ??= watchNode();
+    return await nodeRegistry.metrics();
   },
   {freshMs: 5_000, patienceMs: 5_000},
 );
 
 /** CPU, memory, event loop and garbage collections of this process, as Prometheus reads them. */
 export async function readNodeMetrics(): Promise<string> {
-  return await ofNode.get();
+  return await nodeMetrics.get();
 }
 
 function watchNode(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({
     register: registry,
-    eventLoopUtilizationTimeout: utilisationEveryMs,
-    eventLoopMonitoringPrecision: lagEveryMs,
+    eventLoopUtilizationTimeout: utilisationIntervalMs,
+    eventLoopMonitoringPrecision: lagIntervalMs,
   });
-  for (const name of ofNoSamples) registry.removeSingleMetric(name);
+  for (const name of metricsWithoutSamples) registry.removeSingleMetric(name);
   return registry;
 }
 
@@ -374,7 +395,7 @@ const buckets = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60] as const;
  * Results that queries select by name: they are reported as 0 before the first one, so that the
  * first one is seen as an increase.
  */
-const expected = ['200', '429', '503', 'network', 'deadline'] as const;
+const expectedResults = ['200', '429', '503', 'network', 'deadline'] as const;
 
 /**
  * Counts the requests that this process sends to the service. Give it to `Accounts.observe`, and to
@@ -406,7 +427,7 @@ export class RequestMetrics implements AccountObserver {
   #meet(account: string): void {
     if (this.#met.has(account)) return;
     this.#met.add(account);
-    for (const result of expected) this.#requests.inc({account, method: 'GET', result}, 0);
+    for (const result of expectedResults) this.#requests.inc({account, method: 'GET', result}, 0);
     for (const outcome of attemptOutcomes) this.#attempts.inc({account, outcome}, 0);
   }
 }

@@ -15,7 +15,7 @@ import {explainDatabaseError} from '../postgres/database-errors.ts';
 /** Answers of one JSON document a line. */
 export const linesType = 'application/x-ndjson';
 
-const wrongInput = z.object({
+const wrongInputSchema = z.object({
   in: z.enum(['body', 'query', 'path', 'header']),
   at: z.string().describe('JSON pointer into the body, or the name of the parameter or header.'),
   expected: z.string(),
@@ -23,7 +23,7 @@ const wrongInput = z.object({
 });
 
 /** One thing that is wrong with a request. */
-export type WrongInput = z.infer<typeof wrongInput>;
+export type WrongInput = z.infer<typeof wrongInputSchema>;
 
 export const problemSchema = z
   .object({
@@ -32,7 +32,7 @@ export const problemSchema = z
     status: z.int(),
     detail: z.string().optional().describe('What went wrong, this time.'),
     hint: z.string().optional().describe('What to do next.'),
-    errors: z.array(wrongInput).optional().describe('Where it is wrong.'),
+    errors: z.array(wrongInputSchema).optional().describe('Where it is wrong.'),
     docs: z
       .string()
       .describe('The code of the error, with cause and fix: E24 is in docs/errors.md.'),
@@ -41,7 +41,7 @@ export const problemSchema = z
 
 type ProblemBody = z.infer<typeof problemSchema>;
 
-interface Facts {
+interface ProblemFacts {
   readonly detail?: string;
   readonly hint?: string | undefined;
   readonly errors?: readonly WrongInput[];
@@ -54,7 +54,7 @@ export class HttpProblem extends Error {
   readonly body: ProblemBody;
 
   /** @param kind - the end of its type: `refused` */
-  constructor(status: number, kind: ProblemKind, {detail, hint, errors, cause}: Facts = {}) {
+  constructor(status: number, kind: ProblemKind, {detail, hint, errors, cause}: ProblemFacts = {}) {
     super(detail ?? kind, {cause});
     this.body = {
       type: `urn:fieldmirror:problem:${kind}`,
@@ -63,13 +63,13 @@ export class HttpProblem extends Error {
       ...(detail === undefined ? {} : {detail}),
       ...(hint === undefined ? {} : {hint}),
       ...(errors === undefined ? {} : {errors: [...errors]}),
-      docs: pageOfProblem(kind),
+      docs: findErrorCode(kind),
     };
   }
 }
 
 /** The column that a trigger's message refuses: `warehouse.jobs.scheduled_on: expected …`. */
-const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
+const columnPattern = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
 
 /**
  * Turns Postgres' refusal of one change into a problem with Postgres' words: a refusal by a
@@ -79,7 +79,7 @@ const column = /^warehouse\.\w+\.(\w+): (?:expected )?(.*)$/s;
 export function explainRefusal(error: unknown, at: string): unknown {
   if (!(error instanceof pg.DatabaseError) || !/^(?:22|23|55000|P0)/.test(error.code ?? ''))
     return error;
-  if (error.code === '23505' && isOfKeys(error)) {
+  if (error.code === '23505' && isKeyConflict(error)) {
     const detail = 'external_key: another row of the table has it';
     const errors = [
       {in: 'body' as const, at: `${at}/external_key`, expected: 'a key that no other row has'},
@@ -91,13 +91,13 @@ export function explainRefusal(error: unknown, at: string): unknown {
       cause: error,
     });
   }
-  const [, name, expected] = column.exec(error.message) ?? [];
-  const place =
+  const [, name, expected] = columnPattern.exec(error.message) ?? [];
+  const pointer =
     name === undefined ? at : `${at}/${name.endsWith('_number') ? 'parent' : `fields/${name}`}`;
   return new HttpProblem(422, 'refused', {
     detail: error.message,
     hint: error.hint,
-    errors: [{in: 'body', at: place, expected: expected ?? 'a change that the service can take'}],
+    errors: [{in: 'body', at: pointer, expected: expected ?? 'a change that the service can take'}],
     cause: error,
   });
 }
@@ -106,8 +106,8 @@ export function explainRefusal(error: unknown, at: string): unknown {
  * Whether another row has the key: sync.set_link refuses it, or an index does if two rows get it at
  * once.
  */
-function isOfKeys({column: ofColumn, constraint = ''}: pg.DatabaseError): boolean {
-  return ofColumn === 'external_key' || /_external_key$|^links_key$/.test(constraint);
+function isKeyConflict({column: columnName, constraint = ''}: pg.DatabaseError): boolean {
+  return columnName === 'external_key' || /_external_key$|^links_key$/.test(constraint);
 }
 
 /**
@@ -118,7 +118,7 @@ function isOfKeys({column: ofColumn, constraint = ''}: pg.DatabaseError): boolea
 export function explainCursor(error: unknown, at: string): unknown {
   if (!(error instanceof pg.DatabaseError) || !/^(?:22023|FM410)$/.test(error.code ?? ''))
     return error;
-  const isGone = error.code === 'FM410';
+  const isExpired = error.code === 'FM410';
   if (error.message.startsWith('state:'))
     return new HttpProblem(422, 'refused', {
       detail: error.message,
@@ -126,9 +126,9 @@ export function explainCursor(error: unknown, at: string): unknown {
       errors: [{in: 'body', at: '/state', expected: 'a smaller one'}],
       cause: error,
     });
-  return new HttpProblem(isGone ? 410 : 422, isGone ? 'cursor-gone' : 'refused', {
+  return new HttpProblem(isExpired ? 410 : 422, isExpired ? 'cursor-gone' : 'refused', {
     detail: error.message.replace('fieldmirror.seen', 'seen'),
-    hint: isGone
+    hint: isExpired
       ? 'Begin again: keep the cursor of GET /v1/feed?after=end, read the tables, write with it.'
       : 'Give the cursor up to which you have read the feed, or leave it out.',
     errors: [
@@ -179,7 +179,7 @@ const statusKinds: Readonly<Record<number, ErrorKind>> = {
 };
 
 /** `E24` */
-function pageOfProblem(kind: ProblemKind): string {
+function findErrorCode(kind: ProblemKind): string {
   return errorNumbers[problemKinds[kind]];
 }
 
@@ -196,14 +196,14 @@ export const maxLinesBytes = 10_000_000;
 /** Turns an error into the problem that the caller gets. */
 export type Explain = (error: unknown, request: FastifyRequest) => HttpProblem;
 
-interface Context {
+interface ProblemContext {
   readonly databaseUrl: string;
   readonly request: FastifyRequest;
   readonly log: Logger;
 }
 
 /** Words for the refusals of the framework. */
-const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: string]>> = {
+const frameworkProblems: Readonly<Record<number, readonly [kind: ProblemKind, detail: string]>> = {
   400: ['invalid', 'the body is no JSON'],
   413: [
     'too-large',
@@ -216,25 +216,28 @@ const refusals: Readonly<Record<number, readonly [kind: ProblemKind, detail: str
  * Turns an error of a request into a problem in the words of the HTTP API.
  * @param context.databaseUrl - of the warehouse, for the words of a failed connection
  */
-export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context): HttpProblem {
+export function toProblem(
+  thrown: unknown,
+  {databaseUrl, request, log}: ProblemContext,
+): HttpProblem {
   if (thrown instanceof HttpProblem) return thrown;
   const error = explainDatabaseError(thrown, databaseUrl);
   const status =
     'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : 500;
   if (status < 500) {
-    const [kind, detail] = refusals[status] ?? ['invalid', 'the request cannot be read'];
+    const [kind, detail] = frameworkProblems[status] ?? ['invalid', 'the request cannot be read'];
     return new HttpProblem(status, kind, {detail});
   }
   // A message may quote the request, so an error that is not ours is logged by its name and stack
   // alone.
-  const isOurs = error instanceof RetryableError || error instanceof FatalError;
-  const where = isOurs
+  const isOwnError = error instanceof RetryableError || error instanceof FatalError;
+  const reason = isOwnError
     ? error.message
     : `${error.name} ${error.stack?.replace(/^.*?(?=\n\s+at )/s, '') ?? ''}`;
   log.error(
     {
-      ...{method: request.method, route: request.routeOptions.url, reason: where},
-      docs: pageOfProblem(isOurs ? 'unavailable' : 'bug'),
+      ...{method: request.method, route: request.routeOptions.url, reason},
+      docs: findErrorCode(isOwnError ? 'unavailable' : 'bug'),
     },
     'http: a request failed',
   );
@@ -244,7 +247,7 @@ export function toProblem(thrown: unknown, {databaseUrl, request, log}: Context)
       hint: 'Nothing was done: send the same again later.',
     });
   }
-  if (!isOurs) return new HttpProblem(500, 'bug', {hint: 'The log of the HTTP API has more.'});
+  if (!isOwnError) return new HttpProblem(500, 'bug', {hint: 'The log of the HTTP API has more.'});
   return new HttpProblem(503, 'unavailable', {
     detail: 'the warehouse cannot be reached, or is too busy',
     hint: 'Send the same again later; with an Idempotency-Key nothing happens twice.',
@@ -256,7 +259,7 @@ function isLocked({cause}: Error): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === '55P03';
 }
 
-const places: Readonly<Record<string, WrongInput['in']>> = {
+const inputParts: Readonly<Record<string, WrongInput['in']>> = {
   body: 'body',
   querystring: 'query',
   params: 'path',
@@ -274,36 +277,44 @@ export function checkWith(
   httpPart: string | undefined,
   {hidesValues = false} = {},
 ): (value: unknown) => {readonly value: unknown} | {readonly error: HttpProblem} {
-  const place = places[httpPart ?? ''] ?? 'body';
+  const inputPart = inputParts[httpPart ?? ''] ?? 'body';
   return (value) => {
-    const read = schema.safeParse(value);
-    if (read.success) return {value: read.data};
+    const parsed = schema.safeParse(value);
+    if (parsed.success) return {value: parsed.data};
     const errors = hidesValues
-      ? findWrongSecrets(read.error.issues, place)
-      : findWrongInputs(read.error.issues, {place, value, names: namesOf(schema)});
-    return {error: new HttpProblem(400, 'invalid', {errors, ...detailOf(errors, place)})};
+      ? findWrongSecrets(parsed.error.issues, inputPart)
+      : findWrongInputs(parsed.error.issues, {
+          place: inputPart,
+          value,
+          names: listPropertyNames(schema),
+        });
+    return {
+      error: new HttpProblem(400, 'invalid', {errors, ...describeFirstInput(errors, inputPart)}),
+    };
   };
 }
 
-function namesOf(schema: z.ZodType): readonly string[] {
+function listPropertyNames(schema: z.ZodType): readonly string[] {
   return schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
 }
 
-function detailOf([worst]: readonly WrongInput[], place: string): Facts {
-  if (worst === undefined) return {};
-  const got = worst.got === undefined ? '' : `, got ${worst.got}`;
-  return {detail: `${worst.at === '' ? place : worst.at}: expected ${worst.expected}${got}`};
+function describeFirstInput([input]: readonly WrongInput[], inputPart: string): ProblemFacts {
+  if (input === undefined) return {};
+  const got = input.got === undefined ? '' : `, got ${input.got}`;
+  return {
+    detail: `${input.at === '' ? inputPart : input.at}: expected ${input.expected}${got}`,
+  };
 }
 
 type Issue = z.core.$ZodIssue;
-type Part = string | number;
+type PathPart = string | number;
 
-const shownCharacters = 40;
+const maxShownCharacters = 40;
 
 /**
  * The wrong inputs that a schema found, in the terms of the request. The value that came is shown
  * shortened: it goes back to its sender, and nowhere else.
- * @param part.names - the names that the schema knows, for the words about an unknown one
+ * @param options.names - the names that the schema knows, for the words about an unknown one
  */
 function findWrongInputs(
   issues: readonly Issue[],
@@ -320,26 +331,26 @@ function findWrongInputs(
   return issues.flatMap(openUnion).flatMap((issue): WrongInput[] => {
     const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
     const keys = issue.code === 'unrecognized_keys' ? issue.keys : null;
-    const paths: Part[][] = keys === null ? [path] : keys.map((key) => [...path, key]);
-    return paths.map((at) => ({
+    const paths: PathPart[][] = keys === null ? [path] : keys.map((key) => [...path, key]);
+    return paths.map((inputPath) => ({
       in: place,
-      at: place === 'body' ? toPointer(at) : at.join('.'),
+      at: place === 'body' ? toPointer(inputPath) : inputPath.join('.'),
       expected:
         keys === null || names.length === 0 || path.length > 0
-          ? wordsOf(issue.message)
-          : describeNames(names, String(at.at(-1))),
-      got: describe(valueAt(value, at)),
+          ? extractExpectation(issue.message)
+          : describeNames(names, String(inputPath.at(-1))),
+      got: describeValue(findValue(value, inputPath)),
     }));
   });
 }
 
 /** A message lists at most this many names; if there are more, it names only the nearest. */
-const mostNames = 16;
+const maxListedNames = 16;
 
-function describeNames(names: readonly string[], typed: string): string {
-  return names.length <= mostNames
+function describeNames(names: readonly string[], typedName: string): string {
+  return names.length <= maxListedNames
     ? `one of ${names.join(', ')}`
-    : `a name that /v1/openapi.json lists${nearest(typed, names)}`;
+    : `a name that /v1/openapi.json lists${nearest(typedName, names)}`;
 }
 
 /** The wrong inputs of a secret part: the path of an issue has only names of a schema. */
@@ -347,12 +358,12 @@ function findWrongSecrets(issues: readonly Issue[], place: WrongInput['in']): Wr
   return issues.map(({path, message}) => ({
     in: place,
     at: toPointer(path.map(String)),
-    expected: wordsOf(message),
+    expected: extractExpectation(message),
   }));
 }
 
 /** JSON pointer, RFC 6901. */
-function toPointer(path: readonly Part[]): string {
+function toPointer(path: readonly PathPart[]): string {
   return path
     .map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`)
     .join('');
@@ -367,23 +378,24 @@ function openUnion(issue: Issue): Issue[] {
   return [...(issue.errors.find(isMeant) ?? [{...issue, message: 'expected an object'}])];
 }
 
-function wordsOf(message: string): string {
+function extractExpectation(message: string): string {
   return /expected (.*?)(?:, received .*)?$/s.exec(message)?.[1] ?? message;
 }
 
-function valueAt(value: unknown, path: readonly Part[]): unknown {
-  let here = value;
+function findValue(value: unknown, path: readonly PathPart[]): unknown {
+  let current = value;
   for (const part of path) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, part)) return undefined;
-    here = (here as Record<Part, unknown>)[part];
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part))
+      return undefined;
+    current = (current as Record<PathPart, unknown>)[part];
   }
-  return here;
+  return current;
 }
 
-function describe(value: unknown): string {
+function describeValue(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
-  return shorten(JSON.stringify(value), shownCharacters);
+  return shorten(JSON.stringify(value), maxShownCharacters);
 }

@@ -6,16 +6,21 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import type pg from 'pg';
 import {z} from 'zod';
 import {isKeyInUse} from '../accounts/access.ts';
-import {type ChangeFilter, isWanted, needySql, valuesOf} from '../changes/change.ts';
+import {
+  type ChangeFilter,
+  listFilterValues,
+  matchesFilterSql,
+  needsPersonSql,
+} from '../changes/change.ts';
 import type {ChangeState} from '../changes/states.ts';
-import {pageOfChange} from '../changes/story.ts';
+import {findChangeDocs} from '../changes/story.ts';
 import {idPattern} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
-import {keysOf} from '../rows/links.ts';
+import {buildSystemKeys} from '../rows/links.ts';
 import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
-import {changeNumber, filterShape, lineOf} from './change-request.ts';
-import {type AccountKey, apiKeyOf, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
+import {buildLineSchema, changeNumberSchema, filterShape} from './change-request.ts';
+import {type AccountKey, getApiKey, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {HttpProblem, problemSchema} from './problem.ts';
 
 // The schemas of the answers name the columns that are read.
@@ -27,13 +32,13 @@ const conflictColumns = listColumns(conflict.element);
 type KeyScope = Pick<AccountKey, 'accountId' | 'system'>;
 
 /** Changes of an account by their numbers. */
-export async function answerChanges(
+export async function readApiChanges(
   db: Queryable,
   {accountId, system}: KeyScope,
   changeIds: readonly string[],
 ): Promise<ReadonlyMap<string, ChangeAnswer>> {
   const {rows} = await db.query<ChangeAnswer>(
-    `SELECT ${changeColumnsFor(system)} FROM sync.changes AS held
+    `SELECT ${listChangeColumns(system)} FROM sync.changes AS held
      WHERE account_id = $1 AND change_id = ANY ($2::bigint[])`,
     [accountId, changeIds],
   );
@@ -41,8 +46,8 @@ export async function answerChanges(
 }
 
 /** One change with its attempts and conflicts; null if the account has no change of that number. */
-async function answerStory(db: Queryable, key: KeyScope, changeId: string): Promise<Story | null> {
-  const change = (await answerChanges(db, key, [changeId])).get(changeId);
+async function readStory(db: Queryable, key: KeyScope, changeId: string): Promise<Story | null> {
+  const change = (await readApiChanges(db, key, [changeId])).get(changeId);
   if (change === undefined) return null;
   const attempts = await db.query<Story['attempts'][number]>(
     `SELECT ${attemptColumns} FROM sync.attempts
@@ -56,7 +61,7 @@ async function answerStory(db: Queryable, key: KeyScope, changeId: string): Prom
   );
   return {
     ...change,
-    docs: pageOfChange(change),
+    docs: findChangeDocs(change),
     attempts: attempts.rows,
     conflicts: conflicts.rows,
   };
@@ -109,8 +114,8 @@ export async function readCreates(
  * The columns of a change, as SQL; `held` is the alias of sync.changes. For the system `default`,
  * external_key is the key that the row had when the change was made.
  */
-function changeColumnsFor(system: string): string {
-  const {key} = keysOf(system, 'held.table_name');
+function listChangeColumns(system: string): string {
+  const {key} = buildSystemKeys(system, 'held.table_name');
   return listColumns(changeSchema).replace('external_key', `${key} AS external_key`);
 }
 
@@ -122,10 +127,10 @@ function listColumns(schema: z.ZodObject): string {
 
 export const listChangesQuery = z.strictObject({
   ...filterShape,
-  external_key: lineOf(1_000)
+  external_key: buildLineSchema(1_000)
     .optional()
     .describe('Changes of the row that has this key; of the system default, that had it then.'),
-  after: changeNumber.optional().describe('next_after of the page before.'),
+  after: changeNumberSchema.optional().describe('next_after of the page before.'),
   limit: z.coerce.number().int().min(1).max(500).default(100),
 });
 
@@ -142,7 +147,7 @@ export const listChangesSchema = z
  */
 export async function listApiChanges(
   db: Queryable,
-  wanted: ChangeFilter,
+  filter: ChangeFilter,
   {
     externalKey,
     system,
@@ -155,22 +160,22 @@ export async function listApiChanges(
     readonly limit: number;
   },
 ): Promise<ChangeAnswer[]> {
-  const {key} = keysOf(system, 'held.table_name');
+  const {key} = buildSystemKeys(system, 'held.table_name');
   const {rows} = await db.query<ChangeAnswer>(
-    `WITH ${needySql}
-     SELECT ${changeColumnsFor(system)} FROM sync.changes AS held
-      WHERE ${isWanted} AND change_id > $10 AND ($11::text IS NULL OR ${key} = $11)
+    `WITH ${needsPersonSql}
+     SELECT ${listChangeColumns(system)} FROM sync.changes AS held
+      WHERE ${matchesFilterSql} AND change_id > $10 AND ($11::text IS NULL OR ${key} = $11)
       ORDER BY change_id LIMIT $12`,
-    [...valuesOf(wanted), after, externalKey, limit],
+    [...listFilterValues(filter), after, externalKey, limit],
   );
   return rows;
 }
 
-const mostSeconds = 60;
+const maxWaitSeconds = 60;
 /**
  * The states that end a wait, as in sync.wait. A conflict ends it too, because a person decides it.
  */
-const ends: readonly ChangeState[] = ['done', 'rejected', 'cancelled', 'conflict'];
+const waitEndStates: readonly ChangeState[] = ['done', 'rejected', 'cancelled', 'conflict'];
 
 interface StoryDeps {
   readonly reads: pg.Pool;
@@ -182,7 +187,10 @@ interface StoryDeps {
  * Adds GET /v1/changes/{change_id}. A request that waits uses none of the turns of its key and no
  * connection, and a key may have several such requests.
  */
-export function addStory(instance: FastifyInstance, {reads, turns, watch}: StoryDeps): void {
+export function addChangeStoryRoute(
+  instance: FastifyInstance,
+  {reads, turns, watch}: StoryDeps,
+): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   const places = new WaitingPlaces(
     'changes',
@@ -205,7 +213,7 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
           .number()
           .int()
           .min(0)
-          .max(mostSeconds)
+          .max(maxWaitSeconds)
           .default(0)
           .describe(
             'Seconds to wait until it is done, rejected, cancelled or in conflict; then it is ' +
@@ -222,10 +230,10 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
     },
     handler: async (request, reply) => {
       const {change_id: changeId} = request.params;
-      const key = apiKeyOf(request);
+      const key = getApiKey(request);
       const {apiKeyId} = key;
       const read = async () => {
-        const story = await turns.take(apiKeyId, () => answerStory(reads, key, changeId));
+        const story = await turns.take(apiKeyId, () => readStory(reads, key, changeId));
         if (story !== null) return story;
         throw new HttpProblem(404, 'not-found', {
           detail: `change ${changeId}: the account has none of that number`,
@@ -233,8 +241,8 @@ export function addStory(instance: FastifyInstance, {reads, turns, watch}: Story
       };
       if (request.query.wait === 0) return await read();
       const waitMs = request.query.wait * 1_000;
-      return await places.take(apiKeyId, reply, async (gone) => {
-        const story = await followChange(watch, {changeId, read, waitMs, gone});
+      return await places.take(apiKeyId, reply, async (disconnected) => {
+        const story = await followChange(watch, {changeId, read, waitMs, gone: disconnected});
         if (!(await isKeyInUse(reads, apiKeyId))) throw new HttpProblem(401, 'unauthorized');
         // A server that stops waits for its connections, so this one is closed after the answer.
         if (watch.signal.aborted) reply.header('connection', 'close');
@@ -254,20 +262,20 @@ interface Following {
 
 async function followChange(
   watch: NoticeWatch,
-  {changeId, read, waitMs, gone}: Following,
+  {changeId, read, waitMs, gone: disconnected}: Following,
 ): Promise<Story> {
-  const until = performance.now() + waitMs;
-  const ended = AbortSignal.any([gone, watch.signal]);
+  const deadline = performance.now() + waitMs;
+  const stopSignal = AbortSignal.any([disconnected, watch.signal]);
   for (;;) {
-    const waitOn = watch.watch();
+    const waitForNotice = watch.watch();
     const story = await read();
-    const left = until - performance.now();
-    if (ends.includes(story.state) || left <= 0 || ended.aborted) return story;
-    await waitOn(left, ended, (payload) => namesChange(payload, changeId));
+    const remainingMs = deadline - performance.now();
+    if (waitEndStates.includes(story.state) || remainingMs <= 0 || stopSignal.aborted) return story;
+    await waitForNotice(remainingMs, stopSignal, (payload) => isAboutChange(payload, changeId));
   }
 }
 
 /** @param payload - of `fieldmirror_changes`: `{"change_id" : 12, …}` */
-function namesChange(payload: string, changeId: string): boolean {
+function isAboutChange(payload: string, changeId: string): boolean {
   return new RegExp(`"change_id"\\s*:\\s*${changeId}\\D`).test(payload);
 }

@@ -36,9 +36,9 @@ interface Readiness {
   readonly checks: readonly ReadinessCheck[];
 }
 
-const defaults: ReadingOptions = {freshMs: 1_000, patienceMs: 5_000};
+const defaultReading: ReadingOptions = {freshMs: 1_000, patienceMs: 5_000};
 /** Any caller may read the answer, so addresses appear in the log alone. */
-const next = 'the log of this process says why; fieldmirror doctor says how to fix it';
+const nextStep = 'the log of this process says why; fieldmirror doctor says how to fix it';
 
 /**
  * Checks whether this process can do its work: at most once a second, however many requests come.
@@ -47,25 +47,25 @@ export class ReadinessProbe {
   readonly #databaseUrl: string;
   readonly #ofWarehouse: CachedReading<readonly ReadinessCheck[]>;
   readonly #ofQueue: CachedReading<ReadinessCheck> | null;
-  readonly #warehouseAbsence: Absence;
-  readonly #queueAbsence: Absence;
+  readonly #warehouseAbsence: OutageLog;
+  readonly #queueAbsence: OutageLog;
 
   constructor({pool, log, queue, reading}: ReadinessDeps) {
-    const options = {...defaults, ...reading};
+    const options = {...defaultReading, ...reading};
     this.#databaseUrl = pool.options.connectionString ?? '';
     this.#ofWarehouse = new CachedReading(() => checkWarehouse(pool), options);
     this.#ofQueue =
       queue === undefined ? null : new CachedReading(() => checkQueue(queue), options);
-    this.#warehouseAbsence = new Absence(log, 'readyz: the warehouse');
-    this.#queueAbsence = new Absence(log, 'readyz: the queue');
+    this.#warehouseAbsence = new OutageLog(log, 'readyz: the warehouse');
+    this.#queueAbsence = new OutageLog(log, 'readyz: the queue');
   }
 
   async look(): Promise<Readiness> {
-    const [ofWarehouse, ofQueue] = await Promise.all([
+    const [warehouseChecks, queueChecks] = await Promise.all([
       this.#lookAtWarehouse(),
       this.#lookAtQueue(),
     ]);
-    const checks = [...ofWarehouse, ...ofQueue];
+    const checks = [...warehouseChecks, ...queueChecks];
     return {isReady: checks.every(({verdict}) => verdict === 'ok'), checks};
   }
 
@@ -77,7 +77,12 @@ export class ReadinessProbe {
     } catch (error) {
       this.#warehouseAbsence.noteAway(explainDatabaseError(error, this.#databaseUrl).message);
       return [
-        {check: 'warehouse', verdict: 'failed', reason: 'it does not answer, or refuses us', next},
+        {
+          check: 'warehouse',
+          verdict: 'failed',
+          reason: 'it does not answer, or refuses us',
+          next: nextStep,
+        },
         {check: 'migrations', verdict: 'unknown'},
         {check: 'workers', verdict: 'unknown'},
       ];
@@ -92,7 +97,7 @@ export class ReadinessProbe {
       return [check];
     } catch (error) {
       this.#queueAbsence.noteAway(error instanceof Error ? error.message : String(error));
-      return [{check: 'queue', verdict: 'failed', reason: 'it does not answer', next}];
+      return [{check: 'queue', verdict: 'failed', reason: 'it does not answer', next: nextStep}];
     }
   }
 }
@@ -111,8 +116,8 @@ async function checkWarehouse(pool: pg.Pool): Promise<ReadinessCheck[]> {
 async function checkSchema(pool: pg.Pool): Promise<ReadinessCheck> {
   const {problem, unknown} = await checkMigrations(pool);
   if (problem === null) return {check: 'migrations', verdict: 'ok'};
-  const mend = unknown.length > 0 ? 'update fieldmirror' : 'run fieldmirror migrate as the owner';
-  return {check: 'migrations', verdict: 'failed', reason: problem, next: mend};
+  const fix = unknown.length > 0 ? 'update fieldmirror' : 'run fieldmirror migrate as the owner';
+  return {check: 'migrations', verdict: 'failed', reason: problem, next: fix};
 }
 
 async function checkWorkers(pool: pg.Pool): Promise<ReadinessCheck> {
@@ -126,7 +131,7 @@ async function checkQueue(queue: QueueCheck): Promise<ReadinessCheck> {
   const reason = await queue();
   return reason === 'ok'
     ? {check: 'queue', verdict: 'ok'}
-    : {check: 'queue', verdict: 'failed', reason, next};
+    : {check: 'queue', verdict: 'failed', reason, next: nextStep};
 }
 
 export interface ReadingOptions {
@@ -138,7 +143,7 @@ export interface ReadingOptions {
   readonly clock?: () => number;
 }
 
-interface Held<T> {
+interface TimedReading<T> {
   readonly promise: Promise<T>;
   /** Null while the reading is in progress. */
   endedAt: number | null;
@@ -152,7 +157,7 @@ export class CachedReading<T> {
   readonly #read: () => Promise<T>;
   readonly #options: ReadingOptions;
   readonly #clock: () => number;
-  #held: Held<T> | null = null;
+  #held: TimedReading<T> | null = null;
 
   constructor(read: () => Promise<T>, options: ReadingOptions) {
     this.#read = read;
@@ -167,35 +172,38 @@ export class CachedReading<T> {
    */
   async get(): Promise<T> {
     const {promise} = this.#fresh() ?? this.#begin();
-    const answered = new AbortController();
+    const timeoutController = new AbortController();
     const {patienceMs} = this.#options;
-    const tooLate = wait(patienceMs, undefined, {signal: answered.signal, ref: false}).then(() => {
+    const timeout = wait(patienceMs, undefined, {
+      signal: timeoutController.signal,
+      ref: false,
+    }).then(() => {
       throw new RetryableError(
         `expected an answer within ${patienceMs / 1000} s, got none; it may be busy`,
       );
     });
-    tooLate.catch(() => {});
+    timeout.catch(() => {});
     try {
-      return await Promise.race([promise, tooLate]);
+      return await Promise.race([promise, timeout]);
     } finally {
-      answered.abort();
+      timeoutController.abort();
     }
   }
 
-  #fresh(): Held<T> | null {
+  #fresh(): TimedReading<T> | null {
     if (this.#held === null) return null;
     const {endedAt} = this.#held;
     return endedAt === null || this.#clock() - endedAt < this.#options.freshMs ? this.#held : null;
   }
 
-  #begin(): Held<T> {
-    const held: Held<T> = {promise: this.#read(), endedAt: null};
-    const end = () => {
-      held.endedAt = this.#clock();
+  #begin(): TimedReading<T> {
+    const reading: TimedReading<T> = {promise: this.#read(), endedAt: null};
+    const markEnded = () => {
+      reading.endedAt = this.#clock();
     };
-    held.promise.then(end, end);
-    this.#held = held;
-    return held;
+    reading.promise.then(markEnded, markEnded);
+    this.#held = reading;
+    return reading;
   }
 }
 
@@ -203,15 +211,15 @@ export class CachedReading<T> {
  * Logs once that something does not answer, and once that it answers again: it is checked many
  * times a minute.
  */
-export class Absence {
+export class OutageLog {
   readonly #log: Logger;
   readonly #thing: string;
   #isAway = false;
 
-  /** @param thing - the part of the program that needs it, and its name: `readyz: the warehouse` */
-  constructor(log: Logger, thing: string) {
+  /** @param name - the part of the program that needs it, and its name: `readyz: the warehouse` */
+  constructor(log: Logger, name: string) {
     this.#log = log;
-    this.#thing = thing;
+    this.#thing = name;
   }
 
   noteHere(): void {

@@ -8,37 +8,37 @@ import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import pg from 'pg';
 import {z} from 'zod';
 import {idPattern, shorten} from '../core/text.ts';
-import {keysOf} from '../rows/links.ts';
+import {buildSystemKeys} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
-import {columnsOf, rowSchema, rowsSchema} from './answers.ts';
-import {lineOf} from './change-request.ts';
-import {type AccountKey, apiKeyOf, type Turns} from './keys.ts';
+import {buildRowSchema, buildRowsSchema, listApiColumns} from './answers.ts';
+import {buildLineSchema} from './change-request.ts';
+import {type AccountKey, getApiKey, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 
 /** For each column, the value that a row must have; '' means no value. */
 type RowFilters = Readonly<Record<string, string>>;
 
 /** How many columns one list may be filtered by. */
-const mostFilters = 8;
+const maxFilters = 8;
 
-const kinds: Partial<Readonly<Record<ColumnType, z.ZodType<string>>>> = {
-  text: lineOf(200),
+const filterSchemas: Partial<Readonly<Record<ColumnType, z.ZodType<string>>>> = {
+  text: buildLineSchema(200),
   integer: z.string().regex(/^(?:-?\d{1,18})?$/, {error: 'expected a number, or nothing'}),
   boolean: z.enum(['true', 'false', '']),
 };
 
 type FilterShape = Readonly<Record<string, z.ZodOptional<z.ZodType<string>>>>;
 
-/** @param taken - parameters of the list that have another meaning */
-function filterShapeOf({columns}: MirrorTable, taken: object): FilterShape {
+/** @param reservedParameters - parameters of the list that have another meaning */
+function buildFilterShape({columns}: MirrorTable, reservedParameters: object): FilterShape {
   return Object.fromEntries(
     columns.flatMap(({name, type, comment}) => {
-      const kind = kinds[type];
-      if (kind === undefined || name in taken) return [];
+      const filterSchema = filterSchemas[type];
+      if (filterSchema === undefined || name in reservedParameters) return [];
       const description = `Only rows with this value; nothing for those without one. ${comment}`;
-      return [[name, kind.optional().describe(description)]];
+      return [[name, filterSchema.optional().describe(description)]];
     }),
   );
 }
@@ -54,40 +54,40 @@ function pickFilters(shape: FilterShape, query: object): RowFilters {
 
 /**
  * The SQL condition of some filters on the rows of the alias `held`.
- * @param first - the number of its first parameter
+ * @param firstParameter - the number of its first parameter
  */
-function conditionOf(
+function buildCondition(
   {columns}: MirrorTable,
   filters: RowFilters,
-  first: number,
+  firstParameter: number,
 ): {readonly sql: string; readonly values: readonly string[]} {
   const values: string[] = [];
-  const parts = Object.entries(filters).map(([name, value]) => {
-    const column = `held.${pg.escapeIdentifier(name)}`;
-    const isText = columns.find((each) => each.name === name)?.type === 'text';
-    if (value === '') return `(${column} IS NULL${isText ? ` OR ${column} = ''` : ''})`;
+  const conditions = Object.entries(filters).map(([name, value]) => {
+    const columnSql = `held.${pg.escapeIdentifier(name)}`;
+    const isText = columns.find((column) => column.name === name)?.type === 'text';
+    if (value === '') return `(${columnSql} IS NULL${isText ? ` OR ${columnSql} = ''` : ''})`;
     values.push(value);
-    return `${column} = $${first + values.length - 1}`;
+    return `${columnSql} = $${firstParameter + values.length - 1}`;
   });
-  return {sql: parts.map((part) => ` AND ${part}`).join(''), values};
+  return {sql: conditions.map((condition) => ` AND ${condition}`).join(''), values};
 }
 
 /** The dependencies of a read. */
-interface Reading {
+interface RowReadDeps {
   readonly reads: pg.Pool;
   readonly turns: Turns;
 }
 
 type App = ReturnType<typeof withTypes>;
 
-const rowsAtOnce = {most: 500, usual: 100} as const;
+const pageSizes = {most: 500, usual: 100} as const;
 
 /** The schema of each table's row, made once: the document names it by the table. */
 export const rowSchemas: ReadonlyMap<MirrorTable, z.ZodType> = new Map(
-  allTables.map((table) => [table, rowSchema(table)]),
+  allTables.map((table) => [table, buildRowSchema(table)]),
 );
 
-const problems = {
+const problemResponse = {
   default: {
     description: 'What went wrong.',
     content: {'application/problem+json': {schema: problemSchema}},
@@ -95,7 +95,7 @@ const problems = {
 } as const;
 
 const listQuery = z.strictObject({
-  limit: z.coerce.number().int().min(1).max(rowsAtOnce.most).default(rowsAtOnce.usual),
+  limit: z.coerce.number().int().min(1).max(pageSizes.most).default(pageSizes.usual),
   page: z.string().optional().describe('next_page of the page before.'),
   changed_since: z
     .string()
@@ -111,37 +111,37 @@ const listQuery = z.strictObject({
         'no harm.',
     ),
   deleted: z.enum(['true', 'false']).optional().describe('Whether deleted rows are listed, too.'),
-  key: lineOf(200)
+  key: buildLineSchema(200)
     .min(1)
     .optional()
     .describe('Only the row that the system of the API key knows by this external_key.'),
-  system: lineOf(50)
+  system: buildLineSchema(50)
     .optional()
     .describe('The outside system that key is of: that of the API key, and no other.'),
 });
 
 /** The filters of each table's list, made once. */
 const filterShapes = new Map(
-  allTables.map((table) => [table.name, filterShapeOf(table, listQuery.shape)]),
+  allTables.map((table) => [table.name, buildFilterShape(table, listQuery.shape)]),
 );
-const filtersOf = ({name}: MirrorTable) => filterShapes.get(name) ?? {};
+const findFilterShape = ({name}: MirrorTable) => filterShapes.get(name) ?? {};
 
 /** The parameters of a table's list: those of every list, and its columns. */
-function listQueryOf(table: MirrorTable) {
-  const shape = filtersOf(table);
+function buildListQuery(table: MirrorTable) {
+  const shape = findFilterShape(table);
   return z
     .strictObject({...shape, ...listQuery.shape})
-    .refine((query) => Object.keys(pickFilters(shape, query)).length <= mostFilters, {
-      error: `expected at most ${mostFilters} columns`,
+    .refine((query) => Object.keys(pickFilters(shape, query)).length <= maxFilters, {
+      error: `expected at most ${maxFilters} columns`,
     });
 }
 
 /** Adds the addresses of the rows of every table. */
-export function addRows(instance: FastifyInstance, reading: Reading): void {
+export function addRowRoutes(instance: FastifyInstance, deps: RowReadDeps): void {
   const app = withTypes(instance);
   for (const table of allTables) {
-    addList(app, reading, table);
-    addOne(app, reading, table);
+    addTableRoute(app, deps, table);
+    addRecordRoute(app, deps, table);
   }
 }
 
@@ -149,8 +149,8 @@ function withTypes(app: FastifyInstance) {
   return app.withTypeProvider<ZodTypeProvider>();
 }
 
-function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
-  const row = rowSchemas.get(table) ?? rowSchema(table);
+function addTableRoute(app: App, {reads, turns}: RowReadDeps, table: MirrorTable): void {
+  const rowSchema = rowSchemas.get(table) ?? buildRowSchema(table);
   app.route({
     method: 'GET',
     url: `/${table.name}`,
@@ -158,30 +158,31 @@ function addList(app: App, {reads, turns}: Reading, table: MirrorTable): void {
       operationId: `list_${table.name}`,
       summary: table.comment,
       tags: ['rows'],
-      querystring: listQueryOf(table),
-      response: {200: rowsSchema(row), ...problems},
+      querystring: buildListQuery(table),
+      response: {200: buildRowsSchema(rowSchema), ...problemResponse},
     },
     handler: async (request) => {
-      const {limit, key = null, system: named} = request.query;
-      const place = findPlace(table, request.query);
-      const apiKey = apiKeyOf(request);
-      checkSystem(apiKey, named);
+      const {limit, key = null, system: requestedSystem} = request.query;
+      const position = findPosition(table, request.query);
+      const apiKey = getApiKey(request);
+      checkSystem(apiKey, requestedSystem);
       const {apiKeyId, accountId, system} = apiKey;
-      const wanted = {...place, accountId, system, key, limit: limit + 1};
-      const rows = await turns.take(apiKeyId, () => readRows(reads, table, wanted));
-      const last = rows.length > limit ? rows[limit - 1] : undefined;
+      const rowsQuery = {...position, accountId, system, key, limit: limit + 1};
+      const rows = await turns.take(apiKeyId, () => readRows(reads, table, rowsQuery));
+      const lastRow = rows.length > limit ? rows[limit - 1] : undefined;
       return {
         rows: rows.slice(0, limit),
-        next_page: last === undefined ? null : packPlace({...place, afterRowId: last.row_id}),
+        next_page:
+          lastRow === undefined ? null : packPosition({...position, afterRowId: lastRow.row_id}),
       };
     },
   });
 }
 
 /** Adds the address of one record by its number, if the number alone is the key of the table. */
-function addOne(app: App, {reads, turns}: Reading, table: MirrorTable): void {
-  const [numberColumn, ...others] = table.key;
-  if (numberColumn === undefined || others.length > 0) return;
+function addRecordRoute(app: App, {reads, turns}: RowReadDeps, table: MirrorTable): void {
+  const [numberColumn, ...otherColumns] = table.key;
+  if (numberColumn === undefined || otherColumns.length > 0) return;
   app.route({
     method: 'GET',
     url: `/${table.name}/:number`,
@@ -195,20 +196,20 @@ function addOne(app: App, {reads, turns}: Reading, table: MirrorTable): void {
       querystring: z.strictObject({
         deleted: listQuery.shape.deleted.describe('Whether a deleted record is given, too.'),
       }),
-      response: {200: rowSchemas.get(table) ?? rowSchema(table), ...problems},
+      response: {200: rowSchemas.get(table) ?? buildRowSchema(table), ...problemResponse},
     },
     handler: async (request) => {
       const {number} = request.params;
       const showsDeleted = request.query.deleted === 'true';
-      const {apiKeyId, accountId, system} = apiKeyOf(request);
-      const asked = {accountId, system, numberColumn, number};
-      const row = await turns.take(apiKeyId, () => readRow(reads, table, asked));
+      const {apiKeyId, accountId, system} = getApiKey(request);
+      const query = {accountId, system, numberColumn, number};
+      const row = await turns.take(apiKeyId, () => readRow(reads, table, query));
       if (row !== null && (showsDeleted || row._deleted_at === null)) return row;
-      const isGone = row !== null;
-      const what = isGone ? `number ${number} is deleted` : `there is no number ${number}`;
+      const isDeleted = row !== null;
+      const reason = isDeleted ? `number ${number} is deleted` : `there is no number ${number}`;
       throw new HttpProblem(404, 'not-found', {
-        detail: `${table.name}: ${what}`,
-        hint: isGone
+        detail: `${table.name}: ${reason}`,
+        hint: isDeleted
           ? `GET /v1/${table.name}/${number}?deleted=true gives it all the same.`
           : `GET /v1/${table.name} lists them.`,
         errors: [
@@ -233,7 +234,7 @@ async function readRow(
   table: MirrorTable,
   {accountId, system, numberColumn, number}: RowQuery,
 ): Promise<(Row & {readonly _deleted_at: string | null}) | null> {
-  const {key} = keysOf(system, pg.escapeLiteral(table.name));
+  const {key} = buildSystemKeys(system, pg.escapeLiteral(table.name));
   const {rows} = await pool.query<Row & {readonly _deleted_at: string | null}>(
     `SELECT ${listColumns(table, key)} FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
       WHERE account_id = $1 AND ${pg.escapeIdentifier(numberColumn)} = $2`,
@@ -242,28 +243,39 @@ async function readRow(
   return rows[0] ?? null;
 }
 
-function findPlace(table: MirrorTable, query: z.infer<typeof listQuery>): Place {
+function findPosition(table: MirrorTable, query: z.infer<typeof listQuery>): ListPosition {
   const {page, deleted, changed_since: changedSince} = query;
-  const shape = filtersOf(table);
-  const where = pickFilters(shape, query);
-  const begun = page === undefined ? null : unpackPlace(page);
+  const shape = findFilterShape(table);
+  const filters = pickFilters(shape, query);
+  const startPosition = page === undefined ? null : unpackPosition(page);
   if (page === undefined) {
-    const filters = {showsDeleted: deleted === 'true', changedSince: changedSince ?? null};
-    return {table: table.name, afterRowId: '0', ...filters, where};
+    const options = {showsDeleted: deleted === 'true', changedSince: changedSince ?? null};
+    return {table: table.name, afterRowId: '0', ...options, where: filters};
   }
-  if (begun?.table !== table.name || !z.strictObject(shape).safeParse(begun.where).success)
-    throw refuse('page', `next_page of an earlier answer for ${table.name}`);
-  if (deleted !== undefined && (deleted === 'true') !== begun.showsDeleted)
-    throw refuse('deleted', 'the same as for the first page, or nothing: page has it');
-  if (changedSince !== undefined && changedSince !== begun.changedSince)
-    throw refuse('changed_since', 'the same as for the first page, or nothing: page has it');
-  const other = Object.keys(where).find((name) => where[name] !== begun.where?.[name]);
-  if (other !== undefined)
-    throw refuse(other, 'the same as for the first page, or nothing: page has it');
-  return begun;
+  if (
+    startPosition?.table !== table.name ||
+    !z.strictObject(shape).safeParse(startPosition.where).success
+  )
+    throw createQueryProblem('page', `next_page of an earlier answer for ${table.name}`);
+  if (deleted !== undefined && (deleted === 'true') !== startPosition.showsDeleted)
+    throw createQueryProblem('deleted', 'the same as for the first page, or nothing: page has it');
+  if (changedSince !== undefined && changedSince !== startPosition.changedSince)
+    throw createQueryProblem(
+      'changed_since',
+      'the same as for the first page, or nothing: page has it',
+    );
+  const changedFilter = Object.keys(filters).find(
+    (name) => filters[name] !== startPosition.where?.[name],
+  );
+  if (changedFilter !== undefined)
+    throw createQueryProblem(
+      changedFilter,
+      'the same as for the first page, or nothing: page has it',
+    );
+  return startPosition;
 }
 
-function refuse(at: string, expected: string): HttpProblem {
+function createQueryProblem(at: string, expected: string): HttpProblem {
   const errors: WrongInput[] = [{in: 'query', at, expected}];
   return new HttpProblem(400, 'invalid', {detail: `${at}: expected ${expected}`, errors});
 }
@@ -290,14 +302,14 @@ type Row = Readonly<Record<string, unknown>> & {readonly row_id: string};
  */
 async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Promise<Row[]> {
   const {accountId, system, key, afterRowId, limit, showsDeleted, changedSince} = query;
-  const filter = conditionOf(table, query.where ?? {}, 7);
-  const own = keysOf(system, pg.escapeLiteral(table.name));
-  const isWanted = key === null ? '$6::text IS NULL' : own.isKnownBy('$1', '$6');
+  const filter = buildCondition(table, query.where ?? {}, 7);
+  const externalKeys = buildSystemKeys(system, pg.escapeLiteral(table.name));
+  const keyCondition = key === null ? '$6::text IS NULL' : externalKeys.isKnownBy('$1', '$6');
   const {rows} = await pool.query<Row>(
-    `SELECT ${listColumns(table, own.key)}
+    `SELECT ${listColumns(table, externalKeys.key)}
      FROM warehouse.${pg.escapeIdentifier(table.name)} AS held
       WHERE account_id = $1 AND row_id > $2 AND ($4 OR _deleted_at IS NULL)
-        AND ($5::timestamptz IS NULL OR _changed_at >= $5) AND ${isWanted}${filter.sql}
+        AND ($5::timestamptz IS NULL OR _changed_at >= $5) AND ${keyCondition}${filter.sql}
       ORDER BY row_id LIMIT $3`,
     [accountId, afterRowId, limit, showsDeleted, changedSince, key, ...filter.values],
   );
@@ -306,7 +318,7 @@ async function readRows(pool: pg.Pool, table: MirrorTable, query: RowsQuery): Pr
 
 /** @param key - the SQL expression that is returned as external_key */
 function listColumns(table: MirrorTable, key: string): string {
-  return columnsOf(table)
+  return listApiColumns(table)
     .map((name) =>
       name === 'external_key' ? `${key} AS external_key` : `held.${pg.escapeIdentifier(name)}`,
     )
@@ -314,10 +326,10 @@ function listColumns(table: MirrorTable, key: string): string {
 }
 
 /** @throws {HttpProblem} 403: the request names a system other than that of the key */
-function checkSystem({system: own}: AccountKey, named: string | undefined): void {
-  if (named === undefined || named === own) return;
-  const expected = `${own}, the system of this key`;
-  const got = shorten(JSON.stringify(named), 60);
+function checkSystem({system: ownSystem}: AccountKey, requestedSystem: string | undefined): void {
+  if (requestedSystem === undefined || requestedSystem === ownSystem) return;
+  const expected = `${ownSystem}, the system of this key`;
+  const got = shorten(JSON.stringify(requestedSystem), 60);
   throw new HttpProblem(403, 'other-system', {
     detail: `system: expected ${expected}, got ${got}`,
     hint: 'Leave it out, or use a key of that system: fieldmirror keys add NAME --system SYSTEM.',
@@ -335,7 +347,7 @@ const tokenSchema = z.tuple([
 ]);
 
 /** The place where a list continues: after a row, with the filters that the list began with. */
-interface Place {
+interface ListPosition {
   readonly table: string;
   readonly afterRowId: string;
   readonly showsDeleted: boolean;
@@ -348,28 +360,28 @@ interface Place {
  * Packs a place into a token. The token is no secret and grants no access: the account is always
  * that of the key.
  */
-export function packPlace({
+export function packPosition({
   table,
   afterRowId,
   showsDeleted,
   changedSince,
   where = {},
-}: Place): string {
-  const place = [1, table, afterRowId, showsDeleted, changedSince, where];
-  return Buffer.from(JSON.stringify(place)).toString('base64url');
+}: ListPosition): string {
+  const fields = [1, table, afterRowId, showsDeleted, changedSince, where];
+  return Buffer.from(JSON.stringify(fields)).toString('base64url');
 }
 
-/** @returns null for a token that `packPlace` never made */
-function unpackPlace(token: string): Place | null {
+/** @returns null for a token that `packPosition` never made */
+function unpackPosition(token: string): ListPosition | null {
   if (!/^[A-Za-z0-9_-]{1,20000}$/.test(token)) return null;
-  const read = tokenSchema.safeParse(parse(Buffer.from(token, 'base64url').toString()));
-  if (!read.success) return null;
-  const [, table, afterRowId, showsDeleted, changedSince, where] = read.data;
-  const place = {table, afterRowId, showsDeleted, changedSince, where};
-  return packPlace(place) === token ? place : null;
+  const parsed = tokenSchema.safeParse(parseJson(Buffer.from(token, 'base64url').toString()));
+  if (!parsed.success) return null;
+  const [, table, afterRowId, showsDeleted, changedSince, where] = parsed.data;
+  const position = {table, afterRowId, showsDeleted, changedSince, where};
+  return packPosition(position) === token ? position : null;
 }
 
-function parse(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -18,8 +18,8 @@ import {
 } from './metrics.ts';
 import {pageOfStatus} from './problem.ts';
 import {
-  Absence,
   CachedReading,
+  OutageLog,
   type ReadinessDeps,
   ReadinessProbe,
   type ReadingOptions,
@@ -32,7 +32,7 @@ declare module 'fastify' {
   }
 }
 
-const probe = {config: {isProbe: true}} as const;
+const probeOptions = {config: {isProbe: true}} as const;
 
 export type TelemetryDeps = ExporterDeps & ReadinessDeps & {readonly known: KnownNames};
 
@@ -55,8 +55,8 @@ export async function addTelemetry(server: FastifyInstance, deps: TelemetryDeps)
     });
     // If this address answers, the event loop runs. A database that does not answer is no reason to
     // end the process.
-    app.get('/livez', probe, async () => ({status: 'ok'}));
-    app.get('/readyz', probe, async (_request, reply) => {
+    app.get('/livez', probeOptions, async () => ({status: 'ok'}));
+    app.get('/readyz', probeOptions, async (_request, reply) => {
       const {isReady, checks} = await readiness.look();
       return reply
         .code(isReady ? 200 : 503)
@@ -81,11 +81,11 @@ interface ExporterDeps {
  * Prometheus gives up after ten seconds by default, and an answer without figures is better than
  * none.
  */
-const defaults: ReadingOptions = {freshMs: 5_000, patienceMs: 5_000};
+const defaultReading: ReadingOptions = {freshMs: 5_000, patienceMs: 5_000};
 
 /** Returns all metrics in Prometheus' text format, whatever state the warehouse is in. */
 class Exporter {
-  readonly #absence: Absence;
+  readonly #absence: OutageLog;
   readonly #databaseUrl: string;
   readonly #figures: CachedReading<HealthFigures>;
   readonly #warehouse = new WarehouseMetrics();
@@ -93,11 +93,11 @@ class Exporter {
   readonly #own: Registry;
 
   constructor({pool, log, requests = new RequestMetrics(), reading}: ExporterDeps) {
-    this.#absence = new Absence(log, 'metrics: the warehouse');
+    this.#absence = new OutageLog(log, 'metrics: the warehouse');
     this.#databaseUrl = pool.options.connectionString ?? '';
-    this.#figures = new CachedReading(() => this.#read(pool), {...defaults, ...reading});
-    const parts = [this.#warehouse, requests, this.#process];
-    this.#own = Registry.merge(parts.map(({registry}) => registry));
+    this.#figures = new CachedReading(() => this.#read(pool), {...defaultReading, ...reading});
+    const groups = [this.#warehouse, requests, this.#process];
+    this.#own = Registry.merge(groups.map(({registry}) => registry));
   }
 
   get contentType(): string {
@@ -122,9 +122,9 @@ class Exporter {
   }
 
   async #read(pool: pg.Pool): Promise<HealthFigures> {
-    const begun = performance.now();
+    const startedAt = performance.now();
     const figures = await readHealthFigures(pool);
-    this.#process.tookReading(performance.now() - begun);
+    this.#process.tookReading(performance.now() - startedAt);
     return figures;
   }
 }

@@ -17,19 +17,19 @@ import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
 import {type Result, unchangedSchema} from './answers.ts';
-import {type ChangeRequest, givesUpKey, type Reference, setsKey} from './change-request.ts';
+import {type ChangeRequest, onlyRemovesKey, type Reference, setsKey} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
-import {answerChanges, readLastChange, readLatestChanges} from './read-change.ts';
+import {readApiChanges, readLastChange, readLatestChanges} from './read-change.ts';
 import {
   assignEmployees,
   deleteRows,
   findRow,
   insertRows,
   type NamedRow,
-  readWishes,
+  readWantedValues,
   updateRow,
-  type Values,
+  type WrittenValues,
 } from './write-rows.ts';
 
 /** A request as it came in. */
@@ -59,15 +59,15 @@ export async function writeChanges(
   {key, body, batch, ack, idempotencyKey}: ChangesRequest,
 ): Promise<{readonly results: readonly Result[]; readonly isReplay: boolean}> {
   return await inTransaction(pool, async (client) => {
-    await writeAs(client, key, batch);
+    await setAuthor(client, key, batch);
     const {accountId} = key;
     const request =
-      idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashBody(body)};
-    const before = request === null ? null : await findBefore(client, request);
-    const results = before ?? (await writeAll(client, {key, body}));
-    if (request !== null && before === null) await saveApiResults(client, request, results);
-    if (ack !== null && before === null) await storePlace(client, key, ack);
-    return {results: await readResults(client, key, results), isReplay: before !== null};
+      idempotencyKey === null ? null : {accountId, idempotencyKey, bodyHash: hashRequestBody(body)};
+    const earlierResults = request === null ? null : await findEarlierResults(client, request);
+    const results = earlierResults ?? (await writeAll(client, {key, body}));
+    if (request !== null && earlierResults === null) await saveApiResults(client, request, results);
+    if (ack !== null && earlierResults === null) await storeFeedPlace(client, key, ack);
+    return {results: await readResults(client, key, results), isReplay: earlierResults !== null};
   });
 }
 
@@ -77,7 +77,7 @@ export async function writeChanges(
  * of the time.
  * @param batch - the name of the transaction; null for none
  */
-export async function writeAs(
+export async function setAuthor(
   client: pg.ClientBase,
   {name}: AccountKey,
   batch: string | null,
@@ -90,7 +90,7 @@ export async function writeAs(
   );
 }
 
-async function storePlace(
+async function storeFeedPlace(
   client: pg.ClientBase,
   {accountId, name}: AccountKey,
   cursor: string,
@@ -101,12 +101,12 @@ async function storePlace(
   });
 }
 
-async function findBefore(
+async function findEarlierResults(
   client: pg.ClientBase,
   request: ApiRequest,
 ): Promise<readonly ApiResult[] | null> {
-  const before = await claimApiRequest(client, request);
-  if (before === null || before.isSameBody) return before?.results ?? null;
+  const earlierRequest = await claimApiRequest(client, request);
+  if (earlierRequest === null || earlierRequest.isSameBody) return earlierRequest?.results ?? null;
   throw new HttpProblem(422, 'key-reused', {
     detail: 'Idempotency-Key: it was used for another request',
     hint:
@@ -122,13 +122,17 @@ async function writeAll(
   client: pg.ClientBase,
   {key, body}: Pick<ChangesRequest, 'key' | 'body'>,
 ): Promise<readonly ApiResult[]> {
-  const earlier: Made[] = [];
+  const written: WrittenChange[] = [];
   const requests = isArray(body) ? body : [body];
   for (const [index, request] of requests.entries())
-    earlier.push(
-      await writeChange(client, request, {key, at: isArray(body) ? `/${index}` : '', earlier}),
+    written.push(
+      await writeChange(client, request, {
+        key,
+        at: isArray(body) ? `/${index}` : '',
+        earlier: written,
+      }),
     );
-  return earlier.map(({result}) => result);
+  return written.map(({result}) => result);
 }
 
 /**
@@ -141,7 +145,7 @@ export async function readResults(
 ): Promise<readonly Result[]> {
   await client.query('SET CONSTRAINTS sync.hold_large IMMEDIATE');
   const ids = results.flatMap((result) => ('change_id' in result ? [result.change_id] : []));
-  const changes = await answerChanges(client, key, ids);
+  const changes = await readApiChanges(client, key, ids);
   return results.map((result) => {
     if (!('change_id' in result)) return unchangedSchema.parse(result.unchanged);
     const change = changes.get(result.change_id);
@@ -154,7 +158,7 @@ export async function readResults(
  * The hash of the parsed body, not of its bytes: a request stays the same if only blanks or the
  * order of names differ.
  */
-function hashBody(body: ChangesRequest['body']): Buffer {
+function hashRequestBody(body: ChangesRequest['body']): Buffer {
   return createHash('sha256').update(JSON.stringify(body)).digest();
 }
 
@@ -163,18 +167,18 @@ function isArray(body: ChangesRequest['body']): body is readonly ChangeRequest[]
 }
 
 /** The result of an earlier change of the same request: a later one may hang on its row. */
-interface Made {
+interface WrittenChange {
   readonly table: string;
   /** Null if the change made no row. */
   readonly createdRowId: string | null;
   readonly result: ApiResult;
 }
 
-export interface Scope {
+export interface ChangeScope {
   readonly key: AccountKey;
   /** JSON pointer to the change in the body. */
   readonly at: string;
-  readonly earlier: readonly Made[];
+  readonly earlier: readonly WrittenChange[];
 }
 
 /**
@@ -183,17 +187,17 @@ export interface Scope {
  */
 export async function writeChange(
   client: pg.ClientBase,
-  asked: ChangeRequest,
-  scope: Scope,
-): Promise<Made> {
-  const {request, found} = await readUpsert(client, asked, scope);
+  requestedChange: ChangeRequest,
+  scope: ChangeScope,
+): Promise<WrittenChange> {
+  const {request, found: existingRow} = await resolveUpsert(client, requestedChange, scope);
   const {table, operation} = request;
-  await prepare(client, request, scope);
+  await prepareTransaction(client, request, scope);
   try {
     const row =
       operation === 'create'
-        ? await create(client, request, scope)
-        : await change(client, request, {...scope, found});
+        ? await createRow(client, request, scope)
+        : await changeRow(client, request, {...scope, found: existingRow});
     const changeId =
       (await readLastChange(client)) ??
       // If the row is deleted before it was sent, its create is cancelled, and nothing is left to
@@ -217,7 +221,7 @@ export async function writeChange(
  * The value of `fieldmirror.mode` for a change: a request can hold more than its key does, never
  * less.
  */
-function modeOf(hold: boolean, {holdsDeletes}: AccountKey): string {
+function chooseMode(hold: boolean, {holdsDeletes}: AccountKey): string {
   if (hold) return 'hold';
   return holdsDeletes ? 'hold-deletes' : '';
 }
@@ -227,30 +231,37 @@ function modeOf(hold: boolean, {holdsDeletes}: AccountKey): string {
  * had read, as for any author.
  * @throws {HttpProblem} `seen` is not a cursor, or is no longer kept
  */
-async function prepare(client: pg.ClientBase, request: ChangeRequest, scope: Scope): Promise<void> {
-  const said = readSaid(request, scope);
-  await setUp(client, request, {scope, said: said === null ? '' : JSON.stringify(said)});
+async function prepareTransaction(
+  client: pg.ClientBase,
+  request: ChangeRequest,
+  scope: ChangeScope,
+): Promise<void> {
+  const knownValues = readKnownValues(request, scope);
+  await applyTransactionSettings(client, request, {
+    scope,
+    said: knownValues === null ? '' : JSON.stringify(knownValues),
+  });
 }
 
 /** The values that the author reports as read; null if it reports none. */
-export function readSaid({table, was}: ChangeRequest, scope: Scope): object | null {
+export function readKnownValues({table, was}: ChangeRequest, scope: ChangeScope): object | null {
   if (was === undefined) return null;
-  const {values, employeeIds} = readWishes({table, fields: was}, {...scope, member: 'was'});
+  const {values, employeeIds} = readWantedValues({table, fields: was}, {...scope, member: 'was'});
   return {...values, ...(employeeIds === null ? {} : {employee_ids: employeeIds})};
 }
 
 /** @param said - the value of fieldmirror.was: JSON by field, or by row_id and field */
-export async function setUp(
+export async function applyTransactionSettings(
   client: pg.ClientBase,
   {hold = false, seen = ''}: ChangeRequest,
-  {scope, said}: {readonly scope: Scope; readonly said: string},
+  {scope, said: knownValues}: {readonly scope: ChangeScope; readonly said: string},
 ): Promise<void> {
   try {
     await client.query(
       `SELECT set_config('fieldmirror.last_change', '', true),
         set_config('fieldmirror.mode', $1, true), set_config('fieldmirror.seen', $2, true),
         set_config('fieldmirror.was', $3, true)`,
-      [modeOf(hold, scope.key), seen, said],
+      [chooseMode(hold, scope.key), seen, knownValues],
     );
     if (seen !== '') await client.query('SELECT sync.seen_position()');
   } catch (error) {
@@ -259,113 +270,128 @@ export async function setUp(
 }
 
 /** Turns an upsert into an update if a row, `found`, has its key, and otherwise into a create. */
-async function readUpsert(
+async function resolveUpsert(
   client: pg.ClientBase,
   request: ChangeRequest,
-  {key}: Scope,
+  {key}: ChangeScope,
 ): Promise<{readonly request: ChangeRequest; readonly found: NamedRow | null}> {
   const {operation, table, external_key} = request;
   if (operation !== 'upsert') return {request, found: null};
   const reference = {external_key: external_key ?? undefined};
-  const found = await findRow(client, findWrites(table), {key, reference, lock: 'UPDATE'});
-  return {request: {...request, operation: found === null ? 'create' : 'update'}, found};
+  const existingRow = await findRow(client, findWrites(table), {key, reference, lock: 'UPDATE'});
+  return {
+    request: {...request, operation: existingRow === null ? 'create' : 'update'},
+    found: existingRow,
+  };
 }
 
-async function create(
+async function createRow(
   client: pg.ClientBase,
   request: ChangeRequest,
-  scope: Scope,
+  scope: ChangeScope,
 ): Promise<NamedRow> {
   const writes = findWrites(request.table);
   const {accountId, system} = scope.key;
   const {table, external_key: key = null} = request;
-  const {values, employeeIds} = readWishes(request, scope);
+  const {values, employeeIds} = readWantedValues(request, scope);
   const row = {
     account_id: accountId,
     ...(system === defaultSystem ? {external_key: key} : {}),
-    ...(await findParent(client, writes, {request, scope})),
+    ...(await findParentColumn(client, writes, {request, scope})),
     ...values,
   };
   const [rowId = ''] = await insertRows(client, writes, [row]);
   if (key !== null && system !== defaultSystem) await setLink(client, {table, rowId, system}, key);
-  const made = {rowId, number: null, externalKey: key, isDeleted: false};
-  if (employeeIds !== null) await assignEmployees(client, made, {accountId, employeeIds});
-  return made;
+  const newRow = {rowId, number: null, externalKey: key, isDeleted: false};
+  if (employeeIds !== null) await assignEmployees(client, newRow, {accountId, employeeIds});
+  return newRow;
 }
 
 /** @param scope.found - the row, locked; null: this function finds and locks it */
-async function change(
+async function changeRow(
   client: pg.ClientBase,
   request: ChangeRequest,
-  {found, ...scope}: Scope & {readonly found: NamedRow | null},
+  {found: existingRow, ...scope}: ChangeScope & {readonly found: NamedRow | null},
 ): Promise<NamedRow> {
   const writes = findWrites(request.table);
   const {accountId, system} = scope.key;
   const {external_key: key = null, number, row_id} = request;
-  const sets = setsKey(request);
-  const reference = {number, row_id, external_key: sets ? undefined : (key ?? undefined)};
-  const row = found ?? (await findRow(client, writes, {key: scope.key, reference, lock: 'UPDATE'}));
-  if (row === null || (row.isDeleted && !givesUpKey(request)))
-    throw refuseUnknown({...request, ...reference}, scope, row);
+  const isSettingKey = setsKey(request);
+  const reference = {number, row_id, external_key: isSettingKey ? undefined : (key ?? undefined)};
+  const row =
+    existingRow ?? (await findRow(client, writes, {key: scope.key, reference, lock: 'UPDATE'}));
+  if (row === null || (row.isDeleted && !onlyRemovesKey(request)))
+    throw createUnknownRowProblem({...request, ...reference}, scope, row);
   const {rowId} = row;
   if (request.operation === 'delete') {
     await deleteRows(client, writes, [rowId]);
     return row;
   }
-  if (sets) await setLink(client, {table: request.table, rowId, system}, key);
-  const {values, employeeIds} = readWishes(request, scope);
+  if (isSettingKey) await setLink(client, {table: request.table, rowId, system}, key);
+  const {values, employeeIds} = readWantedValues(request, scope);
   await updateRow(client, writes, {rowId, values});
   if (employeeIds !== null) await assignEmployees(client, row, {accountId, employeeIds});
-  return sets ? {...row, externalKey: key} : row;
+  return isSettingKey ? {...row, externalKey: key} : row;
 }
 
 /** The column that names the parent: by its number if it has one, otherwise by its row. */
-export function columnOfParent({parent}: Writes, found: NamedRow | null): Values {
-  if (parent === null || found === null) return {};
-  return found.number === null
-    ? {parent_row_id: found.rowId}
-    : {[parent.numberColumn]: found.number};
+export function buildParentColumn({parent}: Writes, parentRow: NamedRow | null): WrittenValues {
+  if (parent === null || parentRow === null) return {};
+  return parentRow.number === null
+    ? {parent_row_id: parentRow.rowId}
+    : {[parent.numberColumn]: parentRow.number};
 }
 
-async function findParent(
+async function findParentColumn(
   client: pg.ClientBase,
   writes: Writes,
-  {request, scope}: {readonly request: ChangeRequest; readonly scope: Scope},
-): Promise<Values> {
+  {request, scope}: {readonly request: ChangeRequest; readonly scope: ChangeScope},
+): Promise<WrittenValues> {
   const {parent} = writes;
   if (parent === null || request.parent === undefined) return {};
-  const {index, ...named} = request.parent;
-  const place = `${scope.at}/parent`;
+  const {index, ...parentReference} = request.parent;
+  const pointer = `${scope.at}/parent`;
   const reference: Reference =
     index === undefined
-      ? named
-      : {row_id: findMade(scope.earlier, {index, table: parent.table, place})};
-  const found = await findRow(client, findWrites(parent.table), {
+      ? parentReference
+      : {row_id: findCreatedRow(scope.earlier, {index, table: parent.table, place: pointer})};
+  const parentRow = await findRow(client, findWrites(parent.table), {
     key: scope.key,
     reference,
     lock: 'SHARE',
   });
-  if (found !== null) return columnOfParent(writes, found);
+  if (parentRow !== null) return buildParentColumn(writes, parentRow);
   throw new HttpProblem(422, 'refused', {
     detail: `parent: none of the ${parent.table} of this account is meant by it`,
     hint: `GET /v1/${parent.table} lists them.`,
-    errors: [{in: 'body', at: place, expected: `one of the ${parent.table}`, got: describe(named)}],
+    errors: [
+      {
+        in: 'body',
+        at: pointer,
+        expected: `one of the ${parent.table}`,
+        got: describeReference(parentReference),
+      },
+    ],
   });
 }
 
-function findMade(
-  earlier: readonly Made[],
-  {index, table, place}: {readonly index: number; readonly table: string; readonly place: string},
+function findCreatedRow(
+  earlier: readonly WrittenChange[],
+  {
+    index,
+    table,
+    place: pointer,
+  }: {readonly index: number; readonly table: string; readonly place: string},
 ): string {
-  const made = earlier[index];
-  if (made?.table === table && made.createdRowId !== null) return made.createdRowId;
+  const written = earlier[index];
+  if (written?.table === table && written.createdRowId !== null) return written.createdRowId;
   throw new HttpProblem(422, 'refused', {
     detail: `parent: change ${index} of this array does not create one of the ${table}`,
     hint: 'A parent comes before what hangs on it.',
     errors: [
       {
         in: 'body',
-        at: `${place}/index`,
+        at: `${pointer}/index`,
         expected: `the index of an earlier create of ${table}`,
         got: `${index}`,
       },
@@ -373,24 +399,26 @@ function findMade(
   });
 }
 
-function refuseUnknown(
-  {table, ...named}: Reference & Pick<ChangeRequest, 'table'>,
-  {at}: Scope,
+function createUnknownRowProblem(
+  {table, ...reference}: Reference & Pick<ChangeRequest, 'table'>,
+  {at}: ChangeScope,
   row: NamedRow | null,
 ): HttpProblem {
-  const list = `GET /v1/${table}${row === null ? '' : '?deleted=true'} lists them.`;
-  const free = ` An update of row_id ${row?.rowId} with external_key null frees its key.`;
+  const listHint = `GET /v1/${table}${row === null ? '' : '?deleted=true'} lists them.`;
+  const freeKeyHint = ` An update of row_id ${row?.rowId} with external_key null frees its key.`;
   return new HttpProblem(404, 'not-found', {
     detail:
       row === null
-        ? `${table}: there is no ${describe(named)}`
-        : `${table}: ${describe(named)} is deleted`,
-    hint: row === null || row.externalKey === null ? list : `${list}${free}`,
-    errors: [{in: 'body', at, expected: 'a live row of this account', got: describe(named)}],
+        ? `${table}: there is no ${describeReference(reference)}`
+        : `${table}: ${describeReference(reference)} is deleted`,
+    hint: row === null || row.externalKey === null ? listHint : `${listHint}${freeKeyHint}`,
+    errors: [
+      {in: 'body', at, expected: 'a live row of this account', got: describeReference(reference)},
+    ],
   });
 }
 
-function describe({number, row_id, external_key}: Reference): string {
+function describeReference({number, row_id, external_key}: Reference): string {
   if (number !== undefined) return `number ${number}`;
   return row_id === undefined ? `external_key ${JSON.stringify(external_key)}` : `row_id ${row_id}`;
 }

@@ -88,9 +88,9 @@ function pairSlips(
   const rest: string[] = [];
   const slips: string[] = [];
   for (const word of left) {
-    const isOf = (near: string) =>
+    const isSlipOf = (near: string) =>
       isSlip(word, near) && Math.min(countOf(word), countOf(near)) < knownFrom;
-    const at = restOther.findIndex(isOf);
+    const at = restOther.findIndex(isSlipOf);
     const [near = ''] = at < 0 ? [] : restOther.splice(at, 1);
     if (at < 0) rest.push(word);
     else slips.push(countOf(word) > countOf(near) ? word : near);
@@ -106,14 +106,14 @@ interface PairedWords {
 }
 
 function judgeWords({shared, slips, rest, restOther}: PairedWords): NameLevel {
-  const alike = shared.length + slips.length;
-  if (alike === 0) return 'different';
+  const alikeCount = shared.length + slips.length;
+  if (alikeCount === 0) return 'different';
   if (rest.length > 0 && restOther.length > 0)
     return rest.every((word) => isInitialOf(word, restOther)) ? 'part' : 'different';
   const more = [...rest, ...restOther];
   if (more.some((word) => word.length > 1) || slips.length > 1) return 'part';
   if (slips.length === 0 && more.length === 0) return 'same';
-  return alike > 1 ? 'near' : 'part';
+  return alikeCount > 1 ? 'near' : 'part';
 }
 
 /** `J` and John. */
@@ -170,7 +170,7 @@ export interface Likeness {
 }
 
 /** The bits that a value that differs counts against the pair. */
-const against = {phone: 3, email: 2, address: 2, otherUnit: 10, otherName: 10} as const;
+const penalties = {phone: 3, email: 2, address: 2, otherUnit: 10, otherName: 10} as const;
 /** A slip proves less than the word itself. */
 const shareOfSlip = 0.6;
 
@@ -181,7 +181,7 @@ export function countValues(parties: readonly PlainParty[]): Counts {
   } satisfies Record<string, Map<string, number>>;
   for (const {name, phones, emails, addresses} of parties) {
     countAll(counts.words, name.words);
-    countAll(counts.names, [keyOfName(name)]);
+    countAll(counts.names, [createNameKey(name)]);
     countAll(counts.phones, phones);
     countAll(counts.emails, emails);
     countAll(
@@ -196,7 +196,7 @@ function countAll(counts: Map<string, number>, values: readonly string[]): void 
   for (const value of new Set(values)) counts.set(value, (counts.get(value) ?? 0) + 1);
 }
 
-export function keyOfName({words, marks}: PlainParty['name']): string {
+export function createNameKey({words, marks}: PlainParty['name']): string {
   return [...words, ...marks].join(' ');
 }
 
@@ -204,11 +204,11 @@ export function weigh(one: PlainParty, other: PlainParty, counts: Counts): Liken
   const name = weighNames(one, other, counts);
   const phone = weighShared(one.phones, other.phones, {
     weighOf: (value) => weighRare(counts, counts.phones.get(value)),
-    against: against.phone,
+    against: penalties.phone,
   });
   const email = weighShared(one.emails, other.emails, {
     weighOf: (value) => weighRare(counts, counts.emails.get(value)),
-    against: against.email,
+    against: penalties.email,
   });
   const address = weighAddresses(one.addresses, other.addresses, counts);
   return {
@@ -225,9 +225,9 @@ export function weigh(one: PlainParty, other: PlainParty, counts: Counts): Liken
  * manager's e-mail address, too. Only the one with the most bits counts.
  */
 function addUp(weighed: readonly Weighed[]): number {
-  const common = weighed.filter(({isCommon}) => isCommon).map(({bits}) => bits);
-  const own = weighed.filter(({isCommon}) => !isCommon).reduce((sum, {bits}) => sum + bits, 0);
-  return own + Math.max(0, ...common);
+  const commonBits = weighed.filter(({isCommon}) => isCommon).map(({bits}) => bits);
+  const rareBits = weighed.filter(({isCommon}) => !isCommon).reduce((sum, {bits}) => sum + bits, 0);
+  return rareBits + Math.max(0, ...commonBits);
 }
 
 /**
@@ -238,17 +238,17 @@ function mostBits({total}: Pick<Counts, 'total'>): number {
   return Math.log2(total / 2);
 }
 
-function bitsOf(counts: Pick<Counts, 'total'>, count = 1): number {
+function weighCount(counts: Pick<Counts, 'total'>, count = 1): number {
   return Math.min(mostBits(counts), Math.log2(counts.total / count));
 }
 
 /** A telephone number that two of fifty parties have is not a common one in the world. */
-const fewest = 10_000;
+const fewestParties = 10_000;
 /** From this many parties on, a value is common: a household of four is eight on both sides. */
 const commonFrom = 9;
 
 function weighRare({total}: Counts, count = 1): Weighed {
-  const bits = bitsOf({total: Math.max(total, fewest)}, count);
+  const bits = weighCount({total: Math.max(total, fewestParties)}, count);
   return {agreement: 'agrees', bits, isCommon: count >= commonFrom};
 }
 
@@ -258,14 +258,14 @@ function weighNames({name}: PlainParty, other: PlainParty, counts: Counts) {
     other.name,
     (word) => counts.words.get(word) ?? 0,
   );
-  const bitsOfWord = (word: string) => bitsOf(counts, counts.words.get(word));
+  const bitsOfWord = (word: string) => weighCount(counts, counts.words.get(word));
   const sum =
     shared.reduce((bits, word) => bits + bitsOfWord(word), 0) +
     slips.reduce((bits, word) => bits + shareOfSlip * bitsOfWord(word), 0);
   const most =
-    level === 'same' ? bitsOf(counts, counts.names.get(keyOfName(name))) : mostBits(counts);
+    level === 'same' ? weighCount(counts, counts.names.get(createNameKey(name))) : mostBits(counts);
   const bits = Math.min(sum, most);
-  return {level, bits: level === 'different' ? bits - against.otherName : bits};
+  return {level, bits: level === 'different' ? bits - penalties.otherName : bits};
 }
 
 interface Weighing {
@@ -280,16 +280,16 @@ interface Weighed {
   readonly isCommon: boolean;
 }
 
-const unknown: Weighed = {agreement: null, bits: 0, isCommon: false};
+const noEvidence: Weighed = {agreement: null, bits: 0, isCommon: false};
 
 function weighShared(
   one: readonly string[],
   other: readonly string[],
-  {weighOf, against: lost}: Weighing,
+  {weighOf, against: penalty}: Weighing,
 ): Weighed {
-  if (one.length === 0 || other.length === 0) return unknown;
+  if (one.length === 0 || other.length === 0) return noEvidence;
   const shared = one.filter((value) => other.includes(value)).map(weighOf);
-  return shared.reduce(pickBetter, {agreement: 'differs', bits: -lost, isCommon: false});
+  return shared.reduce(pickBetter, {agreement: 'differs', bits: -penalty, isCommon: false});
 }
 
 function weighAddresses(
@@ -297,18 +297,20 @@ function weighAddresses(
   other: readonly PlainAddress[],
   counts: Counts,
 ): Weighed {
-  if (one.length === 0 || other.length === 0) return unknown;
-  const weighed = one.flatMap((each) =>
-    other.filter((next) => isSameHouse(each, next)).map((next) => weighHouse(each, next, counts)),
+  if (one.length === 0 || other.length === 0) return noEvidence;
+  const weighed = one.flatMap((address) =>
+    other
+      .filter((otherAddress) => isSameHouse(address, otherAddress))
+      .map((otherAddress) => weighHouse(address, otherAddress, counts)),
   );
-  const moved: Weighed = {agreement: 'differs', bits: -against.address, isCommon: false};
-  const [first = moved, ...rest] = weighed;
+  const differing: Weighed = {agreement: 'differs', bits: -penalties.address, isCommon: false};
+  const [first = differing, ...rest] = weighed;
   return rest.reduce(pickBetter, first);
 }
 
 function weighHouse(one: PlainAddress, other: PlainAddress, counts: Counts): Weighed {
   if (!isOtherUnit(one, other)) return weighRare(counts, counts.houses.get(one.key));
-  return {agreement: 'differs', bits: -against.otherUnit, isCommon: false};
+  return {agreement: 'differs', bits: -penalties.otherUnit, isCommon: false};
 }
 
 function pickBetter(one: Weighed, other: Weighed): Weighed {

@@ -2,7 +2,7 @@
 // person checks: a pair is there only if neither side has another party that comes close. All other
 // possible matches are for a person.
 
-import {type Counts, countValues, keyOfName, type Likeness, weigh} from './likeness.ts';
+import {type Counts, countValues, createNameKey, type Likeness, weigh} from './likeness.ts';
 import type {PlainParty} from './party.ts';
 
 /** One of our parties and one of theirs that may be the same. */
@@ -51,28 +51,33 @@ export function matchParties(
   const pairs = findPairs(ours, theirs, counts);
   const sure = chooseSure(pairs, linked);
   const settled = new Set([...linked, ...sure.flatMap((pair) => [pair.ours, pair.theirs])]);
-  const open = pairs.filter((pair) => !settled.has(pair.ours) && !settled.has(pair.theirs));
-  const several = [...Map.groupBy(open, (pair) => pair.theirs)].map(([each, found]) => ({
-    theirs: each,
-    pairs: found.toSorted((one, other) => other.likeness.score - one.likeness.score),
-  }));
-  const met = new Set([...settled, ...open.flatMap((pair) => [pair.ours, pair.theirs])]);
+  const openPairs = pairs.filter((pair) => !settled.has(pair.ours) && !settled.has(pair.theirs));
+  const several = [...Map.groupBy(openPairs, (pair) => pair.theirs)].map(
+    ([theirParty, partyPairs]) => ({
+      theirs: theirParty,
+      pairs: partyPairs.toSorted((one, other) => other.likeness.score - one.likeness.score),
+    }),
+  );
+  const pairedParties = new Set([
+    ...settled,
+    ...openPairs.flatMap((pair) => [pair.ours, pair.theirs]),
+  ]);
   return {
     sure,
-    several: several.map(({pairs: found, ...choice}) => ({
+    several: several.map(({pairs: partyPairs, ...choice}) => ({
       ...choice,
-      pairs: found.slice(0, mostShown),
+      pairs: partyPairs.slice(0, mostShown),
     })),
-    onlyHere: ours.filter((party) => !met.has(party)),
-    onlyThere: theirs.filter((party) => !met.has(party)),
+    onlyHere: ours.filter((party) => !pairedParties.has(party)),
+    onlyThere: theirs.filter((party) => !pairedParties.has(party)),
   };
 }
 
 /** Whether a pair is sure, apart from other pairs, which may come close. */
 function isSure({name, phone, email, address, score}: Likeness): boolean {
   if (score < sureFrom) return false;
-  const agreeing = [phone, email, address].filter((each) => each === 'agrees').length;
-  const differing = [phone, email, address].filter((each) => each === 'differs').length;
+  const agreeing = [phone, email, address].filter((agreement) => agreement === 'agrees').length;
+  const differing = [phone, email, address].filter((agreement) => agreement === 'differs').length;
   if (name === 'near') return agreeing >= 2 && differing <= 1;
   if (name !== 'same' || agreeing === 0 || agreeing < differing) return false;
   // Father and son of one name live in one house: an address alone does not outweigh another
@@ -85,27 +90,27 @@ function isSure({name, phone, email, address, score}: Likeness): boolean {
  * close to each other. Once the mother is settled, the daughter has no rival.
  */
 function chooseSure(pairs: readonly Pair[], linked: ReadonlySet<PlainParty>): Pair[] {
-  const ofOurs = Map.groupBy(pairs, (pair) => pair.ours);
-  const ofTheirs = Map.groupBy(pairs, (pair) => pair.theirs);
+  const pairsByOurs = Map.groupBy(pairs, (pair) => pair.ours);
+  const pairsByTheirs = Map.groupBy(pairs, (pair) => pair.theirs);
   const settled = new Map<PlainParty, Pair | null>([...linked].map((party) => [party, null]));
-  let open = pairs.filter(
+  let openPairs = pairs.filter(
     (pair) => isSure(pair.likeness) && !settled.has(pair.ours) && !settled.has(pair.theirs),
   );
-  for (let before = -1; before < settled.size; ) {
-    before = settled.size;
-    const alone = open.filter((pair) =>
-      [ofOurs.get(pair.ours), ofTheirs.get(pair.theirs)].every((rivals = []) =>
-        rivals.every((rival) => rival === pair || !comesClose(rival, pair, settled)),
+  for (let sizeBefore = -1; sizeBefore < settled.size; ) {
+    sizeBefore = settled.size;
+    const unrivalled = openPairs.filter((pair) =>
+      [pairsByOurs.get(pair.ours), pairsByTheirs.get(pair.theirs)].every((rivals = []) =>
+        rivals.every((rival) => rival === pair || !isClose(rival, pair, settled)),
       ),
     );
-    for (const pair of alone) settled.set(pair.ours, pair).set(pair.theirs, pair);
-    open = open.filter((pair) => settled.get(pair.ours) !== pair);
+    for (const pair of unrivalled) settled.set(pair.ours, pair).set(pair.theirs, pair);
+    openPairs = openPairs.filter((pair) => settled.get(pair.ours) !== pair);
   }
   return [...new Set(settled.values())].filter((pair) => pair !== null);
 }
 
 /** A party of another name is no rival if the names of the pair are the same. */
-function comesClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, unknown>): boolean {
+function isClose(rival: Pair, pair: Pair, settled: ReadonlyMap<PlainParty, unknown>): boolean {
   const {score, name} = rival.likeness;
   if (name === 'different') {
     if (pair.likeness.name === 'same') return false;
@@ -127,23 +132,27 @@ function findPairs(
   const index = new Map<string, PlainParty[]>();
   for (const party of ours)
     for (const key of listKeys(party)) {
-      const held = index.get(key);
-      if (held === undefined) index.set(key, [party]);
-      else held.push(party);
+      const indexedParties = index.get(key);
+      if (indexedParties === undefined) index.set(key, [party]);
+      else indexedParties.push(party);
     }
-  const wanted = new Map<string, number>();
+  const theirKeyCounts = new Map<string, number>();
   for (const party of theirs)
     for (const key of listKeys(party))
-      if (index.has(key)) wanted.set(key, (wanted.get(key) ?? 0) + 1);
+      if (index.has(key)) theirKeyCounts.set(key, (theirKeyCounts.get(key) ?? 0) + 1);
   return theirs.flatMap((party) => {
-    const met = new Set<PlainParty>();
+    const candidates = new Set<PlainParty>();
     for (const key of listKeys(party)) {
-      const held = index.get(key) ?? [];
-      if (held.length * (wanted.get(key) ?? 0) > mostPairs(key)) continue;
-      for (const each of held) met.add(each);
+      const indexedParties = index.get(key) ?? [];
+      if (indexedParties.length * (theirKeyCounts.get(key) ?? 0) > mostPairs(key)) continue;
+      for (const candidate of indexedParties) candidates.add(candidate);
     }
-    return [...met]
-      .map((each) => ({ours: each, theirs: party, likeness: weigh(each, party, counts)}))
+    return [...candidates]
+      .map((candidate) => ({
+        ours: candidate,
+        theirs: party,
+        likeness: weigh(candidate, party, counts),
+      }))
       .filter(({likeness}) => likeness.score >= likelyFrom);
   });
 }
@@ -159,7 +168,7 @@ function listKeys({name, phones, emails, addresses}: PlainParty): Set<string> {
     ...phones.map((phone) => `phone ${phone}`),
     ...emails.map((email) => `email ${email}`),
     ...addresses.map(({key}) => `house ${key}`),
-    `name ${keyOfName(name)}`,
+    `name ${createNameKey(name)}`,
     `joined ${name.joined}`,
     ...name.words.map((word) => `word ${word}`),
     ...[...zips].flatMap((zip) => name.words.map((word) => `near ${zip} ${word.slice(0, 3)}`)),
@@ -184,14 +193,14 @@ export function countDifferences(pairs: readonly Pair[]): FieldDifference[] {
   return [
     {
       field: 'name',
-      ...count(pairs, ({ours, theirs, likeness}) => ({
+      ...countSides(pairs, ({ours, theirs, likeness}) => ({
         ...{here: ours.party.name !== '', there: theirs.party.name !== ''},
         isEqual: likeness.name === 'same',
       })),
     },
-    {field: 'phone', ...count(pairs, (pair) => sidesOf(pair, 'phones', 'phone'))},
-    {field: 'email', ...count(pairs, (pair) => sidesOf(pair, 'emails', 'email'))},
-    {field: 'address', ...count(pairs, (pair) => sidesOf(pair, 'addresses', 'address'))},
+    {field: 'phone', ...countSides(pairs, (pair) => readSides(pair, 'phones', 'phone'))},
+    {field: 'email', ...countSides(pairs, (pair) => readSides(pair, 'emails', 'email'))},
+    {field: 'address', ...countSides(pairs, (pair) => readSides(pair, 'addresses', 'address'))},
   ];
 }
 
@@ -201,7 +210,7 @@ interface Sides {
   readonly isEqual: boolean;
 }
 
-function sidesOf(
+function readSides(
   {ours, theirs, likeness}: Pair,
   values: 'phones' | 'emails' | 'addresses',
   field: 'phone' | 'email' | 'address',
@@ -212,15 +221,15 @@ function sidesOf(
   };
 }
 
-function count(
+function countSides(
   pairs: readonly Pair[],
   read: (pair: Pair) => Sides,
 ): Omit<FieldDifference, 'field'> {
-  const counted = {equal: 0, differ: 0, onlyHere: 0, onlyThere: 0};
+  const counts = {equal: 0, differ: 0, onlyHere: 0, onlyThere: 0};
   for (const {here, there, isEqual} of pairs.map(read)) {
-    if (here && there) counted[isEqual ? 'equal' : 'differ']++;
-    else if (here) counted.onlyHere++;
-    else if (there) counted.onlyThere++;
+    if (here && there) counts[isEqual ? 'equal' : 'differ']++;
+    else if (here) counts.onlyHere++;
+    else if (there) counts.onlyThere++;
   }
-  return counted;
+  return counts;
 }

@@ -32,8 +32,8 @@ class Lines {
   }
 
   async next(): Promise<string | null> {
-    const back = this.#back.shift();
-    const line = back === undefined ? await this.#read() : back;
+    const returned = this.#back.shift();
+    const line = returned === undefined ? await this.#read() : returned;
     if (line !== null) this.at++;
     return line;
   }
@@ -55,7 +55,7 @@ class Lines {
  */
 export async function* readFileLines(source: AsyncIterable<string>): AsyncGenerator<FileLine> {
   const lines = new Lines(source);
-  const first = await nextFilled(lines);
+  const first = await readFilledLine(lines);
   if (first === null) return;
   const header = first.replace(/^\uFEFF/, '');
   if (header.trimStart().startsWith('{')) {
@@ -64,14 +64,14 @@ export async function* readFileLines(source: AsyncIterable<string>): AsyncGenera
   } else yield* readRecords(lines, header);
 }
 
-async function nextFilled(lines: Lines): Promise<string | null> {
+async function readFilledLine(lines: Lines): Promise<string | null> {
   for (let line = await lines.next(); line !== null; line = await lines.next())
     if (line.trim() !== '') return line;
   return null;
 }
 
 async function* readObjects(lines: Lines): AsyncGenerator<FileLine> {
-  for (let text = await nextFilled(lines); text !== null; text = await nextFilled(lines))
+  for (let text = await readFilledLine(lines); text !== null; text = await readFilledLine(lines))
     yield readObject(text, lines.at);
 }
 
@@ -96,25 +96,27 @@ function readObject(text: string, line: number): FileLine {
 async function* readRecords(lines: Lines, header: string): AsyncGenerator<FileLine> {
   const separator = chooseSeparator(header);
   const columns = splitCells(header, separator).cells.map((name) => name.trim().toLowerCase());
-  for (let text = await nextFilled(lines); text !== null; text = await nextFilled(lines)) {
+  for (let text = await readFilledLine(lines); text !== null; text = await readFilledLine(lines)) {
     const line = lines.at;
     const cells = await readCells(lines, text, separator);
     if (cells === null) yield {line, refusal: 'a quote is not closed, or something is behind it'};
     else if (cells.length !== columns.length)
       yield {line, refusal: `expected ${columns.length} cells, got ${cells.length}`};
     else {
-      const pairs = columns.map((column, at) => [column, (cells[at] ?? '').trim()]);
-      yield checkText({line, values: Object.fromEntries(pairs)});
+      const entries = columns.map((column, index) => [column, (cells[index] ?? '').trim()]);
+      yield checkText({line, values: Object.fromEntries(entries)});
     }
   }
 }
 
 function chooseSeparator(header: string): string {
-  const counted = separators.map((separator) => ({
+  const separatorCounts = separators.map((separator) => ({
     separator,
     count: header.split(separator).length,
   }));
-  return counted.reduce((best, each) => (each.count > best.count ? each : best)).separator;
+  return separatorCounts.reduce((best, candidate) =>
+    candidate.count > best.count ? candidate : best,
+  ).separator;
 }
 
 /**
@@ -127,17 +129,18 @@ async function readCells(
   separator: string,
 ): Promise<readonly string[] | null> {
   let text = first;
-  const further: string[] = [];
+  const furtherLines: string[] = [];
   for (;;) {
     const {cells, end} = splitCells(text, separator);
     if (end === 'whole') return cells;
-    const next = end === 'open' && further.length < longestCell ? await lines.next() : null;
-    if (next === null) {
-      lines.giveBack(further);
+    const nextLine =
+      end === 'open' && furtherLines.length < longestCell ? await lines.next() : null;
+    if (nextLine === null) {
+      lines.giveBack(furtherLines);
       return null;
     }
-    further.push(next);
-    text += `\n${next}`;
+    furtherLines.push(nextLine);
+    text += `\n${nextLine}`;
   }
 }
 
@@ -180,13 +183,14 @@ function readCell(
 }
 
 /** Bytes that are not UTF-8 arrive as U+FFFD. */
-function checkText(read: {
+function checkText(fileLine: {
   readonly line: number;
   readonly values: Readonly<Record<string, string>>;
 }): FileLine {
-  const [column] = Object.entries(read.values).find(([, value]) => value.includes('\uFFFD')) ?? [];
-  if (column === undefined) return read;
-  return {line: read.line, refusal: `column ${column}: expected UTF-8, got other bytes`};
+  const [column] =
+    Object.entries(fileLine.values).find(([, value]) => value.includes('\uFFFD')) ?? [];
+  if (column === undefined) return fileLine;
+  return {line: fileLine.line, refusal: `column ${column}: expected UTF-8, got other bytes`};
 }
 
 /** Columns of a file of parties; only `key` is required. */
@@ -213,64 +217,69 @@ export async function readParties(
   lines: AsyncIterable<FileLine>,
   name: string,
 ): Promise<ReadParties> {
-  const lineOf = new Map<string, number>();
-  const read = await readEach(lines, (values, line) => {
-    const refusal = checkKey(values.key, lineOf) ?? checkParty(values);
+  const lineByKey = new Map<string, number>();
+  const result = await readEach(lines, (values, line) => {
+    const refusal = checkKey(values.key, lineByKey) ?? checkParty(values);
     if (refusal !== null) return refusal;
     const party = toParty(values);
-    lineOf.set(party.id, line);
+    lineByKey.set(party.id, line);
     return party;
   });
-  const {taken: parties, refused, columns} = read;
+  const {taken: parties, refused, columns} = result;
   requireColumns(['key'], columns, name);
-  const unknown = [...columns].filter((column) => !partyColumns.some((known) => known === column));
+  const unknown = [...columns].filter(
+    (column) => !partyColumns.some((knownColumn) => knownColumn === column),
+  );
   return {parties, refused, unknown};
 }
 
-/** @param take - returns the value of a line, the reason why it is refused, or null to skip it */
-async function readEach<T extends object>(
+/**
+ * @param readLine - returns the value of a line, the reason why it is refused, or null to skip
+ *   it
+ */
+async function readEach<Value extends object>(
   lines: AsyncIterable<FileLine>,
-  take: (values: Values, line: number) => T | string | null,
+  readLine: (values: Values, line: number) => Value | string | null,
 ) {
-  const taken: T[] = [];
+  const results: Value[] = [];
   const refused: RefusedLine[] = [];
   const columns = new Set<string>();
-  for await (const read of lines) {
-    if ('refusal' in read) {
-      refused.push(read);
+  for await (const fileLine of lines) {
+    if ('refusal' in fileLine) {
+      refused.push(fileLine);
       continue;
     }
-    const {line, values} = read;
+    const {line, values} = fileLine;
     for (const column of Object.keys(values)) columns.add(column);
-    const found = take(values, line);
-    if (typeof found === 'string') refused.push({line, refusal: found});
-    else if (found !== null) taken.push(found);
+    const result = readLine(values, line);
+    if (typeof result === 'string') refused.push({line, refusal: result});
+    else if (result !== null) results.push(result);
   }
-  return {taken, refused, columns};
+  return {taken: results, refused, columns};
 }
 
 function requireColumns(
-  wanted: readonly string[],
+  required: readonly string[],
   columns: ReadonlySet<string>,
   name: string,
 ): void {
-  const missing = wanted.filter((column) => !columns.has(column));
+  const missing = required.filter((column) => !columns.has(column));
   if (columns.size === 0)
     throw new UsageError(
       `${name}: expected CSV with a header, or a JSON object on each line, got no line of values`,
     );
   if (missing.length > 0)
     throw new UsageError(
-      `${name}: expected the columns ${wanted.join(', ')}, got ${[...columns].join(', ')}`,
+      `${name}: expected the columns ${required.join(', ')}, got ${[...columns].join(', ')}`,
     );
 }
 
-function checkKey(key = '', lineOf: ReadonlyMap<string, number>): string | null {
+function checkKey(key = '', lineByKey: ReadonlyMap<string, number>): string | null {
   if (key === '') return 'has no key';
   if (key.length > longestKey)
     return `key: expected 1 to ${longestKey} characters, got ${key.length}`;
-  const before = lineOf.get(key);
-  return before === undefined ? null : `key ${key}: line ${before} has it already`;
+  const earlierLine = lineByKey.get(key);
+  return earlierLine === undefined ? null : `key ${key}: line ${earlierLine} has it already`;
 }
 
 function checkParty({name = '', phone = '', mobile = '', email = ''}: Values): string | null {
@@ -301,8 +310,8 @@ interface ReadDecisions {
   readonly refused: readonly RefusedLine[];
 }
 
-const yes = ['yes', 'y', 'x', 'true', '1'];
-const no = ['no', 'n', 'false', '0', ''];
+const yesWords = ['yes', 'y', 'x', 'true', '1'];
+const noWords = ['no', 'n', 'false', '0', ''];
 
 /**
  * Reads lines with `key`, `row_id` and `link`: `yes` or nothing. Other columns are for the person.
@@ -312,42 +321,45 @@ export async function readDecisions(
   lines: AsyncIterable<FileLine>,
   name: string,
 ): Promise<ReadDecisions> {
-  const lineOfKey = new Map<string, number>();
-  const lineOfRow = new Map<string, number>();
-  const read = await readEach(lines, ({key: guarded = '', row_id: rowId = '', link = ''}, line) => {
-    if (no.includes(link.toLowerCase())) return null;
-    const key = unguard(guarded);
-    const refusal = checkWord(link) ?? checkKey(key, lineOfKey) ?? checkRow(rowId, lineOfRow);
-    if (refusal !== null) return refusal;
-    lineOfKey.set(key, line);
-    lineOfRow.set(rowId, line);
-    return {line, key, rowId};
-  });
-  const {taken: links, refused, columns} = read;
+  const lineByKey = new Map<string, number>();
+  const lineByRow = new Map<string, number>();
+  const result = await readEach(
+    lines,
+    ({key: guardedKey = '', row_id: rowId = '', link = ''}, line) => {
+      if (noWords.includes(link.toLowerCase())) return null;
+      const key = unguard(guardedKey);
+      const refusal = checkWord(link) ?? checkKey(key, lineByKey) ?? checkRow(rowId, lineByRow);
+      if (refusal !== null) return refusal;
+      lineByKey.set(key, line);
+      lineByRow.set(rowId, line);
+      return {line, key, rowId};
+    },
+  );
+  const {taken: links, refused, columns} = result;
   // If there were no candidates, the file has its header alone.
   if (columns.size > 0) requireColumns(['key', 'row_id', 'link'], columns, name);
   return {links, refused};
 }
 
 function checkWord(link: string): string | null {
-  if (yes.includes(link.toLowerCase())) return null;
+  if (yesWords.includes(link.toLowerCase())) return null;
   return `link: expected yes or nothing, got ${JSON.stringify(link.slice(0, 40))}`;
 }
 
-function checkRow(rowId: string, lineOf: ReadonlyMap<string, number>): string | null {
+function checkRow(rowId: string, lineByRow: ReadonlyMap<string, number>): string | null {
   if (!isId(rowId)) return `row_id: expected a number, got ${JSON.stringify(rowId.slice(0, 40))}`;
-  const before = lineOf.get(rowId);
-  return before === undefined ? null : `row ${rowId}: line ${before} links it already`;
+  const earlierLine = lineByRow.get(rowId);
+  return earlierLine === undefined ? null : `row ${rowId}: line ${earlierLine} links it already`;
 }
 
-const formula = new RegExp(formulaStart);
+const formulaPattern = new RegExp(formulaStart);
 
 /** A cell of CSV that no spreadsheet runs as a formula: `unguard` removes the apostrophe. */
 export function guardCell(text: string): string {
-  const guarded = formula.test(text) ? `'${text}` : text;
+  const guarded = formulaPattern.test(text) ? `'${text}` : text;
   return /[",;\n\r\t|]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
 function unguard(text: string): string {
-  return text.startsWith("'") && formula.test(text.slice(1)) ? text.slice(1) : text;
+  return text.startsWith("'") && formulaPattern.test(text.slice(1)) ? text.slice(1) : text;
 }

@@ -56,9 +56,9 @@ const legalForms = new Set(
     ' ',
   ),
 );
-const leftOut = new Set('mr mrs ms miss dr and the of und'.split(' '));
+const ignoredWords = new Set('mr mrs ms miss dr and the of und'.split(' '));
 const generations = new Set('jr sr junior senior ii iii iv'.split(' '));
-const sameMark: ReadonlyMap<string, string> = new Map([
+const markAbbreviations: ReadonlyMap<string, string> = new Map([
   ['junior', 'jr'],
   ['senior', 'sr'],
 ]);
@@ -75,7 +75,7 @@ const abbreviations: ReadonlyMap<string, string> = new Map(
     return [long, short];
   }),
 );
-const units = new Set('apt apartment unit suite ste flat room rm'.split(' '));
+const unitWords = new Set('apt apartment unit suite ste flat room rm'.split(' '));
 
 /** @param country - that of telephone numbers without a country code */
 export function readPlain(party: Party, country: CountryCode): PlainParty {
@@ -109,13 +109,14 @@ function listWords(text: string): string[] {
 }
 
 export function readName(text: string): PlainName {
-  const all = listWords(fold(text));
+  const allWords = listWords(fold(text));
   const isMark = (word: string) => generations.has(word) || /\p{N}/u.test(word);
-  const isWord = (word: string) => !isMark(word) && !legalForms.has(word) && !leftOut.has(word);
-  const words = all.filter(isWord);
+  const isWord = (word: string) =>
+    !isMark(word) && !legalForms.has(word) && !ignoredWords.has(word);
+  const words = allWords.filter(isWord);
   // Of `7-11` and `The Company` nothing would be left.
-  if (words.length === 0) return {words: all.toSorted(), joined: all.join(''), marks: []};
-  const marks = all.filter(isMark).map((mark) => sameMark.get(mark) ?? mark);
+  if (words.length === 0) return {words: allWords.toSorted(), joined: allWords.join(''), marks: []};
+  const marks = allWords.filter(isMark).map((mark) => markAbbreviations.get(mark) ?? mark);
   return {words: words.toSorted(), joined: words.join(''), marks: marks.toSorted()};
 }
 
@@ -137,19 +138,19 @@ function readEmail(text: string): string {
 
 /** Null for an address without a street, and for one whose place is unknown. */
 export function readPlainAddress({street, city, zip}: PartyAddress): PlainAddress | null {
-  const all = listWords(fold(street).replaceAll('#', ' unit '));
-  const unitAt = all.findIndex((word, at) => at > 0 && units.has(word));
-  const unit = unitAt < 0 ? '' : all.slice(unitAt + 1).join('');
-  const rest = (unitAt < 0 ? all : all.slice(0, unitAt)).map(
+  const allWords = listWords(fold(street).replaceAll('#', ' unit '));
+  const unitIndex = allWords.findIndex((word, index) => index > 0 && unitWords.has(word));
+  const unit = unitIndex < 0 ? '' : allWords.slice(unitIndex + 1).join('');
+  const streetWords = (unitIndex < 0 ? allWords : allWords.slice(0, unitIndex)).map(
     (word) => abbreviations.get(word) ?? word,
   );
-  const numberAt = rest.findIndex((word) => /^\d/.test(word));
-  const number = rest[numberAt] ?? '';
-  const words = rest.filter((_, at) => at !== numberAt);
-  const place = {zip: readZip(zip), city: listWords(fold(city)).join('')};
-  if (words.length === 0 || (place.zip === '' && place.city === '')) return null;
-  const key = [number, ...words, place.zip === '' ? place.city : place.zip].join(' ');
-  return {number, words, unit, ...place, key};
+  const numberIndex = streetWords.findIndex((word) => /^\d/.test(word));
+  const number = streetWords[numberIndex] ?? '';
+  const words = streetWords.filter((_, index) => index !== numberIndex);
+  const location = {zip: readZip(zip), city: listWords(fold(city)).join('')};
+  if (words.length === 0 || (location.zip === '' && location.city === '')) return null;
+  const key = [number, ...words, location.zip === '' ? location.city : location.zip].join(' ');
+  return {number, words, unit, ...location, key};
 }
 
 function readZip(text: string): string {

@@ -9,7 +9,7 @@ import {describeDatabase, explainDatabaseError} from './database-errors.ts';
  * More than a round trip to the database ever takes, less than would make a schedule or an age
  * wrong.
  */
-const maxClockMs = 60_000;
+const maxClockDifferenceMs = 60_000;
 
 /** The present moment by the clock of the database: ISO 8601 in UTC. */
 export async function readNow(db: Queryable): Promise<string> {
@@ -43,9 +43,9 @@ export function describeAhead(aheadMs: number): string {
  */
 export async function refuseWrongClock(db: Queryable): Promise<void> {
   const aheadMs = await readClockAheadMs(db);
-  if (Math.abs(aheadMs) <= maxClockMs) return;
+  if (Math.abs(aheadMs) <= maxClockDifferenceMs) return;
   throw new FatalError(
-    `Postgres' clock: expected at most ${maxClockMs / 1000} s apart from ours, got ` +
+    `Postgres' clock: expected at most ${maxClockDifferenceMs / 1000} s apart from ours, got ` +
       `${describeAhead(aheadMs)}; set both by NTP (timedatectl set-ntp true)`,
     {kind: 'clock'},
   );
@@ -62,10 +62,10 @@ export async function refuseWrongClock(db: Queryable): Promise<void> {
  */
 export async function checkDirect(pool: pg.Pool, direct: pg.Pool): Promise<void> {
   const [url = '', directUrl = ''] = [pool, direct].map(({options}) => options.connectionString);
-  const met = await readIdentity(direct).catch((error: unknown) => {
+  const directIdentity = await readIdentity(direct).catch((error: unknown) => {
     throw explainDatabaseError(error, directUrl, 'DATABASE_DIRECT_URL');
   });
-  if ((await readIdentity(pool)) === met) return;
+  if ((await readIdentity(pool)) === directIdentity) return;
   throw new FatalError(
     `DATABASE_DIRECT_URL: expected the database of DATABASE_URL (${describeDatabase(url)}), ` +
       `got another one (${describeDatabase(directUrl)}); name the same database in both`,
@@ -96,7 +96,7 @@ interface SpentSequence {
 
 // The catalogue has every column with a sequence, including those added later. The number of a
 // deleted row counts as well: if it were given again, two rows would share one history.
-const listSequences = `
+const sequencesQuery = `
   SELECT counter.oid::regclass::text AS sequence, owner.oid::regclass::text AS "table",
          attname AS "column",
          to_regclass(format('history.%I', 'past_' || owner.relname))::text AS past
@@ -114,26 +114,35 @@ const listSequences = `
  * rows were inserted with explicit numbers. It takes one index lookup per table.
  */
 export async function findSpentSequences(pool: pg.Pool): Promise<SpentSequence[]> {
-  const {rows: all} = await pool.query<
+  const {rows: sequences} = await pool.query<
     Record<'sequence' | 'table' | 'column', string> & {past: string | null}
-  >(listSequences);
+  >(sequencesQuery);
   // The names are quoted by Postgres itself.
-  const looks = all.map(({sequence, table, column, past}, at) => {
+  const queries = sequences.map(({sequence, table, column, past}, at) => {
     const highest = [table, ...(past === null ? [] : [past])].map(
-      (place) => `(SELECT max(${column}) FROM ${place})`,
+      (tableName) => `(SELECT max(${column}) FROM ${tableName})`,
     );
     return `SELECT ${at} AS at,
                    coalesce(pg_sequence_last_value('${sequence}'::regclass), 0)::text AS last,
                    greatest(${highest.join(', ')})::text AS highest`;
   });
   const {rows} = await pool.query<{at: number; last: string; highest: string | null}>(
-    looks.join(' UNION ALL '),
+    queries.join(' UNION ALL '),
   );
   return rows.flatMap(({at, last, highest}) => {
-    const about = all[at];
-    const isSpent = about !== undefined && highest !== null && BigInt(highest) > BigInt(last);
+    const spentSequence = sequences[at];
+    const isSpent =
+      spentSequence !== undefined && highest !== null && BigInt(highest) > BigInt(last);
     return isSpent
-      ? [{sequence: about.sequence, table: about.table, column: about.column, last, highest}]
+      ? [
+          {
+            sequence: spentSequence.sequence,
+            table: spentSequence.table,
+            column: spentSequence.column,
+            last,
+            highest,
+          },
+        ]
       : [];
   });
 }
@@ -149,7 +158,7 @@ export function describeSpent({sequence, table, column, last, highest}: SpentSeq
 
 /** @throws {FatalError} a sequence is behind its table */
 export async function checkSequences(pool: pg.Pool): Promise<void> {
-  const spent = await findSpentSequences(pool);
-  if (spent.length > 0)
-    throw new FatalError(spent.map(describeSpent).join('\n'), {kind: 'sequences'});
+  const spentSequences = await findSpentSequences(pool);
+  if (spentSequences.length > 0)
+    throw new FatalError(spentSequences.map(describeSpent).join('\n'), {kind: 'sequences'});
 }

@@ -7,12 +7,16 @@ import {
   RetryableError,
   UsageError,
 } from '../core/errors.ts';
-import {endHolders, holdersOf, nameHolders} from './lock-waits.ts';
+import {adviseOnHolders, holdersOf, listHolderNames} from './lock-waits.ts';
 
-const errorOf = {retryable: RetryableError, 'no-room': NoRoomError, fatal: FatalError} as const;
+const errorClasses = {
+  retryable: RetryableError,
+  'no-room': NoRoomError,
+  fatal: FatalError,
+} as const;
 
 interface Advice {
-  readonly type: keyof typeof errorOf;
+  readonly type: keyof typeof errorClasses;
   /** The failure, and the next step. */
   readonly text: string;
 }
@@ -25,17 +29,19 @@ const noRoom = (text: string): Advice => ({
   text: `${text}; what waits for it continues automatically, within a minute`,
 });
 
-const ended = retryable(
+const endedConnection = retryable(
   'the server ended the connection; it is being restarted, or someone ended the session',
 );
-const refused = fatal('the user name or password was refused; fix them in DATABASE_URL');
-const unmigrated = fatal('its schema is not the one expected; run `fieldmirror migrate`');
-const certificate = fatal(
+const refusedLogin = fatal('the user name or password was refused; fix them in DATABASE_URL');
+const unmigratedSchema = fatal('its schema is not the one expected; run `fieldmirror migrate`');
+const untrustedCertificate = fatal(
   'its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL',
 );
-const broken = retryable('the connection broke; see whether the server runs and the network holds');
+const brokenConnection = retryable(
+  'the connection broke; see whether the server runs and the network holds',
+);
 
-const unreadable = 'Postgres at an address that cannot be read';
+const unreadableAddress = 'Postgres at an address that cannot be read';
 
 /** insufficient_privilege */
 const missingRight = '42501';
@@ -43,7 +49,7 @@ const missingRight = '42501';
 const lockTimeout = '55P03';
 
 /** Maps a SQLSTATE or system error code to its meaning for the waiting caller. */
-const advices: Readonly<Record<string, Advice>> = {
+const advicesByCode: Readonly<Record<string, Advice>> = {
   ECONNREFUSED: retryable(
     'nothing listens there; start Postgres, or fix the host and port in DATABASE_URL',
   ),
@@ -55,21 +61,21 @@ const advices: Readonly<Record<string, Advice>> = {
   ETIMEDOUT: retryable(
     'no answer in time; see whether the host runs and a firewall lets us through',
   ),
-  ECONNRESET: broken,
-  EPIPE: broken,
-  DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
-  SELF_SIGNED_CERT_IN_CHAIN: certificate,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
+  ECONNRESET: brokenConnection,
+  EPIPE: brokenConnection,
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
+  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
   CERT_HAS_EXPIRED: fatal('its TLS certificate has expired; renew it'),
   ERR_TLS_CERT_ALTNAME_INVALID: fatal(
     'its TLS certificate is for another host; fix the host in DATABASE_URL',
   ),
-  '28P01': refused,
-  '28000': refused,
+  '28P01': refusedLogin,
+  '28000': refusedLogin,
   '3D000': fatal('there is no such database; create it, or fix its name in DATABASE_URL'),
-  '3F000': unmigrated,
-  '42P01': unmigrated,
-  '42703': unmigrated,
+  '3F000': unmigratedSchema,
+  '42P01': unmigratedSchema,
+  '42703': unmigratedSchema,
   '25006': retryable(
     'it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary',
   ),
@@ -77,11 +83,11 @@ const advices: Readonly<Record<string, Advice>> = {
   '53200': retryable('it is out of memory; it may recover'),
   '53300': retryable('it has no connection left; raise max_connections, or end other clients'),
   '53400': noRoom('a limit of the server is reached; raise it: temp_file_limit, most likely'),
-  '57P01': ended,
-  '57P02': ended,
+  '57P01': endedConnection,
+  '57P02': endedConnection,
   '57P03': retryable('it is starting up or shutting down'),
-  '57P05': ended,
-  '25P03': ended,
+  '57P05': endedConnection,
+  '25P03': endedConnection,
   '40001': retryable('another transaction came in between; the same may succeed the next time'),
   '40P01': retryable('a deadlock with another transaction; the same may succeed the next time'),
   [lockTimeout]: retryable(
@@ -92,7 +98,7 @@ const advices: Readonly<Record<string, Advice>> = {
 };
 
 /** Errors of node-postgres that have no code, by their message. */
-const spoken: readonly (readonly [RegExp, Advice])[] = [
+const advicesByMessage: readonly (readonly [RegExp, Advice])[] = [
   [
     /timeout exceeded when trying to connect/,
     retryable('no connection came free in time; it is busy or slow'),
@@ -101,12 +107,12 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
     /timeout/i,
     retryable('no answer in time; see whether the host runs and a firewall lets us through'),
   ],
-  [/terminated|Connection ended|not queryable/i, broken],
+  [/terminated|Connection ended|not queryable/i, brokenConnection],
   [
     /does not support SSL/,
     fatal('it speaks no TLS; remove sslmode from DATABASE_URL, or switch TLS on there'),
   ],
-  [/password must be a (non-empty )?string/, refused],
+  [/password must be a (non-empty )?string/, refusedLogin],
 ];
 
 /**
@@ -119,32 +125,32 @@ const spoken: readonly (readonly [RegExp, Advice])[] = [
  */
 export function explainDatabaseError(error: unknown, url: string, setting = 'DATABASE_URL'): Error {
   if (!(error instanceof Error)) return new Error(String(error));
-  if (isOurs(error)) return error;
+  if (isOwnError(error)) return error;
   const advice = adviceFor(error, url);
   if (advice === undefined) return error;
   const message =
     `${describeDatabase(url)}: ${advice.text.replace('DATABASE_URL', setting)} ` +
     `(${sourceOf(error)})`;
   const kind = kindOf(advice, error);
-  const facts = {cause: withoutPayload(error), kind};
-  return new errorOf[advice.type](message, facts);
+  const options = {cause: removePayload(error), kind};
+  return new errorClasses[advice.type](message, options);
 }
 
 function kindOf(advice: Advice, error: Error): ErrorKind {
-  if (advice === unmigrated) return 'schema';
+  if (advice === unmigratedSchema) return 'schema';
   return codeOf(error) === lockTimeout ? 'locked' : 'warehouse';
 }
 
 /** `Postgres at db.example.com:5432, database warehouse`: safe to show anywhere. */
 export function describeDatabase(url: string): string {
-  if (!URL.canParse(url)) return unreadable;
+  if (!URL.canParse(url)) return unreadableAddress;
   try {
     const {host, port, database} = new pg.Client({connectionString: url});
-    const place = `${host}${host.startsWith('/') ? '' : `:${port}`}`;
-    return `Postgres at ${place}, database ${database ?? '(none)'}`;
+    const server = `${host}${host.startsWith('/') ? '' : `:${port}`}`;
+    return `Postgres at ${server}, database ${database ?? '(none)'}`;
   } catch {
     // The parser's own error quotes the address, and so the password.
-    return unreadable;
+    return unreadableAddress;
   }
 }
 
@@ -157,9 +163,9 @@ function loginOf(url: string): Login {
   }
 }
 
-function isOurs(error: Error): boolean {
+function isOwnError(error: Error): boolean {
   return [RetryableError, RecordError, FatalError, UsageError].some(
-    (kind) => error instanceof kind,
+    (errorClass) => error instanceof errorClass,
   );
 }
 
@@ -170,17 +176,20 @@ function adviceFor(error: Error, url: string): Advice | undefined {
   if (code === 'ENOENT' && !('syscall' in error && error.syscall === 'connect')) return undefined;
   const holders = holdersOf(error);
   if (holders.length > 0) {
-    const what = code === lockTimeout ? 'a lock was not free in time' : 'a statement took too long';
-    return retryable(`${what}: it waited for ${nameHolders(holders)}; ${endHolders(holders)}`);
+    const problem =
+      code === lockTimeout ? 'a lock was not free in time' : 'a statement took too long';
+    return retryable(
+      `${problem}: it waited for ${listHolderNames(holders)}; ${adviseOnHolders(holders)}`,
+    );
   }
-  if (code !== undefined && Object.hasOwn(advices, code)) return advices[code];
-  if (code?.startsWith('08')) return broken;
+  if (code !== undefined && Object.hasOwn(advicesByCode, code)) return advicesByCode[code];
+  if (code?.startsWith('08')) return brokenConnection;
   // A name with several addresses fails with one error for each of them.
   if (error instanceof AggregateError)
     return error.errors
-      .filter((each) => each instanceof Error)
-      .map((each) => adviceFor(each, url))[0];
-  return spoken.find(([pattern]) => pattern.test(error.message))?.[1];
+      .filter((innerError) => innerError instanceof Error)
+      .map((innerError) => adviceFor(innerError, url))[0];
+  return advicesByMessage.find(([pattern]) => pattern.test(error.message))?.[1];
 }
 
 /**
@@ -200,7 +209,7 @@ function codeOf(error: Error): string | undefined {
  * The error without the parts that must not be printed: `detail` and `where` quote rows, and
  * pg-pool attaches the client, its password included, to an error of an idle connection.
  */
-function withoutPayload(error: Error): Error {
+function removePayload(error: Error): Error {
   const plain = new Error(error.message);
   if (error.stack !== undefined) plain.stack = error.stack;
   return Object.assign(plain, {name: error.name, code: codeOf(error)});
@@ -212,12 +221,12 @@ interface Login {
   readonly database: string;
 }
 
-const onDatabase = (right: string, {user, database}: Login) =>
+const grantOnDatabase = (right: string, {user, database}: Login) =>
   `GRANT ${right} ON DATABASE ${pg.escapeIdentifier(database)} TO ${pg.escapeIdentifier(user)};`;
 
 /** The statement that lets a login create our schemas; the owner of the database runs it. */
 export function grantCreate(login: Login): string {
-  return onDatabase('CREATE', login);
+  return grantOnDatabase('CREATE', login);
 }
 
 /**
@@ -234,7 +243,7 @@ function describeMissingRight(message: string, login: Login): string {
     const right = message.endsWith('"') ? 'CONNECT' : 'CREATE';
     return (
       `${user} lacks ${right} on the database ${name}; let its owner run ` +
-      `${onDatabase(right, login)}`
+      `${grantOnDatabase(right, login)}`
     );
   }
   if (kind !== '')

@@ -45,21 +45,21 @@ const transactionAttempts = 3;
  * serialization_failure, deadlock_detected: nothing was written, and the same transaction may
  * succeed when it runs again.
  */
-const rerunnable: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
+const rerunnableCodes: ReadonlySet<string | undefined> = new Set(['40001', '40P01']);
 
-const timestamptz = 1184;
+const timestamptzId = 1184;
 /**
  * date, timestamp, and arrays of these and of timestamptz: node-postgres would make them a Date in
  * the zone of the process.
  */
-const keptAsText: ReadonlySet<number> = new Set([1082, 1114, 1182, 1115, 1185]);
+const textTypeIds: ReadonlySet<number> = new Set([1082, 1114, 1182, 1115, 1185]);
 
 const typeParsers: pg.CustomTypesConfig = {
   getTypeParser(id: number, format?: 'text' | 'binary') {
     // The session's zone is UTC, so the text is `2026-01-31 23:59:59.123456+00`; no digit is lost.
-    if (id === timestamptz && format !== 'binary')
+    if (id === timestamptzId && format !== 'binary')
       return (text: string) => text.replace(/^(\S+) (\S+)\+00$/, '$1T$2Z');
-    if (keptAsText.has(id) && format !== 'binary') return (text: string) => text;
+    if (textTypeIds.has(id) && format !== 'binary') return (text: string) => text;
     return format === 'binary'
       ? pg.types.getTypeParser(id, 'binary')
       : pg.types.getTypeParser(id, 'text');
@@ -111,7 +111,7 @@ export async function inTransaction<T>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
-  return await runWhole(pool, beginningOf(pool), work);
+  return await runWithRetries(pool, beginningOf(pool), work);
 }
 
 /**
@@ -126,14 +126,14 @@ export async function inSweepTransaction<T>(
   {isFirstLoad = false}: {readonly isFirstLoad?: boolean} = {},
 ): Promise<T> {
   const feed = isFirstLoad ? "; SET LOCAL fieldmirror.feed = 'off'" : '';
-  return await runWhole(
+  return await runWithRetries(
     pool,
     `${beginningOf(pool)}; SET LOCAL fieldmirror.writer = 'sweep'${feed}`,
     work,
   );
 }
 
-async function runWhole<T>(
+async function runWithRetries<T>(
   pool: pg.Pool,
   begin: string,
   work: (client: pg.PoolClient) => Promise<T>,
@@ -150,13 +150,13 @@ async function runWhole<T>(
 
 function isRerunnable(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (cause instanceof pg.DatabaseError && rerunnable.has(cause.code)) return true;
+    if (cause instanceof pg.DatabaseError && rerunnableCodes.has(cause.code)) return true;
   }
   return false;
 }
 
 /** read_only_sql_transaction */
-const readOnly = '25006';
+const readOnlyCode = '25006';
 
 /**
  * Runs `work` once, in one transaction on one connection, and commits it; if anything fails,
@@ -200,7 +200,7 @@ async function commit(client: pg.PoolClient): Promise<void> {
  * writes again. Only a new session can write.
  */
 function isReadOnly(error: unknown): error is Error {
-  return error instanceof pg.DatabaseError && error.code === readOnly;
+  return error instanceof pg.DatabaseError && error.code === readOnlyCode;
 }
 
 /** The error that makes the connection unusable; undefined if the rollback succeeded. */
@@ -213,17 +213,17 @@ async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   }
 }
 
-const beginnings = new WeakMap<pg.Pool, string>();
+const beginStatements = new WeakMap<pg.Pool, string>();
 
 /**
  * Prepares a pool for shared sessions: each transaction begins with our settings. A query sent
  * through the pool itself runs in a separate transaction, which costs two more round trips.
  */
 function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
-  const beginning = `BEGIN; ${setForTransaction(limits)}`;
-  beginnings.set(pool, beginning);
+  const beginStatement = `BEGIN; ${buildTransactionSettings(limits)}`;
+  beginStatements.set(pool, beginStatement);
   const query = async (text: string | pg.QueryConfig, values?: unknown[]) =>
-    await runTransaction(pool, beginning, (client) => client.query(text, values));
+    await runTransaction(pool, beginStatement, (client) => client.query(text, values));
   Object.defineProperty(pool, 'query', {value: query});
 }
 
@@ -232,19 +232,19 @@ function shareSessions(pool: pg.Pool, limits: SessionLimits): void {
  * the pool has connections.
  */
 export function hasSharedSessions(pool: pg.Pool): boolean {
-  return beginnings.has(pool);
+  return beginStatements.has(pool);
 }
 
 /** The statement that begins a transaction of this pool. */
 function beginningOf(pool: pg.Pool): string {
-  return beginnings.get(pool) ?? 'BEGIN';
+  return beginStatements.get(pool) ?? 'BEGIN';
 }
 
 /**
  * How often the process ids of two clients are compared. A pooler that assigns sessions in turn or
  * at random may give two clients different ones for a while.
  */
-const looks = 8;
+const maxComparisons = 8;
 const probeTimeoutMs = 10_000;
 
 /**
@@ -260,20 +260,20 @@ function makeOwnSession(
   url: string,
   limits: SessionLimits,
 ): (client: pg.ClientBase) => Promise<void> {
-  const settings = setForSession(limits);
-  let check: Promise<void> | null = null;
+  const settingsQuery = buildSessionQuery(limits);
+  let sharingCheck: Promise<void> | null = null;
   return async (client) => {
     const {rowCount} = await client.query(
-      `${settings} WHERE pg_backend_pid() = ${processIdOf(client)}`,
+      `${settingsQuery} WHERE pg_backend_pid() = ${processIdOf(client)}`,
     );
     if (rowCount === 1) return;
-    check ??= refuseSharedSessions(url).catch((error: unknown) => {
+    sharingCheck ??= refuseSharedSessions(url).catch((error: unknown) => {
       // A failed probe has shown nothing, so the next connection probes again.
-      if (!(error instanceof FatalError)) check = null;
+      if (!(error instanceof FatalError)) sharingCheck = null;
       throw error;
     });
-    await check;
-    await client.query(settings);
+    await sharingCheck;
+    await client.query(settingsQuery);
   };
 }
 
@@ -292,17 +292,20 @@ async function refuseSharedSessions(url: string): Promise<void> {
  * and neither client changes its session.
  */
 async function areSessionsShared(url: string): Promise<boolean> {
-  const [one, other] = [openProbe(url), openProbe(url)];
+  const [firstProbe, secondProbe] = [openProbe(url), openProbe(url)];
   try {
-    await Promise.all([one.connect(), other.connect()]);
-    const first = await readProcessId(one);
-    for (let look = 0; look < looks; look++) {
-      if ((await readProcessId(other)) === first || (await readProcessId(one)) !== first)
+    await Promise.all([firstProbe.connect(), secondProbe.connect()]);
+    const firstProcessId = await readProcessId(firstProbe);
+    for (let comparison = 0; comparison < maxComparisons; comparison++) {
+      if (
+        (await readProcessId(secondProbe)) === firstProcessId ||
+        (await readProcessId(firstProbe)) !== firstProcessId
+      )
         return true;
     }
     return false;
   } finally {
-    await Promise.allSettled([one.end(), other.end()]);
+    await Promise.allSettled([firstProbe.end(), secondProbe.end()]);
   }
 }
 
@@ -343,7 +346,7 @@ const settings = {
 // With these, Postgres ends the session of a host that was cut off within the 15 s of a lease.
 // Until then the session keeps its locks. In the middle of a COPY, no time limit of a statement or
 // of a transaction ends it.
-const goneClient = {
+const keepAliveSettings = {
   tcp_keepalives_idle: 5,
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 2,
@@ -351,15 +354,15 @@ const goneClient = {
 } as const;
 
 /** An author who used the session before us may have left these settings in it. */
-const marksOfAuthors = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as const;
+const authorSettings = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as const;
 
 /**
  * A query that makes our settings for the session. They are never sent at the start of a
  * connection: a pooler refuses some of them there, and silently drops others.
  */
-function setForSession(limits: SessionLimits): string {
-  const wanted = {...settings, ...inServerWords(limits), ...goneClient};
-  const calls = Object.entries(wanted).map(
+function buildSessionQuery(limits: SessionLimits): string {
+  const allSettings = {...settings, ...toServerSettings(limits), ...keepAliveSettings};
+  const calls = Object.entries(allSettings).map(
     ([name, value]) => `set_config('${name}', '${value}', false)`,
   );
   return `SELECT ${calls.join(', ')}`;
@@ -369,14 +372,14 @@ function setForSession(limits: SessionLimits): string {
  * Statements that make our settings for this transaction only. None of them reads data, so the
  * transaction can still set its isolation level and its snapshot.
  */
-function setForTransaction(limits: SessionLimits): string {
-  const wanted = {...settings, ...inServerWords(limits), ...marksOfAuthors};
-  return Object.entries(wanted)
+function buildTransactionSettings(limits: SessionLimits): string {
+  const allSettings = {...settings, ...toServerSettings(limits), ...authorSettings};
+  return Object.entries(allSettings)
     .map(([name, value]) => `SET LOCAL ${name} TO ${value}`)
     .join('; ');
 }
 
-function inServerWords(limits: SessionLimits) {
+function toServerSettings(limits: SessionLimits) {
   return {
     statement_timeout: limits.statementTimeoutMs,
     lock_timeout: limits.lockTimeoutMs,

@@ -38,13 +38,14 @@ export async function startOrJoin(
   password: string,
   onStart: () => void,
 ): Promise<number> {
-  let said = '';
+  let output = '';
   let failure: unknown;
   for (let attempt = 1; attempt <= startAttempts; attempt++) {
-    const running = await readServerPort(place.dataFolder);
-    const refusal = running === null ? 'no server' : await findRefusal({port: running, password});
-    if (running !== null && refusal === null) return running;
-    const port = await freePort();
+    const runningPort = await readServerPort(place.dataFolder);
+    const refusal =
+      runningPort === null ? 'no server' : await findRefusal({port: runningPort, password});
+    if (runningPort !== null && refusal === null) return runningPort;
+    const port = await findFreePort();
     onStart();
     try {
       await startServer(place, port);
@@ -52,10 +53,14 @@ export async function startOrJoin(
       return port;
     } catch (error) {
       failure = error;
-      said += `${refusal}\n${error instanceof Error ? error.message : String(error)}\n`;
+      output += `${refusal}\n${error instanceof Error ? error.message : String(error)}\n`;
     }
   }
-  throw explainStartFailure({dataFolder: place.dataFolder, user: place.runner.user}, said, failure);
+  throw explainStartFailure(
+    {dataFolder: place.dataFolder, user: place.runner.user},
+    output,
+    failure,
+  );
 }
 
 /**
@@ -67,12 +72,12 @@ export async function startServer(
   port: number,
 ): Promise<void> {
   const log = join(dataFolder, 'postgres.log');
-  const before = await sizeOf(log);
+  const sizeBefore = await sizeOf(log);
   try {
     await runner.run(programs.pg_ctl, startArguments({dataFolder, log, port}));
   } catch (cause) {
     if (!(cause instanceof FatalError)) throw cause;
-    throw new FatalError(`${cause.message}\n${await readFrom(log, before)}`, {cause});
+    throw new FatalError(`${cause.message}\n${await readFrom(log, sizeBefore)}`, {cause});
   }
 }
 
@@ -134,7 +139,7 @@ export async function findRefusal(server: EmbeddedServer): Promise<string | null
   }
 }
 
-async function freePort(): Promise<number> {
+async function findFreePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((done, failed) =>
     server.once('error', failed).listen(0, '127.0.0.1', done),
@@ -210,17 +215,17 @@ export async function readPassword(place: EmbeddedPlace): Promise<string> {
  * start at once read the same password.
  */
 async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
-  const aside = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
+  const temporaryFile = `${file}-new-${process.pid}-${randomBytes(3).toString('hex')}`;
   const password = randomBytes(18).toString('base64url');
-  await writeFile(aside, password, {mode: 0o600});
+  await writeFile(temporaryFile, password, {mode: 0o600});
   try {
     if (existsSync(place.dataFolder)) await replacePassword(place, password);
-    await link(aside, file);
+    await link(temporaryFile, file);
   } catch (cause) {
     // Another process was first; we use its password.
     if (!existsSync(file)) throw cause;
   } finally {
-    await rm(aside, {force: true});
+    await rm(temporaryFile, {force: true});
   }
 }
 
@@ -243,14 +248,17 @@ async function replacePassword(
  * two at once, leave no incomplete data folder.
  */
 export async function initialise(place: EmbeddedPlace, password: string): Promise<void> {
-  const aside = join(place.folder, `postgres-new-${process.pid}-${randomBytes(3).toString('hex')}`);
-  await mkdir(join(aside, 'data'), {recursive: true, mode: 0o711});
-  const passwordFile = join(aside, 'password');
+  const temporaryFolder = join(
+    place.folder,
+    `postgres-new-${process.pid}-${randomBytes(3).toString('hex')}`,
+  );
+  await mkdir(join(temporaryFolder, 'data'), {recursive: true, mode: 0o711});
+  const passwordFile = join(temporaryFolder, 'password');
   await writeFile(passwordFile, password, {mode: 0o600});
   await place.runner.own(passwordFile);
-  await place.runner.own(join(aside, 'data'));
+  await place.runner.own(join(temporaryFolder, 'data'));
   await place.runner.run(place.programs.initdb, [
-    `--pgdata=${join(aside, 'data')}`,
+    `--pgdata=${join(temporaryFolder, 'data')}`,
     `--username=${owner}`,
     '--auth=scram-sha-256',
     `--pwfile=${passwordFile}`,
@@ -259,12 +267,12 @@ export async function initialise(place: EmbeddedPlace, password: string): Promis
     '--locale=C.UTF-8',
   ]);
   try {
-    await rename(join(aside, 'data'), place.dataFolder);
+    await rename(join(temporaryFolder, 'data'), place.dataFolder);
   } catch (cause) {
     // Another process was first; we use its folder.
     if (!existsSync(join(place.dataFolder, 'PG_VERSION'))) throw cause;
   }
-  await rm(aside, {recursive: true, force: true});
+  await rm(temporaryFolder, {recursive: true, force: true});
   await removeAbandoned(place.folder);
 }
 
@@ -330,9 +338,9 @@ export async function programRunner(folder: string): Promise<ProgramRunner> {
       own: async () => {},
     };
   }
-  const user = await unprivilegedUser();
+  const user = await findUnprivilegedUser();
   const own = (path: string) => chown(path, user.uid, user.gid);
-  if (await everybodyMayEnter(folder)) {
+  if (await mayEveryoneEnter(folder)) {
     const {uid, gid} = user;
     return {
       user: user.name,
@@ -343,7 +351,7 @@ export async function programRunner(folder: string): Promise<ProgramRunner> {
   // If only root may enter the folder (mktemp -d, /root), the user keeps the one capability that it
   // needs to reach it. Without `no_setuid_fixup` the kernel would ignore that capability in
   // access(2), which Postgres calls for its own binary.
-  const reach = [
+  const commandPrefix = [
     `--reuid=${user.uid}`,
     `--regid=${user.gid}`,
     '--clear-groups',
@@ -354,7 +362,8 @@ export async function programRunner(folder: string): Promise<ProgramRunner> {
   ];
   return {
     user: user.name,
-    run: (program, args, input) => execute(['setpriv', ...reach, program, ...args], {}, input),
+    run: (program, args, input) =>
+      execute(['setpriv', ...commandPrefix, program, ...args], {}, input),
     own,
   };
 }
@@ -365,26 +374,27 @@ async function execute(
   input = '',
 ): Promise<void> {
   try {
-    const running = run(program, args, {
+    const execution = run(program, args, {
       ...user,
       cwd: '/',
       env: {...process.env, LC_MESSAGES: 'C'},
     });
     // A program that ends without reading its input breaks the pipe; its exit code is more
     // informative.
-    running.child.stdin?.on('error', () => {}).end(input);
-    await running;
+    execution.child.stdin?.on('error', () => {}).end(input);
+    await execution;
   } catch (cause) {
-    const said = cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
+    const errorOutput =
+      cause instanceof Error && 'stderr' in cause ? String(cause.stderr).trim() : '';
     throw new FatalError(
-      `embedded Postgres: ${program} failed: ${said || String(cause)}; fix that, or set ` +
+      `embedded Postgres: ${program} failed: ${errorOutput || String(cause)}; fix that, or set ` +
         'DATABASE_URL to a Postgres server',
       {cause, kind: 'embedded-postgres'},
     );
   }
 }
 
-async function unprivilegedUser(): Promise<{name: string; uid: number; gid: number}> {
+async function findUnprivilegedUser(): Promise<{name: string; uid: number; gid: number}> {
   for (const name of ['postgres', 'nobody']) {
     try {
       const [uid, gid] = await Promise.all([run('id', ['-u', name]), run('id', ['-g', name])]);
@@ -400,7 +410,7 @@ async function unprivilegedUser(): Promise<{name: string; uid: number; gid: numb
   );
 }
 
-async function everybodyMayEnter(folder: string): Promise<boolean> {
+async function mayEveryoneEnter(folder: string): Promise<boolean> {
   for (let path = folder; ; path = dirname(path)) {
     const {mode} = await stat(path);
     if ((mode & 0o001) === 0) return false;
@@ -417,7 +427,7 @@ interface Place {
 type Fix = (place: Place) => string;
 
 /** Errors of Postgres' programs when the server does not start, and a person's next step. */
-const mends: readonly (readonly [RegExp, Fix])[] = [
+const fixes: readonly (readonly [RegExp, Fix])[] = [
   [
     /was initialized by PostgreSQL version/,
     ({dataFolder}) =>
@@ -454,24 +464,24 @@ const mends: readonly (readonly [RegExp, Fix])[] = [
 ];
 
 /**
- * @param said - the whole output of Postgres' programs; the output of several attempts, one after
+ * @param output - the whole output of Postgres' programs; the output of several attempts, one after
  *   the other
  */
-function explainStartFailure(place: Place, said: string, cause: unknown): FatalError {
-  const mend = mends.find(([pattern]) => pattern.test(said))?.[1](place) ?? 'fix that';
+function explainStartFailure(place: Place, output: string, cause: unknown): FatalError {
+  const nextStep = fixes.find(([pattern]) => pattern.test(output))?.[1](place) ?? 'fix that';
   return new FatalError(
-    `embedded Postgres in ${place.dataFolder}: expected it to start, got "${quote(said)}"; ` +
-      `${mend}, or set DATABASE_URL to a Postgres server`,
+    `embedded Postgres in ${place.dataFolder}: expected it to start, got "${quote(output)}"; ` +
+      `${nextStep}, or set DATABASE_URL to a Postgres server`,
     {cause, kind: 'embedded-postgres'},
   );
 }
 
 /** The error, with its detail if there is one, but without time, process and severity. */
-function quote(said: string): string {
-  const lines = said.split('\n').filter((line) => /\S/.test(line));
-  const told = (word: string) =>
+function quote(output: string): string {
+  const lines = output.split('\n').filter((line) => /\S/.test(line));
+  const findText = (word: string) =>
     lines.find((line) => line.includes(`${word}:  `))?.replace(/^.*?: {2}/, '');
-  const fatal = told('FATAL') ?? lines.at(-1)?.trim() ?? 'nothing';
-  const detail = told('DETAIL');
+  const fatal = findText('FATAL') ?? lines.at(-1)?.trim() ?? 'nothing';
+  const detail = findText('DETAIL');
   return detail === undefined ? fatal : `${fatal}: ${detail}`;
 }

@@ -36,10 +36,10 @@ export interface EmbeddedPostgres {
   leave(): Promise<void>;
 }
 
-const looks = 10;
-const betweenLooksMs = 50;
+const maxChecks = 10;
+const betweenChecksMs = 50;
 /** The name of the session of a process that leaves. */
-const leaver = 'fieldmirror leaves the server';
+const leavingSessionName = 'fieldmirror leaves the server';
 
 /**
  * Starts the Postgres of a folder, or joins it if another process of ours has started it. A server
@@ -56,17 +56,19 @@ export async function openEmbeddedPostgres(
   const openedAt = new Date();
   const folder = resolve(home);
   const dataFolder = join(folder, 'postgres');
-  const shown = join(home, 'postgres');
+  const displayedFolder = join(home, 'postgres');
   await makeFolder(folder);
   const programs = await findPrograms();
   const runner = await programRunner(folder);
   const place = {folder, dataFolder, programs, runner};
   const password = await readPassword(place);
   if (!existsSync(dataFolder)) {
-    onStep(`making a separate Postgres in ${shown}`);
+    onStep(`making a separate Postgres in ${displayedFolder}`);
     await initialise(place, password);
   }
-  const port = await startOrJoin(place, password, () => onStep(`starting Postgres in ${shown}`));
+  const port = await startOrJoin(place, password, () =>
+    onStep(`starting Postgres in ${displayedFolder}`),
+  );
   const server = {port, password};
   let keeper: EmbeddedKeeper | null = null;
   return {
@@ -76,7 +78,7 @@ export async function openEmbeddedPostgres(
     },
     keepUp: () => {
       keeper ??= new EmbeddedKeeper(place, server, () =>
-        onStep(`Postgres in ${shown} has ended; restarting it`),
+        onStep(`Postgres in ${displayedFolder} has ended; restarting it`),
       );
     },
     leave: async () => {
@@ -103,8 +105,8 @@ async function makeFolder(folder: string): Promise<void> {
 
 async function createDatabase(adminUrl: string, database: string): Promise<void> {
   await withClient(adminUrl, async (client) => {
-    const held = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
-    if (held.rowCount !== 0) return;
+    const existing = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [database]);
+    if (existing.rowCount !== 0) return;
     try {
       await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
     } catch (cause) {
@@ -123,23 +125,23 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
  * @param openedAt - a moment before our first session; the server's clock is this machine's
  */
 async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean> {
-  const look = async (client: pg.Client) => {
-    for (let count = 1; count <= looks; count++) {
+  const hasOtherSession = async (client: pg.Client) => {
+    for (let count = 1; count <= maxChecks; count++) {
       const {rows} = await client.query<{isOlder: boolean}>(
         `SELECT backend_start < $2 AS "isOlder" FROM pg_stat_activity
           WHERE backend_type = 'client backend' AND application_name <> $1
           ORDER BY backend_start LIMIT 1`,
-        [leaver, openedAt],
+        [leavingSessionName, openedAt],
       );
       const [oldest] = rows;
       if (oldest === undefined) return false;
       if (oldest.isOlder) return true;
-      await wait(betweenLooksMs);
+      await wait(betweenChecksMs);
     }
     return true;
   };
   try {
-    return await withClient(addressOf(server, 'postgres'), look, leaver);
+    return await withClient(addressOf(server, 'postgres'), hasOtherSession, leavingSessionName);
   } catch (error) {
     if (await hasStopped(server)) return false;
     throw error;
@@ -163,7 +165,7 @@ async function hasStopped(server: EmbeddedServer): Promise<boolean> {
 }
 
 /** The name of the database that is the warehouse. */
-const warehouse = 'warehouse';
+const warehouseName = 'warehouse';
 
 /**
  * The address of a running embedded Postgres that accepts our connection; nothing is started.
@@ -176,7 +178,7 @@ export async function findEmbedded(home: string): Promise<string | null> {
   const port = await readServerPort(dataFolder);
   if (port === null || !existsSync(passwordFile)) return null;
   const server = {port, password: readPrivateFile(passwordFile)};
-  return (await findRefusal(server)) === null ? addressOf(server, warehouse) : null;
+  return (await findRefusal(server)) === null ? addressOf(server, warehouseName) : null;
 }
 
 /** Whether a folder of local state has an embedded Postgres. */
@@ -199,18 +201,18 @@ export async function removeEmbedded(home: string): Promise<void> {
     );
   // The folder is renamed in one step, so a killed reset leaves no incomplete data folder. The next
   // initdb removes the rest.
-  const aside = `${dataFolder}-new-gone-${randomBytes(3).toString('hex')}`;
-  await rename(dataFolder, aside);
+  const removedFolder = `${dataFolder}-new-gone-${randomBytes(3).toString('hex')}`;
+  await rename(dataFolder, removedFolder);
   await rm(`${dataFolder}.password`, {force: true});
-  await rm(aside, {recursive: true, force: true});
+  await rm(removedFolder, {recursive: true, force: true});
 }
 
 /**
  * A server that a person restarts, or that ended only one session, answers again within this many
  * checks.
  */
-const startAfterLooks = 4;
-const restartLookMs = 500;
+const checksBeforeRestart = 4;
+const betweenRestartChecksMs = 500;
 
 /**
  * Restarts a server that was killed, on the port that pools know. It holds a session, which shows
@@ -273,9 +275,9 @@ class EmbeddedKeeper {
 
   async #isBackByItself(): Promise<boolean> {
     const {signal} = this.#stopping;
-    for (let look = 1; look <= startAfterLooks && !signal.aborted; look++) {
+    for (let check = 1; check <= checksBeforeRestart && !signal.aborted; check++) {
       if ((await findRefusal(this.#server)) === null) return true;
-      await wait(restartLookMs, undefined, {signal}).catch(() => {});
+      await wait(betweenRestartChecksMs, undefined, {signal}).catch(() => {});
     }
     return false;
   }

@@ -5,10 +5,10 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 
-const againMs = 5_000;
+const reconnectAfterMs = 5_000;
 const keepAliveAfterMs = 10_000;
 
-interface Listening {
+interface ListenOptions {
   readonly onNotice: (payload: string) => void;
   /** Called each time that a session begins to listen: notices sent before were not received. */
   readonly onListening?: () => void;
@@ -23,21 +23,21 @@ interface Listening {
 export async function listen(
   databaseUrl: string,
   channel: string,
-  {onFailure, ...listening}: Listening & {readonly onFailure: (error: unknown) => void},
+  {onFailure, ...options}: ListenOptions & {readonly onFailure: (error: unknown) => void},
 ): Promise<void> {
-  const {signal} = listening;
+  const {signal} = options;
   while (!signal.aborted) {
-    await listenOnce(databaseUrl, channel, listening).catch((error: unknown) => {
+    await listenOnce(databaseUrl, channel, options).catch((error: unknown) => {
       if (!signal.aborted) onFailure(error);
     });
-    await wait(againMs, undefined, {signal, ref: false}).catch(() => {});
+    await wait(reconnectAfterMs, undefined, {signal, ref: false}).catch(() => {});
   }
 }
 
 async function listenOnce(
   databaseUrl: string,
   channel: string,
-  {onNotice, onListening, signal}: Listening,
+  {onNotice, onListening, signal}: ListenOptions,
 ): Promise<void> {
   const client = new pg.Client({
     connectionString: databaseUrl,
@@ -45,8 +45,8 @@ async function listenOnce(
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveAfterMs,
   });
-  const broken = Promise.withResolvers<void>();
-  const stop = () => broken.resolve();
+  const ended = Promise.withResolvers<void>();
+  const stop = () => ended.resolve();
   client.on('error', stop);
   client.on('end', stop);
   client.on('notification', ({payload = ''}) => onNotice(payload));
@@ -55,7 +55,7 @@ async function listenOnce(
     await client.connect();
     await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
     onListening?.();
-    await broken.promise;
+    await ended.promise;
   } finally {
     signal.removeEventListener('abort', stop);
     await client.end().catch(() => {});
@@ -64,7 +64,7 @@ async function listenOnce(
 
 const lingerMs = 60_000;
 /** The longest wait, in case a notice was lost with its session. */
-const lookAgainMs = 5_000;
+const longestWaitMs = 5_000;
 
 interface NoticeWatchOptions {
   /** For sessions that are not shared: no pooler in between. */
@@ -85,7 +85,7 @@ export type WaitOn = (
   concerns?: (payload: string) => boolean,
 ) => Promise<void>;
 
-interface Waiting {
+interface WaitingReader {
   readonly wake: () => void;
   readonly concerns: (payload: string) => boolean;
 }
@@ -93,7 +93,7 @@ interface Waiting {
 /** Wakes the readers that wait for notices of one channel. */
 export class NoticeWatch {
   readonly #options: NoticeWatchOptions;
-  readonly #waiting = new Set<Waiting>();
+  readonly #waiting = new Set<WaitingReader>();
   readonly #closing = new AbortController();
   #listening: AbortController | null = null;
   #linger: NodeJS.Timeout | undefined;
@@ -115,11 +115,11 @@ export class NoticeWatch {
    */
   watch(): WaitOn {
     this.#listen();
-    const since = this.#notices;
+    const noticesBefore = this.#notices;
     return async (ms, signal, concerns = () => true) => {
-      if (this.#notices > since || signal.aborted || ms <= 0) return;
+      if (this.#notices > noticesBefore || signal.aborted || ms <= 0) return;
       const woken = Promise.withResolvers<void>();
-      const timer = setTimeout(woken.resolve, Math.min(ms, lookAgainMs));
+      const timer = setTimeout(woken.resolve, Math.min(ms, longestWaitMs));
       const waiting = {wake: () => woken.resolve(), concerns};
       signal.addEventListener('abort', waiting.wake);
       this.#waiting.add(waiting);

@@ -27,14 +27,14 @@ export interface LockHolder {
 }
 
 /** How waits are reported. */
-export interface WaitWords {
+export interface WaitOptions {
   /** Called with one line each time. */
   readonly tell: (line: string) => void;
   /** Milliseconds until the first line, and between two lines. */
   readonly patienceMs?: number;
 }
 
-const usualPatienceMs = 5_000;
+const defaultPatienceMs = 5_000;
 
 const thisDatabase = '(SELECT oid FROM pg_database WHERE datname = current_database())';
 
@@ -44,13 +44,13 @@ const isOnTable = `
   AND class.relnamespace IN (SELECT oid FROM pg_namespace
                               WHERE nspname IN ('warehouse', 'history', 'mart', 'sync'))`;
 
-const isoOf = (moment: string) =>
+const selectIso = (moment: string) =>
   `to_char(${moment} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Facts of the sessions in `holder`, a list of processes. */
 const factsOf = `
   SELECT DISTINCT holder.pid, usename AS login, coalesce(application_name, '') AS application,
-         ${isoOf('xact_start')} AS since,
+         ${selectIso('xact_start')} AS since,
          session.pid IS NOT NULL AND state IS NULL AS "isHidden",
          cardinality(pg_blocking_pids(holder.pid)) > 0 AS "isWaiting",
          ARRAY(SELECT nspname || '.' || relname
@@ -93,7 +93,7 @@ async function listTableHolders(db: Db): Promise<LockHolder[]> {
 }
 
 /** A session that keeps Fieldmirror from its work. */
-export interface HeldUp extends LockHolder {
+export interface BlockingSession extends LockHolder {
   /**
    * Since when sessions of Fieldmirror have been waiting for it, in ISO 8601; null if none waits at
    * the moment.
@@ -102,7 +102,7 @@ export interface HeldUp extends LockHolder {
 }
 
 /** Milliseconds after which a session counts as one that holds Fieldmirror up. */
-const heldUpAfter = {
+const heldUpThresholds = {
   /** Sessions of Fieldmirror have been waiting for it. */
   waitMs: 10_000,
   /** It has locked a whole table. */
@@ -125,8 +125,11 @@ export const isOurs = `(
  * yet. If the start of a transaction is not visible, a lock on a whole table counts at once. A lock
  * on rows then counts only when Fieldmirror waits for it.
  */
-export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]> {
-  const {rows} = await db.query<HeldUp>(
+export async function listBlockingSessions(
+  db: Db,
+  thresholds = heldUpThresholds,
+): Promise<BlockingSession[]> {
+  const {rows} = await db.query<BlockingSession>(
     `WITH RECURSIVE waiter AS (
        SELECT session.pid, min(waitstart) AS since
          FROM pg_stat_activity AS session
@@ -152,17 +155,17 @@ export async function listHeldUp(db: Db, after = heldUpAfter): Promise<HeldUp[]>
         WHERE pid IS DISTINCT FROM pg_backend_pid() AND NOT EXISTS (
                 SELECT FROM pg_stat_activity AS session WHERE session.pid = found.pid
                 AND ${isOurs}))
-     SELECT facts.*, (SELECT ${isoOf('min(since)')} FROM met WHERE met.pid = facts.pid)
+     SELECT facts.*, (SELECT ${selectIso('min(since)')} FROM met WHERE met.pid = facts.pid)
        AS "waitedSince"
        FROM (${factsOf}) AS facts
       ORDER BY "isWaiting", facts.pid`,
-    [after.waitMs, after.tableMs, after.rowsMs],
+    [thresholds.waitMs, thresholds.tableMs, thresholds.rowsMs],
   );
   // If some of the sessions do not wait themselves, they are the cause, and the waiting ones are
   // left out.
-  const isFree = rows.some(({isWaiting}) => !isWaiting);
+  const hasNonWaiting = rows.some(({isWaiting}) => !isWaiting);
   return rows
-    .filter(({isWaiting}) => !isFree || !isWaiting)
+    .filter(({isWaiting}) => !hasNonWaiting || !isWaiting)
     .map((row) => ({...row, pid: row.pid ?? 0}));
 }
 
@@ -178,7 +181,7 @@ const namedTables = 3;
  * A session in words: `erp (DBeaver, pid 4711), in a transaction since 2031-01-04T14:00:00Z, which
  * has locked warehouse.customers`.
  */
-export function nameHolder({
+export function formatHolderName({
   login,
   application,
   pid,
@@ -189,44 +192,45 @@ export function nameHolder({
 }: LockHolder): string {
   if (pid === 0) return 'a prepared transaction (SELECT * FROM pg_prepared_xacts)';
   const program = application === '' ? '' : `${application}, `;
-  const begun = since === null ? '' : `, in a transaction since ${since}`;
-  const hidden = isHidden ? ', since when only a member of pg_read_all_stats sees' : '';
-  const more = holds.length > namedTables ? ` and ${holds.length - namedTables} more` : '';
-  const tables = `${holds.slice(0, namedTables).join(', ')}${more}`;
-  const does = isWaiting ? 'waits itself, for a lock on' : 'has locked';
-  const locked = holds.length === 0 ? '' : `, which ${does} ${tables}`;
-  return `${login ?? 'a session'} (${program}pid ${pid})${begun}${hidden}${locked}`;
+  const begunText = since === null ? '' : `, in a transaction since ${since}`;
+  const hiddenText = isHidden ? ', since when only a member of pg_read_all_stats sees' : '';
+  const moreTables = holds.length > namedTables ? ` and ${holds.length - namedTables} more` : '';
+  const tables = `${holds.slice(0, namedTables).join(', ')}${moreTables}`;
+  const verb = isWaiting ? 'waits itself, for a lock on' : 'has locked';
+  const lockedText = holds.length === 0 ? '' : `, which ${verb} ${tables}`;
+  return `${login ?? 'a session'} (${program}pid ${pid})${begunText}${hiddenText}${lockedText}`;
 }
 
 /** Several sessions in words. */
-export function nameHolders(holders: readonly LockHolder[]): string {
-  return holders.map(nameHolder).join(' and ');
+export function listHolderNames(holders: readonly LockHolder[]): string {
+  return holders.map(formatHolderName).join(' and ');
 }
 
 const secondsSince = (begunAt: number) => Math.round((performance.now() - begunAt) / 1000);
 
 /** The next step for a person whose work waits for some sessions. */
-export function endHolders([first]: readonly LockHolder[]): string {
-  if (first === undefined) return 'fieldmirror status names who has locked a table';
-  if (first.pid === 0)
+export function adviseOnHolders([firstHolder]: readonly LockHolder[]): string {
+  if (firstHolder === undefined) return 'fieldmirror status names who has locked a table';
+  if (firstHolder.pid === 0)
     return 'it continues after COMMIT PREPARED or ROLLBACK PREPARED with its gid';
-  const whose = first.login === null ? '' : `, as ${first.login} or a member of pg_signal_backend`;
+  const requiredLogin =
+    firstHolder.login === null ? '' : `, as ${firstHolder.login} or a member of pg_signal_backend`;
   return (
     'it continues when that transaction ends, or after SELECT ' +
-    `pg_terminate_backend(${first.pid})${whose}`
+    `pg_terminate_backend(${firstHolder.pid})${requiredLogin}`
   );
 }
 
-const noted = new WeakMap<Error, readonly LockHolder[]>();
+const holdersByError = new WeakMap<Error, readonly LockHolder[]>();
 
 /** Notes which sessions a failed statement waited for, by its error. */
 function noteHolders(error: Error, holders: readonly LockHolder[]): void {
-  noted.set(error, holders);
+  holdersByError.set(error, holders);
 }
 
 /** The sessions that `noteHolders` has noted for an error; empty if none are known. */
 export function holdersOf(error: Error): readonly LockHolder[] {
-  return noted.get(error) ?? [];
+  return holdersByError.get(error) ?? [];
 }
 
 /**
@@ -251,7 +255,7 @@ export async function reportWaits<T>(
     pids,
     what,
     words,
-  }: {readonly pids: readonly number[]; readonly what: string; readonly words: WaitWords},
+  }: {readonly pids: readonly number[]; readonly what: string; readonly words: WaitOptions},
   work: () => Promise<T>,
 ): Promise<T> {
   const ending = new AbortController();
@@ -266,24 +270,24 @@ export async function reportWaits<T>(
 
 async function watchWaits(
   db: Db,
-  watch: {
+  options: {
     readonly pids: readonly number[];
     readonly what: string;
-    readonly words: WaitWords;
+    readonly words: WaitOptions;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
-  const {pids, what, words, signal} = watch;
+  const {pids, what, words, signal} = options;
   const begunAt = performance.now();
   for (;;) {
-    await wait(words.patienceMs ?? usualPatienceMs, undefined, {signal}).catch(() => {});
+    await wait(words.patienceMs ?? defaultPatienceMs, undefined, {signal}).catch(() => {});
     if (signal.aborted) return;
     // If the query fails, nothing is reported: the error of the work itself shows the problem.
     const holders = await listHolders(db, pids).catch(() => []);
     if (holders.length === 0 || signal.aborted) continue;
     words.tell(
-      `${what}: waiting for ${nameHolders(holders)}, ` +
-        `for ${secondsSince(begunAt)} s; ${endHolders(holders)}`,
+      `${what}: waiting for ${listHolderNames(holders)}, ` +
+        `for ${secondsSince(begunAt)} s; ${adviseOnHolders(holders)}`,
     );
   }
 }
@@ -301,7 +305,7 @@ interface WatchOptions {
 }
 
 /** A statement that has not ended. */
-interface Running {
+interface RunningStatement {
   readonly pid: number;
   readonly begunAt: number;
   timer: NodeJS.Timeout | undefined;
@@ -309,13 +313,13 @@ interface Running {
 }
 
 const patienceMs = 3_000;
-const tellAgainMs = 30_000;
-const lookTimeoutMs = 2_000;
+const reportAgainMs = 30_000;
+const checkTimeoutMs = 2_000;
 /** A statement that gave up sooner was not meant to wait. */
-const briefMs = 200;
+const briefWaitMs = 200;
 
 /** lock_not_available, and query_canceled by a time limit */
-const givenUp: readonly unknown[] = ['55P03', '57014'];
+const giveUpCodes: readonly unknown[] = ['55P03', '57014'];
 
 /**
  * Watches every statement that a pool and its connections send. Lock holders are queried on a
@@ -330,7 +334,7 @@ export function watchLocks(pool: pg.Pool, options: WatchOptions): void {
 class LockWatch {
   readonly #options: WatchOptions;
   readonly #patienceMs: number;
-  readonly #waiting = new Set<Running>();
+  readonly #waiting = new Set<RunningStatement>();
   /** The process id of a holder, and when that holder was last reported. */
   readonly #told = new Map<number, number>();
   #look: Promise<void> | null = null;
@@ -342,23 +346,23 @@ class LockWatch {
   }
 
   add(client: pg.PoolClient): void {
-    const ask = client.query.bind(client) as (...given: unknown[]) => unknown;
+    const sendQuery = client.query.bind(client) as (...queryArguments: unknown[]) => unknown;
     const pid = this.#options.sharesSessions ? 0 : processIdOf(client);
-    const query = (...given: unknown[]): unknown => {
+    const query = (...queryArguments: unknown[]): unknown => {
       const running = this.#begin(pid);
-      const done = given.at(-1);
-      if (typeof done === 'function') {
-        return ask(...given.slice(0, -1), (error: unknown, result: unknown) => {
-          if (!this.#hasGivenUp(running, error)) done(error, result);
-          else void this.#noteHolders(running, error).then(() => done(error, result));
+      const callback = queryArguments.at(-1);
+      if (typeof callback === 'function') {
+        return sendQuery(...queryArguments.slice(0, -1), (error: unknown, result: unknown) => {
+          if (!this.#hasGivenUp(running, error)) callback(error, result);
+          else void this.#noteHolders(running, error).then(() => callback(error, result));
         });
       }
-      const asked = ask(...given);
-      if (!(asked instanceof Promise)) {
+      const response = sendQuery(...queryArguments);
+      if (!(response instanceof Promise)) {
         this.#hasGivenUp(running, null);
-        return asked;
+        return response;
       }
-      return asked.then(
+      return response.then(
         (result: unknown) => {
           this.#hasGivenUp(running, null);
           return result;
@@ -372,18 +376,23 @@ class LockWatch {
     Object.defineProperty(client, 'query', {value: query, writable: true, configurable: true});
   }
 
-  #begin(pid: number): Running {
-    const running: Running = {pid, begunAt: performance.now(), holders: [], timer: undefined};
+  #begin(pid: number): RunningStatement {
+    const running: RunningStatement = {
+      pid,
+      begunAt: performance.now(),
+      holders: [],
+      timer: undefined,
+    };
     this.#lookLater(running);
     return running;
   }
 
-  #lookLater(running: Running): void {
+  #lookLater(running: RunningStatement): void {
     running.timer = setTimeout(() => void this.#watch(running), this.#patienceMs).unref();
   }
 
   /** Queries repeatedly which sessions a statement waits for, until the statement has ended. */
-  async #watch(running: Running): Promise<void> {
+  async #watch(running: RunningStatement): Promise<void> {
     this.#waiting.add(running);
     this.#look ??= this.#lookAtAll().finally(() => {
       this.#look = null;
@@ -404,37 +413,38 @@ class LockWatch {
     });
   }
 
-  #tell({holders, begunAt}: Running): void {
+  #tell({holders, begunAt}: RunningStatement): void {
     const {onWait} = this.#options;
-    const [first] = holders;
+    const [firstHolder] = holders;
     const now = performance.now();
-    if (onWait === undefined || first === undefined) return;
-    if (now - (this.#told.get(first.pid) ?? -Infinity) < tellAgainMs) return;
-    this.#told.set(first.pid, now);
+    if (onWait === undefined || firstHolder === undefined) return;
+    if (now - (this.#told.get(firstHolder.pid) ?? -Infinity) < reportAgainMs) return;
+    this.#told.set(firstHolder.pid, now);
     onWait(
-      `a statement has been waiting for ${secondsSince(begunAt)} s for ${nameHolders(holders)}; ` +
-        endHolders(holders),
+      `a statement has been waiting for ${secondsSince(begunAt)} s for ` +
+        `${listHolderNames(holders)}; ` +
+        adviseOnHolders(holders),
     );
   }
 
   /** Ends the watch over a statement. @returns whether it failed because it waited for too long */
-  #hasGivenUp(running: Running, error: unknown): error is pg.DatabaseError {
+  #hasGivenUp(running: RunningStatement, error: unknown): error is pg.DatabaseError {
     clearTimeout(running.timer);
     this.#waiting.delete(running);
-    return error instanceof pg.DatabaseError && givenUp.includes(error.code);
+    return error instanceof pg.DatabaseError && giveUpCodes.includes(error.code);
   }
 
-  async #noteHolders({holders, begunAt}: Running, error: pg.DatabaseError): Promise<void> {
+  async #noteHolders({holders, begunAt}: RunningStatement, error: pg.DatabaseError): Promise<void> {
     const isUnknown =
-      holders.length === 0 && error.code === '55P03' && performance.now() - begunAt >= briefMs;
+      holders.length === 0 && error.code === '55P03' && performance.now() - begunAt >= briefWaitMs;
     noteHolders(error, isUnknown ? ((await this.#ask(listTableHolders)) ?? []) : holders);
   }
 
   /** @returns undefined if the query fails: the error of the statement itself shows the problem */
-  async #ask<T>(question: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
+  async #ask<T>(query: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
     const client = new pg.Client({
       ...{connectionString: this.#options.url, application_name: 'fieldmirror checks for locks'},
-      ...{connectionTimeoutMillis: lookTimeoutMs, query_timeout: lookTimeoutMs},
+      ...{connectionTimeoutMillis: checkTimeoutMs, query_timeout: checkTimeoutMs},
     });
     client.on('error', () => {});
     try {
@@ -443,7 +453,7 @@ class LockWatch {
         `BEGIN READ ONLY;
          SET LOCAL search_path TO pg_catalog, pg_temp; SET LOCAL statement_timeout TO '2s'`,
       );
-      return await question(client);
+      return await query(client);
     } catch {
       return undefined;
     } finally {

@@ -14,7 +14,7 @@ const sequence = 'sync.migrations_id_seq';
  * `serial` takes the next free name, and would see a name that another session has made and rolls
  * back.
  */
-const ledger = `
+const createMigrationsTable = `
   CREATE SCHEMA IF NOT EXISTS sync;
   CREATE SEQUENCE ${sequence} AS integer;
   CREATE TABLE sync.migrations (id integer PRIMARY KEY DEFAULT nextval('${sequence}'),
@@ -25,13 +25,8 @@ const ledger = `
  * duplicate_object, duplicate_schema, duplicate_table, unique_violation: another session made it at
  * the same moment.
  */
-const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
-  '42710',
-  '42P06',
-  '42P07',
-  '23505',
-]);
-const attempts = 5;
+const raceCodes: ReadonlySet<string | undefined> = new Set(['42710', '42P06', '42P07', '23505']);
+const maxAttempts = 5;
 
 /**
  * Makes the sequence that the lock is on, if the database does not have it yet. The login may make
@@ -40,10 +35,10 @@ const attempts = 5;
 export async function prepareTurn(client: pg.ClientBase): Promise<void> {
   for (let attempt = 1; !(await hasSequence(client)); attempt++) {
     try {
-      await client.query(ledger);
+      await client.query(createMigrationsTable);
     } catch (error) {
-      const isRace = error instanceof pg.DatabaseError && madeMeanwhile.has(error.code);
-      if (!isRace || attempt === attempts) throw error;
+      const isRace = error instanceof pg.DatabaseError && raceCodes.has(error.code);
+      if (!isRace || attempt === maxAttempts) throw error;
     }
   }
 }

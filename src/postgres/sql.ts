@@ -22,8 +22,8 @@ export type ReadRow<Row extends object, Column extends keyof Row & string> = {
  * @param table - the table or alias, in a query of several tables
  */
 export function selectColumns(columns: readonly string[], table?: string): string {
-  const from = table === undefined ? '' : `${table}.`;
-  return columns.map((column) => `${from}${column} AS "${toCamel(column)}"`).join(', ');
+  const qualifier = table === undefined ? '' : `${table}.`;
+  return columns.map((column) => `${qualifier}${column} AS "${toCamel(column)}"`).join(', ');
 }
 
 function toCamel(column: string): string {
@@ -50,8 +50,8 @@ export function encodeCopyRow(fields: readonly (string | null)[]): string {
   return `${line}\n`;
 }
 
-const special = /[\\\n\r\t]/;
-const specials = /[\\\n\r\t]/g;
+const specialCharacter = /[\\\n\r\t]/;
+const specialCharacters = /[\\\n\r\t]/g;
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
   '\n': '\\n',
@@ -62,13 +62,13 @@ const escapes: Readonly<Record<string, string>> = {
 function escapeField(field: string): string {
   // Nearly every field needs no escapes, and a test is cheaper than a replacement that finds
   // nothing.
-  return special.test(field)
-    ? field.replaceAll(specials, (found) => escapes[found] ?? found)
+  return specialCharacter.test(field)
+    ? field.replaceAll(specialCharacters, (character) => escapes[character] ?? character)
     : field;
 }
 
-const escaped = /\\(.)/g;
-const meant: Readonly<Record<string, string>> = {n: '\n', r: '\r', t: '\t'};
+const escapeSequence = /\\(.)/g;
+const escapedCharacters: Readonly<Record<string, string>> = {n: '\n', r: '\r', t: '\t'};
 
 /** The fields of a line of COPY. */
 export function decodeCopyRow(line: string): (string | null)[] {
@@ -76,11 +76,16 @@ export function decodeCopyRow(line: string): (string | null)[] {
     .slice(0, -1)
     .split('\t')
     .map((field) =>
-      field === '\\N' ? null : field.replaceAll(escaped, (_, sign: string) => meant[sign] ?? sign),
+      field === '\\N'
+        ? null
+        : field.replaceAll(
+            escapeSequence,
+            (_, letter: string) => escapedCharacters[letter] ?? letter,
+          ),
     );
 }
 
-const usualRows = 10_000;
+const defaultRowsAtOnce = 10_000;
 
 /**
  * Yields the rows of a query in portions, so that they are never all in memory. It needs a
@@ -90,7 +95,7 @@ export async function* readByCursor<R extends pg.QueryResultRow>(
   client: pg.ClientBase,
   query: string,
   values: readonly unknown[],
-  rowsAtOnce = usualRows,
+  rowsAtOnce = defaultRowsAtOnce,
 ): AsyncGenerator<readonly R[]> {
   await client.query(`DECLARE some_rows NO SCROLL CURSOR FOR ${query}`, [...values]);
   for (;;) {

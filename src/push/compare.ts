@@ -87,49 +87,51 @@ function groupFields({fields, base, rules}: Sides): string[][] {
 
 function mergeUnit(names: readonly string[], sides: Sides): Merge {
   const {fields, base, held, remote, rules} = sides;
-  const valueIn = (values: ChangeValues, name: string) => values[name] ?? null;
+  const readValue = (values: ChangeValues, name: string) => values[name] ?? null;
   const isSame = (name: string, one: ChangeValue, other: ChangeValue) =>
     isSameValue(rules.get(name)?.kind ?? 'text', one, other);
-  const wanted = (name: string) => valueIn(name in fields ? fields : base, name);
+  const findWanted = (name: string) => readValue(name in fields ? fields : base, name);
   const differing = names.filter((name) =>
-    name in remote ? !isSame(name, wanted(name), valueIn(remote, name)) : name in fields,
+    name in remote ? !isSame(name, findWanted(name), readValue(remote, name)) : name in fields,
   );
   const toSend = differing.filter((name) => name in fields);
   const unsent = names.filter((name) => name in fields && !differing.includes(name));
   // A reading that shows the value seen by the author, and not the row's later value, may be old.
-  const isTheirs = [base, held].some((before) =>
+  const isChangedAtService = [base, held].some((earlierValues) =>
     names.some(
       (name) =>
-        name in before &&
+        name in earlierValues &&
         name in remote &&
-        !isSame(name, valueIn(before, name), valueIn(remote, name)),
+        !isSame(name, readValue(earlierValues, name), readValue(remote, name)),
     ),
   );
-  const pick = (chosen: readonly string[]) =>
-    Object.fromEntries(chosen.map((name) => [name, wanted(name)]));
-  if (toSend.length === 0 || !isTheirs)
-    return {send: pick(toSend), unsent, lost: [], conflicts: []};
-  const rule = ruleOf(names, rules);
-  const winner = decide(rule, sides);
+  const pickWanted = (fieldNames: readonly string[]) =>
+    Object.fromEntries(fieldNames.map((name) => [name, findWanted(name)]));
+  if (toSend.length === 0 || !isChangedAtService)
+    return {send: pickWanted(toSend), unsent, lost: [], conflicts: []};
+  const rule = findRule(names, rules);
+  const winner = decideWinner(rule, sides);
   const conflicts = differing.map((field) => ({
     field,
-    baseValue: valueIn(base, field),
-    warehouseValue: wanted(field),
-    serviceValue: valueIn(remote, field),
+    baseValue: readValue(base, field),
+    warehouseValue: findWanted(field),
+    serviceValue: readValue(remote, field),
     rule,
     winner,
   }));
-  if (winner === 'warehouse') return {send: pick(differing), unsent, lost: [], conflicts};
+  if (winner === 'warehouse') return {send: pickWanted(differing), unsent, lost: [], conflicts};
   return {send: {}, unsent, lost: winner === 'service' ? toSend : [], conflicts};
 }
 
 /** A group whose fields have different rules is left to a person. */
-function ruleOf(names: readonly string[], rules: ReadonlyMap<string, FieldRule>): Rule {
-  const [rule = 'ask', ...others] = new Set(names.map((name) => rules.get(name)?.rule ?? 'ask'));
-  return others.length === 0 ? rule : 'ask';
+function findRule(names: readonly string[], rules: ReadonlyMap<string, FieldRule>): Rule {
+  const [rule = 'ask', ...otherRules] = new Set(
+    names.map((name) => rules.get(name)?.rule ?? 'ask'),
+  );
+  return otherRules.length === 0 ? rule : 'ask';
 }
 
-function decide(rule: Rule, {isServiceNewer}: Sides): SavedConflict['winner'] {
+function decideWinner(rule: Rule, {isServiceNewer}: Sides): SavedConflict['winner'] {
   if (rule === 'ask') return null;
   if (rule !== 'newest') return rule;
   if (isServiceNewer === null) return null;
@@ -149,7 +151,7 @@ interface Confirmed {
  * Whether a reading shows nothing of a confirmed update, and the old value in one of its fields at
  * least. Employees may come from a separate reading, so they are judged separately.
  */
-export function showsTheOld(
+export function showsOldValues(
   {rules}: Pick<ChangeFacts, 'rules'>,
   confirmed: Confirmed,
   row: RemoteRow,
@@ -166,7 +168,7 @@ function showsOld(
   {values}: RemoteRow,
   isMeant: (field: string) => boolean,
 ): boolean {
-  const shown = Object.entries(fields).flatMap(([name, wanted]) => {
+  const ages = Object.entries(fields).flatMap(([name, wanted]) => {
     const held = values[name];
     if (held === undefined || !isMeant(name)) return [];
     const kind = rules.get(name)?.kind ?? 'text';
@@ -175,7 +177,7 @@ function showsOld(
     if (before !== undefined && isSameValue(kind, before, held)) return ['old'];
     return isEchoOf(kind, wanted, held) ? ['new'] : [];
   });
-  return shown.includes('old') && !shown.includes('new');
+  return ages.includes('old') && !ages.includes('new');
 }
 
 /**
@@ -185,18 +187,20 @@ function showsOld(
  * @param confirmed - the values that this change has written since. A field that shows one of them
  *   is not older, even if an earlier change replaced that value, as when a value is taken back
  */
-export function isBeforeOthers(
+export function isBeforeRecentWrites(
   {change, rules}: Pick<ChangeFacts, 'change' | 'rules'>,
   row: RemoteRow | null,
   confirmed: ChangeValues = {},
 ): boolean {
   const {recentWrites} = change;
   if (row === null) return recentWrites.some(({operation}) => operation === 'create');
-  const kindOf = (name: string) => rules.get(name)?.kind ?? 'text';
-  const isShown = ([name, held]: [string, ChangeValue]) =>
-    name in confirmed && isSameValue(kindOf(name), confirmed[name] ?? null, held);
-  const others = Object.fromEntries(Object.entries(row.values).filter((entry) => !isShown(entry)));
-  return showsReplaced(recentWrites, others, kindOf);
+  const findFieldKind = (name: string) => rules.get(name)?.kind ?? 'text';
+  const isConfirmed = ([name, current]: [string, ChangeValue]) =>
+    name in confirmed && isSameValue(findFieldKind(name), confirmed[name] ?? null, current);
+  const otherValues = Object.fromEntries(
+    Object.entries(row.values).filter((entry) => !isConfirmed(entry)),
+  );
+  return showsReplaced(recentWrites, otherValues, findFieldKind);
 }
 
 /**
@@ -259,13 +263,13 @@ export function pickCandidates(
   rows: readonly RemoteRow[],
   {rivals, known, older}: Claimants,
 ): Candidates {
-  const isFree = (row: RemoteRow) =>
+  const isUnclaimed = (row: RemoteRow) =>
     !known.has(row.number) &&
     !rivals.some((rival) => isNearer(rival, change.fields) && isMatch({rules}, rival, row));
-  const free = [...new Set(rows.filter(isFree).map(({number}) => number))];
+  const unclaimed = [...new Set(rows.filter(isUnclaimed).map(({number}) => number))];
   return {
-    ours: free.filter((number) => !older.has(number)),
-    older: free.filter((number) => older.has(number)),
+    ours: unclaimed.filter((number) => !older.has(number)),
+    older: unclaimed.filter((number) => older.has(number)),
   };
 }
 

@@ -4,7 +4,7 @@
 // nothing is sent again blindly. All functions are pure.
 
 import type {WriteResult} from '../api/client.ts';
-import {type Gone, isGone} from '../api/verdict.ts';
+import {isMissingRecord, type MissingRecord} from '../api/verdict.ts';
 import type {AttemptEnd, Begun, Narrowed} from '../changes/move-changes.ts';
 import type {KnownSubject} from '../changes/request.ts';
 import {readDate} from '../core/back-off.ts';
@@ -12,25 +12,25 @@ import {AccessError, RetryableError} from '../core/errors.ts';
 import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
 import {
   type Candidates,
-  isBeforeOthers,
+  isBeforeRecentWrites,
   isPastLag,
   type Merge,
   mergeFields,
   type Sides,
-  showsTheOld,
+  showsOldValues,
   waitForNewer,
 } from './compare.ts';
 import {
   type ChangeFacts,
-  conflict,
+  createConflict,
   type Decision,
   doubt,
   type EndedAttempt,
   findRemoteRow,
   findStoppedKind,
   finish,
-  leaveGone,
-  listMade,
+  leaveMissing,
+  listModifiedColumns,
   type Plan,
   type Remote,
   type RemoteRow,
@@ -53,12 +53,14 @@ interface ReadRow {
 export function decideUpdate(
   facts: ChangeFacts,
   subject: KnownSubject,
-  reading: Remote | Gone,
+  reading: Remote | MissingRecord,
 ): Plan {
-  const found = findRow(facts, subject, reading);
-  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row))
+  const rowOrReason = findRow(facts, subject, reading);
+  if (isBeforeRecentWrites(facts, typeof rowOrReason === 'string' ? null : rowOrReason.row))
     return waitForNewer(facts.change.recentWrites.at(-1)?.agoMs ?? 0);
-  return typeof found === 'string' ? leaveGone(found) : sendUpdate(facts, subject, found);
+  return typeof rowOrReason === 'string'
+    ? leaveMissing(rowOrReason)
+    : sendUpdate(facts, subject, rowOrReason);
 }
 
 /**
@@ -68,7 +70,7 @@ export function decideUpdate(
 export function decideDelete({change}: ChangeFacts, subject: KnownSubject): Plan {
   if (change.seen === null) return sendUnread(subject, {});
   const names = Object.keys(change.seen).sort().join(', ');
-  return conflict(`changed by somebody else since its author had read it: ${names}`);
+  return createConflict(`changed by somebody else since its author had read it: ${names}`);
 }
 
 /**
@@ -78,33 +80,41 @@ export function decideDelete({change}: ChangeFacts, subject: KnownSubject): Plan
 function findRow(
   facts: ChangeFacts,
   {number}: KnownSubject,
-  reading: Remote | Gone,
+  reading: Remote | MissingRecord,
 ): ReadRow | string {
-  if (isGone(reading)) return reading.words;
+  if (isMissingRecord(reading)) return reading.words;
   const row = findRemoteRow(facts, reading, number);
   return row === null ? 'it is not in the list' : {remote: reading, row};
 }
 
 /** Merges the change's fields with the reading, and sends those that differ. */
 function sendUpdate(facts: ChangeFacts, subject: KnownSubject, {remote, row}: ReadRow): Plan {
-  const merge = mergeFields(sidesOf(facts, remote, row));
+  const merge = mergeFields(collectSides(facts, remote, row));
   const {send: fields, unsent, conflicts} = merge;
   const undecided = conflicts.filter(({winner}) => winner === null);
   if (undecided.length > 0) {
     const names = undecided.map(({field}) => field).join(', ');
-    return conflict(`changed on both sides: ${names}`, {conflicts});
+    return createConflict(`changed on both sides: ${names}`, {conflicts});
   }
   if (Object.keys(fields).length === 0) {
     const since = facts.change.claimedAt;
     const {number} = subject;
-    const made = listMade(facts, number, remote, remote);
-    return finish(facts, {number, remote, since, sent: {}, made, unsent, conflicts});
+    const modifiedColumns = listModifiedColumns(facts, number, remote, remote);
+    return finish(facts, {
+      number,
+      remote,
+      since,
+      sent: {},
+      made: modifiedColumns,
+      unsent,
+      conflicts,
+    });
   }
   const narrowed = narrow(facts, merge, row);
   return {what: 'send', subject, fields, narrowed, conflicts, unsent, before: remote};
 }
 
-function sidesOf(
+function collectSides(
   {change, rules, claimedMs}: ChangeFacts,
   remote: Remote,
   {values}: RemoteRow,
@@ -115,7 +125,7 @@ function sidesOf(
     held: change.base,
     remote: values,
     isServiceNewer: isServiceNewer({change, claimedMs}, remote, values),
-    rules: change.undoes === null ? rules : overwriteNothing(rules),
+    rules: change.undoes === null ? rules : forbidOverwriting(rules),
   };
 }
 
@@ -123,11 +133,11 @@ function sidesOf(
  * The rules for a change that takes others back. Values that somebody has written at the service
  * since are kept: if the rule would overwrite them, a person decides.
  */
-function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
+function forbidOverwriting(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
   return new Map(
-    [...rules].map(([field, each]) => [
+    [...rules].map(([field, fieldRule]) => [
       field,
-      {...each, rule: each.rule === 'service' ? 'service' : 'ask'},
+      {...fieldRule, rule: fieldRule.rule === 'service' ? 'service' : 'ask'},
     ]),
   );
 }
@@ -140,13 +150,13 @@ function overwriteNothing(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
 function isServiceNewer(
   {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,
   {askedAt, dateHeader}: Remote,
-  {updated_at: at}: ChangeValues,
+  {updated_at: updatedAt}: ChangeValues,
 ): boolean | null {
   const shownMs = readDate(dateHeader);
-  if (typeof at !== 'string' || shownMs === null) return null;
-  const wishedAgoMs =
+  if (typeof updatedAt !== 'string' || shownMs === null) return null;
+  const requestedAgoMs =
     Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + askedAt - claimedMs;
-  return Date.parse(at) > shownMs - wishedAgoMs;
+  return Date.parse(updatedAt) > shownMs - requestedAgoMs;
 }
 
 /**
@@ -158,14 +168,17 @@ function narrow(
   {send: sent, lost, conflicts}: Merge,
   {values}: RemoteRow,
 ): Narrowed | null {
-  const seen = Object.entries(change.seen ?? {});
-  if (conflicts.length === 0 && seen.length === 0) return null;
-  const kept = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
+  const seenEntries = Object.entries(change.seen ?? {});
+  if (conflicts.length === 0 && seenEntries.length === 0) return null;
+  const remainingFields = Object.entries(change.fields).filter(([name]) => !lost.includes(name));
   const base = Object.fromEntries([
-    ...seen.map(([field, value]) => [field, field in values ? (values[field] ?? null) : value]),
+    ...seenEntries.map(([field, value]) => [
+      field,
+      field in values ? (values[field] ?? null) : value,
+    ]),
     ...conflicts.map(({field}) => [field, values[field] ?? null]),
   ]);
-  return {fields: {...Object.fromEntries(kept), ...sent}, base};
+  return {fields: {...Object.fromEntries(remainingFields), ...sent}, base};
 }
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;
@@ -193,12 +206,12 @@ export function decide(facts: ChangeFacts, outcome: SendOutcome): Decision {
       return decideRefused(facts, outcome, result);
     case 'not-sent': {
       const {reason} = result;
-      const attempt = attemptOf(begun, {outcome: 'not-sent', status: null, answer: reason});
+      const attempt = toEndedAttempt(begun, {outcome: 'not-sent', status: null, answer: reason});
       return tryLater(facts, {reason, attempt});
     }
     case 'in-doubt': {
       const {reason, status, retryAfterMs} = result;
-      const attempt = attemptOf(begun, {outcome: 'in-doubt', status, answer: reason});
+      const attempt = toEndedAttempt(begun, {outcome: 'in-doubt', status, answer: reason});
       return doubt(facts, {reason, retryAfterMs, attempt});
     }
   }
@@ -211,34 +224,35 @@ export function decide(facts: ChangeFacts, outcome: SendOutcome): Decision {
 function decideWritten(facts: ChangeFacts, outcome: SendOutcome, {status}: Written): Decision {
   const {plan, begun, created, after} = outcome;
   const {subject, fields: sent, unsent} = plan;
-  const attempt = attemptOf(begun, {outcome: 'done', status, answer: null});
-  const unread = (reason: string, number: string | null = null) =>
+  const attempt = toEndedAttempt(begun, {outcome: 'done', status, answer: null});
+  const doubtUnread = (reason: string, number: string | null = null) =>
     doubt(facts, {reason, number, attempt});
-  const done = {since: begun.startedAt, sent, unsent, attempt};
+  const doneFacts = {since: begun.startedAt, sent, unsent, attempt};
   if (subject.operation === 'delete')
-    return finish(facts, {...done, number: subject.number, remote: null});
+    return finish(facts, {...doneFacts, number: subject.number, remote: null});
   if (subject.operation === 'update') {
-    if (after === null) return unread('it was written, and could not be read back');
+    if (after === null) return doubtUnread('it was written, and could not be read back');
     const row = findRemoteRow(facts, after, subject.number);
     const base = {...facts.change.base, ...plan.narrowed?.base};
     if (
-      isBeforeOthers(facts, row, sent) ||
-      (row !== null && showsTheOld(facts, {fields: sent, base}, row))
+      isBeforeRecentWrites(facts, row, sent) ||
+      (row !== null && showsOldValues(facts, {fields: sent, base}, row))
     )
-      return unread('it was written, and the record still showed the old value');
+      return doubtUnread('it was written, and the record still showed the old value');
     const {number} = subject;
-    const made = plan.before && listMade(facts, number, plan.before, after);
-    return finish(facts, {...done, number, remote: after, made});
+    const modifiedColumns = plan.before && listModifiedColumns(facts, number, plan.before, after);
+    return finish(facts, {...doneFacts, number, remote: after, made: modifiedColumns});
   }
-  if (created === null) return unread('the service created it, and did not say under which number');
+  if (created === null)
+    return doubtUnread('the service created it, and did not say under which number');
   if (after === null || findRemoteRow(facts, after, created) === null)
-    return unread(`it was created as ${created}, and could not be read back`, created);
-  return finish(facts, {...done, number: created, remote: after, made: 'all'});
+    return doubtUnread(`it was created as ${created}, and could not be read back`, created);
+  return finish(facts, {...doneFacts, number: created, remote: after, made: 'all'});
 }
 
 function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: Refused): Decision {
   const {error, words, status, isGone} = refused;
-  const attempt = attemptOf(begun, {outcome: 'refused', status, answer: words});
+  const attempt = toEndedAttempt(begun, {outcome: 'refused', status, answer: words});
   if (error instanceof AccessError)
     return {
       what: 'postpone',
@@ -256,7 +270,7 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: 
     case 'create':
       return {what: 'reject', words, remote: null, attempt};
     case 'update':
-      return leaveGone(words, attempt);
+      return leaveMissing(words, attempt);
     case 'delete':
       // The record no longer exists, as the delete wanted.
       return finish(facts, {
@@ -269,7 +283,7 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: 
   }
 }
 
-function attemptOf({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
+function toEndedAttempt({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
   return {attemptId, end};
 }
 
@@ -279,23 +293,27 @@ function attemptOf({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
  */
 const maxSends = {create: 2, update: 20, delete: 20} as const;
 /** How many looks must have found nothing before a request counts as never arrived. */
-const fewestLooks = 3;
+const fewestChecks = 3;
 
 /** @param reading - of the only record that the create can have made; null if there is none */
 export function decideCreated(
   facts: ChangeFacts,
   {ours, older}: Candidates,
-  reading: Remote | Gone | null,
+  reading: Remote | MissingRecord | null,
 ): Decision {
-  const [found, ...others] = ours;
-  if (others.length > 0)
-    return conflict(`several records could be it: ${ours.join(', ')}`, {
+  const [candidate, ...otherCandidates] = ours;
+  if (otherCandidates.length > 0)
+    return createConflict(`several records could be it: ${ours.join(', ')}`, {
       result: {candidates: ours},
     });
-  const number = found ?? facts.change.number;
-  if (number === null) return lookAgainOrGiveUp(facts, {lookalikes: older});
-  if (reading === null || isGone(reading) || findRemoteRow(facts, reading, number) === null)
-    return lookAgainOrGiveUp(facts, {created: number});
+  const number = candidate ?? facts.change.number;
+  if (number === null) return checkAgainOrGiveUp(facts, {lookalikes: older});
+  if (
+    reading === null ||
+    isMissingRecord(reading) ||
+    findRemoteRow(facts, reading, number) === null
+  )
+    return checkAgainOrGiveUp(facts, {created: number});
   const {claimedAt: since, fields: sent} = facts.change;
   return finish(facts, {number, remote: reading, since, sent});
 }
@@ -304,43 +322,46 @@ export function decideCreated(
 export function decideUpdated(
   facts: ChangeFacts,
   subject: KnownSubject,
-  reading: Remote | Gone,
+  reading: Remote | MissingRecord,
 ): Plan {
   const {change} = facts;
-  const found = findRow(facts, subject, reading);
+  const rowOrReason = findRow(facts, subject, reading);
   const confirmed = change.isWritten ? change.fields : {};
-  if (isBeforeOthers(facts, typeof found === 'string' ? null : found.row, confirmed))
-    return lookAgain(facts);
-  if (typeof found === 'string') return leaveGone(found);
-  if (change.isWritten && !isPastLag(facts) && showsTheOld(facts, change, found.row))
-    return lookAgain(facts);
+  if (
+    isBeforeRecentWrites(facts, typeof rowOrReason === 'string' ? null : rowOrReason.row, confirmed)
+  )
+    return checkAgain(facts);
+  if (typeof rowOrReason === 'string') return leaveMissing(rowOrReason);
+  if (change.isWritten && !isPastLag(facts) && showsOldValues(facts, change, rowOrReason.row))
+    return checkAgain(facts);
   const names = Object.keys(change.fields);
   const {claimedAt: since, fields: sent} = change;
-  if (change.isWritten || names.every((name) => hasArrived(facts, found.row, name)))
-    return finish(facts, {number: subject.number, remote: found.remote, since, sent});
+  if (change.isWritten || names.every((name) => hasArrived(facts, rowOrReason.row, name)))
+    return finish(facts, {number: subject.number, remote: rowOrReason.remote, since, sent});
   const isUndone = names.every(
-    (name) => hasArrived(facts, found.row, name) || isAsBefore(facts, found.row, name),
+    (name) => hasArrived(facts, rowOrReason.row, name) || isAsBefore(facts, rowOrReason.row, name),
   );
-  if (!isUndone || !mayGoAgain(facts)) return lookAgainOrGiveUp(facts);
-  const again = sendUpdate(facts, subject, found);
+  if (!isUndone || !maySendAgain(facts)) return checkAgainOrGiveUp(facts);
+  const nextPlan = sendUpdate(facts, subject, rowOrReason);
   // A stopped update is not sent again here. Once its request can no longer arrive, it counts as
   // never sent, and is held until a person has checked.
-  const isStopped = again.what === 'send' && findStoppedKind(facts, again.fields) !== undefined;
-  return isStopped ? lookAgainOrGiveUp(facts) : again;
+  const isStopped =
+    nextPlan.what === 'send' && findStoppedKind(facts, nextPlan.fields) !== undefined;
+  return isStopped ? checkAgainOrGiveUp(facts) : nextPlan;
 }
 
 /** Decides on a delete in doubt; if it has had no effect so far, it is sent again at once. */
 export function decideDeleted(
   facts: ChangeFacts,
   subject: KnownSubject,
-  reading: Remote | Gone,
+  reading: Remote | MissingRecord,
 ): Plan {
   const {number} = subject;
   const {claimedAt: since} = facts.change;
-  const row = isGone(reading) ? null : findRemoteRow(facts, reading, number);
-  if (row === null && isBeforeOthers(facts, null)) return lookAgain(facts);
+  const row = isMissingRecord(reading) ? null : findRemoteRow(facts, reading, number);
+  if (row === null && isBeforeRecentWrites(facts, null)) return checkAgain(facts);
   if (row === null) return finish(facts, {number, remote: null, since, sent: {}});
-  return mayGoAgain(facts) ? sendUnread(subject, {}) : lookAgainOrGiveUp(facts);
+  return maySendAgain(facts) ? sendUnread(subject, {}) : checkAgainOrGiveUp(facts);
 }
 
 /**
@@ -350,9 +371,9 @@ export function decideDeleted(
 function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
   const kind = facts.rules.get(name)?.kind ?? 'text';
   const {fields} = facts.change;
-  const [sent, held] = [fields[name] ?? null, row.values[name] ?? null];
-  if (isSameValue(kind, sent, held)) return true;
-  return isEchoOf(kind, sent, held) && !isAsBefore(facts, row, name);
+  const [sent, current] = [fields[name] ?? null, row.values[name] ?? null];
+  if (isSameValue(kind, sent, current)) return true;
+  return isEchoOf(kind, sent, current) && !isAsBefore(facts, row, name);
 }
 
 /**
@@ -360,12 +381,12 @@ function hasArrived(facts: ChangeFacts, row: RemoteRow, name: string): boolean {
  * writer's: while the request may still arrive, its effect is unknown.
  */
 function isAsBefore({change, rules}: ChangeFacts, {values}: RemoteRow, name: string): boolean {
-  const held = values[name];
+  const current = values[name];
   const {[name]: before = null} = change.base;
-  return held !== undefined && isSameValue(rules.get(name)?.kind ?? 'text', before, held);
+  return current !== undefined && isSameValue(rules.get(name)?.kind ?? 'text', before, current);
 }
 
-function mayGoAgain({change}: ChangeFacts): boolean {
+function maySendAgain({change}: ChangeFacts): boolean {
   return !change.isWritten && change.sends < maxSends[change.operation];
 }
 
@@ -380,18 +401,18 @@ interface Traces {
 /**
  * Whether no request can still arrive: an effect that this look does not find counts as never made.
  */
-export function isLastLook({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
+export function isLastCheck({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
   return (
-    (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestLooks
+    (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestChecks
   );
 }
 
-function lookAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
-  return isLastLook(facts) ? giveUp(facts, traces) : lookAgain(facts, traces);
+function checkAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
+  return isLastCheck(facts) ? giveUp(facts, traces) : checkAgain(facts, traces);
 }
 
 /** Lets the record be read again after a while, longer each time. */
-export function lookAgain({change, settle}: ChangeFacts, traces: Traces = {}): Decision {
+export function checkAgain({change, settle}: ChangeFacts, traces: Traces = {}): Decision {
   const {lookDelaysMs} = settle;
   const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
   const reason = change.reason ?? 'in doubt';
@@ -410,19 +431,19 @@ function giveUp(facts: ChangeFacts, {lookalikes = [], created}: Traces): Decisio
   const {change, settle} = facts;
   const minutes = Math.round(settle.arrivalLimitMs / 60_000);
   if (created !== undefined)
-    return conflict(
+    return createConflict(
       `it was created as ${change.table} ${created}, ` +
         `and readings no longer show it: ${change.reason ?? ''}`,
     );
   if (lookalikes.length > 0)
-    return conflict(
+    return createConflict(
       `it could be ${change.table} ${lookalikes.join(', ')}, which is all that was sent, ` +
         'but seems to have been there before',
       {result: {candidates: lookalikes}},
     );
-  if (mayGoAgain(facts))
+  if (maySendAgain(facts))
     return {what: 'resend', reason: `no trace of it for ${minutes} minutes: it is sent again`};
-  return conflict(
+  return createConflict(
     `sent ${change.sends} times, and no trace of it for ${minutes} minutes: ${change.reason ?? ''}`,
   );
 }

@@ -17,8 +17,8 @@ import {
   type ChangeResult,
   type ChangeValue,
   type ChangeValues,
+  isSameMeaning,
   isSameValue,
-  saysTheSame,
 } from '../rows/change-values.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Stream, Writes} from '../streams/stream.ts';
@@ -59,7 +59,7 @@ export interface Done {
   readonly isGone: boolean;
   /** By the database's clock, before the service's record was requested. */
   readonly since: string;
-  readonly made: Made | null;
+  readonly made: ModifiedColumns | null;
   readonly result: ChangeResult | null;
   readonly conflicts: readonly SavedConflict[];
   readonly attempt: EndedAttempt | null;
@@ -133,16 +133,19 @@ export function sendUnread(subject: Subject, fields: ChangeValues): SendPlan {
 }
 
 /** Leaves the change to a person. */
-export function conflict(
+export function createConflict(
   reason: string,
-  more: Partial<Omit<LeftToPerson, 'what' | 'reason'>> = {},
+  details: Partial<Omit<LeftToPerson, 'what' | 'reason'>> = {},
 ): LeftToPerson {
-  return {what: 'conflict', reason, conflicts: [], result: null, attempt: null, ...more};
+  return {what: 'conflict', reason, conflicts: [], result: null, attempt: null, ...details};
 }
 
 /** Leaves the change to a person, because an edit does not create its missing record again. */
-export function leaveGone(words: string, attempt: EndedAttempt | null = null): LeftToPerson {
-  return conflict(`the record no longer exists at the service (${words})`, {attempt});
+export function leaveMissing(
+  answerText: string,
+  attempt: EndedAttempt | null = null,
+): LeftToPerson {
+  return createConflict(`the record no longer exists at the service (${answerText})`, {attempt});
 }
 
 /** Sends the change after a while; it has not failed. */
@@ -151,7 +154,7 @@ export function postpone(reason: string, delayMs: number): Postponed {
 }
 
 /** The facts of a change that is done. */
-interface Finished {
+interface FinishedFacts {
   readonly number: string;
   /** Null if the record no longer exists. */
   readonly remote: Remote | null;
@@ -159,7 +162,7 @@ interface Finished {
   readonly since: string;
   /** The values sent, to compare with the service's. */
   readonly sent: ChangeValues;
-  readonly made?: Made | null;
+  readonly made?: ModifiedColumns | null;
   readonly unsent?: readonly string[];
   readonly conflicts?: readonly SavedConflict[];
   readonly attempt?: EndedAttempt | null;
@@ -168,11 +171,20 @@ interface Finished {
 /** Ends a change as done, with the service's present values. */
 export function finish(
   facts: Pick<ChangeFacts, 'writes' | 'stream' | 'rules'>,
-  {number, remote, since, sent, made = null, unsent = [], conflicts = [], attempt = null}: Finished,
+  {
+    number,
+    remote,
+    since,
+    sent,
+    made = null,
+    unsent = [],
+    conflicts = [],
+    attempt = null,
+  }: FinishedFacts,
 ): Done {
   const row = remote === null ? null : findRemoteRow(facts, remote, number);
   const values = row?.values ?? {};
-  const result = resultOf(facts, {sent, unsent}, values);
+  const result = compareResult(facts, {sent, unsent}, values);
   return {
     what: 'done',
     number,
@@ -187,25 +199,31 @@ export function finish(
   };
 }
 
-function resultOf(
+function compareResult(
   {rules}: Pick<ChangeFacts, 'rules'>,
   {sent, unsent}: {readonly sent: ChangeValues; readonly unsent: readonly string[]},
   got: ChangeValues,
 ): ChangeResult | null {
-  const others = Object.entries(sent).flatMap(([field, value]) => {
+  const differences = Object.entries(sent).flatMap(([field, value]) => {
     const kind = rules.get(field)?.kind ?? 'text';
-    const came = got[field];
-    if (came === undefined || isSameValue(kind, value, came)) return [];
+    const received = got[field];
+    if (received === undefined || isSameValue(kind, value, received)) return [];
     return [
-      {field, isTidied: saysTheSame({field, kind}, value, came), values: {sent: value, got: came}},
+      {
+        field,
+        isTidied: isSameMeaning({field, kind}, value, received),
+        values: {sent: value, got: received},
+      },
     ];
   });
-  const pick = (isTidied: boolean) =>
+  const pickDifferences = (isTidied: boolean) =>
     Object.fromEntries(
-      others.flatMap((each) => (each.isTidied === isTidied ? [[each.field, each.values]] : [])),
+      differences.flatMap((difference) =>
+        difference.isTidied === isTidied ? [[difference.field, difference.values]] : [],
+      ),
     );
-  const altered = pick(false);
-  const tidied = pick(true);
+  const altered = pickDifferences(false);
+  const tidied = pickDifferences(true);
   const result = {
     ...(Object.keys(altered).length === 0 ? {} : {altered}),
     ...(Object.keys(tidied).length === 0 ? {} : {tidied}),
@@ -217,15 +235,15 @@ function resultOf(
 /** The decision that keeps a change from being sent now; null when nothing does. */
 export function decideWait(facts: ChangeFacts): Decision | null {
   const {change, settle} = facts;
-  const stopped = findStoppedKind(facts, change.fields);
-  if (stopped !== undefined) return holdStopped(stopped);
-  const calmMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
-  if (calmMs <= 0) return null;
+  const stoppedKind = findStoppedKind(facts, change.fields);
+  if (stoppedKind !== undefined) return holdStoppedKind(stoppedKind);
+  const waitMs = settle.arrivalLimitMs - (change.sentAgainAgoMs ?? Number.POSITIVE_INFINITY);
+  if (waitMs <= 0) return null;
   // A lost request of an earlier change may still arrive. It would undo a request that is sent
   // before then.
   return postpone(
     'a request of an earlier change of this record was lost, and may still arrive',
-    calmMs,
+    waitMs,
   );
 }
 
@@ -233,7 +251,7 @@ export function decideWait(facts: ChangeFacts): Decision | null {
  * Holds a change, because the service altered such a value and no person has checked that yet: it
  * might alter another one, too.
  */
-function holdStopped(kind: string): Decision {
+function holdStoppedKind(kind: string): Decision {
   const reason =
     `the service altered the value sent (${kind}): a person checks that first (fieldmirror ` +
     'changes list --state altered)';
@@ -244,11 +262,13 @@ function holdStopped(kind: string): Decision {
  * Decides on a change whose path needs an unknown number. The parent of a new record will get one;
  * a lost number stays lost.
  */
-export function lackNumber(facts: ChangeFacts): Decision {
+export function decideWithoutNumber(facts: ChangeFacts): Decision {
   const {change, writes} = facts;
   const parent = `its ${writes.parent?.table ?? 'parent'}`;
-  if (change.operation !== 'create') return conflict('the number of its record is no longer known');
-  if (change.state === 'in_doubt') return conflict(`the number of ${parent} is no longer known`);
+  if (change.operation !== 'create')
+    return createConflict('the number of its record is no longer known');
+  if (change.state === 'in_doubt')
+    return createConflict(`the number of ${parent} is no longer known`);
   return tryLater(facts, {reason: `${parent} has no number yet`});
 }
 
@@ -263,13 +283,13 @@ function failureDelayMs(backOffMs: number, retryAfterMs: number | null): number 
 /** Nothing was written, and the same request may succeed later. */
 export function tryLater(
   {backOffMs}: Pick<ChangeFacts, 'backOffMs'>,
-  failed: {
+  failure: {
     readonly reason: string;
     readonly retryAfterMs?: number | null;
     readonly attempt?: EndedAttempt | null;
   },
 ): Postponed {
-  const {reason, retryAfterMs = null, attempt = null} = failed;
+  const {reason, retryAfterMs = null, attempt = null} = failure;
   const delayMs = failureDelayMs(backOffMs, retryAfterMs);
   return {what: 'postpone', reason, delayMs, isFailure: true, attempt, refusal: null};
 }
@@ -281,14 +301,14 @@ export function tryLater(
  */
 export function doubt(
   {change, settle}: Pick<ChangeFacts, 'change' | 'settle'>,
-  unknown: {
+  outcome: {
     readonly reason: string;
     readonly attempt: EndedAttempt;
     readonly number?: string | null;
     readonly retryAfterMs?: number | null;
   },
 ): InDoubt {
-  const {reason, attempt, number = null, retryAfterMs = null} = unknown;
+  const {reason, attempt, number = null, retryAfterMs = null} = outcome;
   const before = change.operation === 'create' ? 0 : change.sends;
   const {lookDelaysMs} = settle;
   const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;
@@ -362,7 +382,7 @@ export interface ShownRow extends RemoteRow {
   readonly dateHeader: string | null;
 }
 
-type Place = Pick<ChangeFacts, 'writes' | 'stream'>;
+type RowContext = Pick<ChangeFacts, 'writes' | 'stream'>;
 
 /** A record, of which some columns may be unknown. */
 type PartialRecord = RowSet & Partial<Pick<Remote, 'unsaid'>>;
@@ -371,7 +391,7 @@ type PartialRecord = RowSet & Partial<Pick<Remote, 'unsaid'>>;
  * The element of a record that holds the change's row; null if the change is about the record
  * itself.
  */
-export function elementOf({writes, stream}: Place): string | null {
+export function findElement({writes, stream}: RowContext): string | null {
   if (stream.table === writes.table) return null;
   return stream.children.find(({table}) => table === writes.table)?.element ?? null;
 }
@@ -379,35 +399,35 @@ export function elementOf({writes, stream}: Place): string | null {
 /**
  * The rows of a change's table in the record of the service: the record itself, or its children.
  */
-export function listRemoteRows(place: Place, remote: PartialRecord): RemoteRow[] {
-  const {writes, stream} = place;
+export function listRemoteRows(context: RowContext, remote: PartialRecord): RemoteRow[] {
+  const {writes, stream} = context;
   if (stream.table === writes.table)
-    return [{number: remote.number, values: valuesOf(writes, remote.row, remote)}];
-  const held = remote.children.find(({element}) => element === elementOf(place));
-  return (held?.rows ?? []).map((row) => {
-    const values = valuesOf(writes, row);
+    return [{number: remote.number, values: readRowValues(writes, remote.row, remote)}];
+  const child = remote.children.find(({element}) => element === findElement(context));
+  return (child?.rows ?? []).map((row) => {
+    const values = readRowValues(writes, row);
     return {number: String(values[writes.key]), values};
   });
 }
 
 /** The row of one record; null if it is not there. */
 export function findRemoteRow(
-  place: Place,
+  context: RowContext,
   remote: PartialRecord,
   number: string,
 ): RemoteRow | null {
-  return listRemoteRows(place, remote).find((row) => row.number === number) ?? null;
+  return listRemoteRows(context, remote).find((row) => row.number === number) ?? null;
 }
 
-function valuesOf({table}: Writes, row: Row, remote?: PartialRecord): ChangeValues {
+function readRowValues({table}: Writes, row: Row, remote?: PartialRecord): ChangeValues {
   const values: Record<string, ChangeValue> = {};
-  for (const [at, {name}] of table.columns.entries()) {
-    const value = row.values[at] ?? null;
+  for (const [index, {name}] of table.columns.entries()) {
+    const value = row.values[index] ?? null;
     if (value !== null || remote?.unsaid?.has(name) !== true) values[name] = value;
   }
-  const assigned = remote?.children.find(({element}) => element === 'employees');
-  if (assigned !== undefined)
-    values.employee_ids = assigned.rows.map(({key}) => key.split(',')[1] ?? '').sort();
+  const employees = remote?.children.find(({element}) => element === 'employees');
+  if (employees !== undefined)
+    values.employee_ids = employees.rows.map(({key}) => key.split(',')[1] ?? '').sort();
   return values;
 }
 
@@ -416,7 +436,7 @@ function valuesOf({table}: Writes, row: Row, remote?: PartialRecord): ChangeValu
  * date the other way round, it misreads every date. A text has a kind per field, because an
  * alteration there, such as a length limit, affects no other field.
  */
-export function kindOf(
+export function identifyKind(
   {writes, rules}: Pick<ChangeFacts, 'writes' | 'rules'>,
   field: string,
 ): string {
@@ -427,44 +447,54 @@ export function kindOf(
 /** Finds a kind among these values that is stopped until a person has checked it. */
 export function findStoppedKind(facts: ChangeFacts, fields: ChangeValues): string | undefined {
   const {stoppedKinds} = facts.change;
-  return kindsOf(facts, fields).find((kind) => stoppedKinds.includes(kind));
+  return identifyKinds(facts, fields).find((kind) => stoppedKinds.includes(kind));
 }
 
-export function kindsOf(
-  run: Pick<ChangeFacts, 'writes' | 'rules'>,
+export function identifyKinds(
+  facts: Pick<ChangeFacts, 'writes' | 'rules'>,
   fields: ChangeValues,
 ): string[] {
-  return [...new Set(Object.keys(fields).map((field) => kindOf(run, field)))];
+  return [...new Set(Object.keys(fields).map((field) => identifyKind(facts, field)))];
 }
 
 /**
  * The columns that the request changed, by table; `all` for a create, whose record was read at
  * once. The feed names the change as the cause of these columns only: sync.cause_of.
  */
-export type Made = Readonly<Record<string, readonly string[]>> | 'all';
+export type ModifiedColumns = Readonly<Record<string, readonly string[]>> | 'all';
 
 /** @param number - of the change's own row: of the record itself, or of a note of it */
-export function listMade(place: Place, number: string, before: Remote, after: Remote): Made {
-  const {stream, writes} = place;
-  const unsaid = new Set([...before.unsaid, ...after.unsaid]);
-  const ofRecord = listChanged(stream.table.columns, before.row, after.row);
-  const made = {[stream.table.name]: ofRecord.filter((name) => !unsaid.has(name))};
-  const element = elementOf(place);
-  if (element === null) return made;
-  const [was, became] = [before, after].map(({children}) =>
+export function listModifiedColumns(
+  context: RowContext,
+  number: string,
+  before: Remote,
+  after: Remote,
+): ModifiedColumns {
+  const {stream, writes} = context;
+  const unknownColumns = new Set([...before.unsaid, ...after.unsaid]);
+  const recordColumns = compareColumns(stream.table.columns, before.row, after.row);
+  const modifiedColumns = {
+    [stream.table.name]: recordColumns.filter((name) => !unknownColumns.has(name)),
+  };
+  const element = findElement(context);
+  if (element === null) return modifiedColumns;
+  const [rowBefore, rowAfter] = [before, after].map(({children}) =>
     children.find((child) => child.element === element)?.rows.find(({key}) => key === number),
   );
-  if (was === undefined || became === undefined) return made;
-  return {...made, [writes.table.name]: listChanged(writes.table.columns, was, became)};
+  if (rowBefore === undefined || rowAfter === undefined) return modifiedColumns;
+  return {
+    ...modifiedColumns,
+    [writes.table.name]: compareColumns(writes.table.columns, rowBefore, rowAfter),
+  };
 }
 
-function listChanged(
+function compareColumns(
   columns: readonly {readonly name: string}[],
   before: Row,
   after: Row,
 ): string[] {
-  const names = columns.flatMap(({name}, at) =>
-    before.values[at] === after.values[at] ? [] : [name],
+  const names = columns.flatMap(({name}, index) =>
+    before.values[index] === after.values[index] ? [] : [name],
   );
   return before.attributes === after.attributes ? names : [...names, 'extra'];
 }

@@ -4,7 +4,7 @@
 // its record, matched on all that was sent.
 
 import type {ListOptions} from '../api/client.ts';
-import {isGone} from '../api/verdict.ts';
+import {isMissingRecord} from '../api/verdict.ts';
 import {listRivalCreates, placeInTime} from '../changes/authored-rows.ts';
 import {
   type KnownSubject,
@@ -27,26 +27,26 @@ import {
   waitForNewer,
 } from './compare.ts';
 import {
+  checkAgain,
   decideCreated,
   decideDelete,
   decideDeleted,
   decideUpdate,
   decideUpdated,
-  isLastLook,
-  lookAgain,
+  isLastCheck,
 } from './decide.ts';
 import {
-  conflict,
+  createConflict,
   type Decision,
   decideWait,
-  lackNumber,
+  decideWithoutNumber,
   listRemoteRows,
   type Plan,
   type RemoteRow,
   type ShownRow,
   sendUnread,
 } from './decision.ts';
-import {readInstead, readRemote} from './remote.ts';
+import {readRemote, readReplacement} from './remote.ts';
 import {atStep, type PushRun} from './run.ts';
 
 /** Plans the next step of a claimed change; reads the record that the plan is based on. */
@@ -54,16 +54,16 @@ export async function plan(run: PushRun): Promise<Plan> {
   const {change} = run;
   if (change.state === 'in_doubt') return await findEffect(run);
   run.stops.learn(change);
-  const wait = decideWait(run);
-  if (wait !== null) return wait;
+  const decision = decideWait(run);
+  if (decision !== null) return decision;
   const subject = await readSubject(run);
-  if (subject === null) return lackNumber(run);
+  if (subject === null) return decideWithoutNumber(run);
   if (subject.operation === 'create') return sendUnread(subject, change.fields);
   if (subject.operation === 'delete') return await planDelete(run, subject);
-  const reading = await readRemote(run, remoteNumberOf(subject));
+  const reading = await readRemote(run, findRemoteNumber(subject));
   await atStep(run, 'read');
-  const madeAgoMs = isGone(reading) ? await readMadeAgo(run, subject) : null;
-  if (madeAgoMs !== null) return waitForNewer(madeAgoMs);
+  const createdAgoMs = isMissingRecord(reading) ? await readCreatedAgoMs(run, subject) : null;
+  if (createdAgoMs !== null) return waitForNewer(createdAgoMs);
   return decideUpdate(run, subject, reading);
 }
 
@@ -73,24 +73,27 @@ export async function plan(run: PushRun): Promise<Plan> {
  */
 async function planDelete(run: PushRun, subject: KnownSubject): Promise<Plan> {
   const {stream, writes} = run;
-  const decided = decideDelete(run, subject);
-  if (decided.what !== 'send' || !stream.isMergeable || writes.table !== stream.table)
-    return decided;
-  const stayed = await readInstead(run, subject.number);
+  const deletePlan = decideDelete(run, subject);
+  if (deletePlan.what !== 'send' || !stream.isMergeable || writes.table !== stream.table)
+    return deletePlan;
+  const mergedInto = await readReplacement(run, subject.number);
   await atStep(run, 'read');
-  if (stayed === null) return decided;
-  const shown = `${stream.item} ${subject.number}, got ${stayed}`;
-  return conflict(`expected ${shown}: it was merged at the service, and nothing was deleted`);
+  if (mergedInto === null) return deletePlan;
+  const mismatch = `${stream.item} ${subject.number}, got ${mergedInto}`;
+  return createConflict(
+    `expected ${mismatch}: it was merged at the service, and nothing was deleted`,
+  );
 }
 
 /** Looks once for the effect of a doubtful request. */
 async function findEffect(run: PushRun): Promise<Plan> {
   if (run.change.operation === 'create') return await findCreated(run);
   const subject = await readSubject(run);
-  if (subject === null || subject.operation === 'create') return lackNumber(run);
-  const reading = await readRemote(run, remoteNumberOf(subject));
+  if (subject === null || subject.operation === 'create') return decideWithoutNumber(run);
+  const reading = await readRemote(run, findRemoteNumber(subject));
   await atStep(run, 'looked');
-  if (isGone(reading) && (await readMadeAgo(run, subject)) !== null) return lookAgain(run);
+  if (isMissingRecord(reading) && (await readCreatedAgoMs(run, subject)) !== null)
+    return checkAgain(run);
   return subject.operation === 'update'
     ? decideUpdated(run, subject, reading)
     : decideDeleted(run, subject, reading);
@@ -101,13 +104,15 @@ async function findCreated(run: PushRun): Promise<Decision> {
   const subject = await readSubject(run);
   let candidates: Candidates = {ours: number === null ? [] : [number], older: []};
   if (number === null) {
-    if (subject?.operation !== 'create') return lackNumber(run);
+    if (subject?.operation !== 'create') return decideWithoutNumber(run);
     candidates = await findCandidates(run, subject);
   }
   await atStep(run, 'looked');
-  const [only, ...others] = candidates.ours;
+  const [candidate, ...otherCandidates] = candidates.ours;
   const remoteNumber =
-    only === undefined || others.length > 0 ? null : remoteNumberOfCreated(run, subject, only);
+    candidate === undefined || otherCandidates.length > 0
+      ? null
+      : findCreatedRemoteNumber(run, subject, candidate);
   // A reading that fails proves nothing, so it throws, and the change is looked for another time.
   const reading = remoteNumber === null ? null : await readRemote(run, remoteNumber);
   return decideCreated(run, candidates, reading);
@@ -116,32 +121,40 @@ async function findCreated(run: PushRun): Promise<Decision> {
 /** Records that a create may have made. */
 async function findCandidates(run: PushRun, subject: NewSubject): Promise<Candidates> {
   const {deps, change, writes} = run;
-  const rows = (await readPlace(run, subject)).filter((row) => isMatch(run, change.fields, row));
+  const rows = (await readNewRecords(run, subject)).filter((row) =>
+    isMatch(run, change.fields, row),
+  );
   if (rows.length === 0) return {ours: [], older: []};
   const records = rows.map(toAppearance);
   // Rivals are read first: if one is settled between the two queries, the second knows its record.
   const rivals = await listRivalCreates(deps.pool, change);
-  const times = await placeInTime(deps.pool, writes.table, {...change, key: writes.key, records});
-  return pickCandidates(run, rows, {rivals, ...times});
+  const recordTimes = await placeInTime(deps.pool, writes.table, {
+    ...change,
+    key: writes.key,
+    records,
+  });
+  return pickCandidates(run, rows, {rivals, ...recordTimes});
 }
 
 /** Reads the list that contains new records. */
-async function readPlace(run: PushRun, {parent}: NewSubject): Promise<readonly ShownRow[]> {
+async function readNewRecords(run: PushRun, {parent}: NewSubject): Promise<readonly ShownRow[]> {
   const {writes, account, signal} = run;
-  const call = {signal, urgency: 'write-back'} as const;
+  const options = {signal, urgency: 'write-back'} as const;
   if (parent !== null) return await readUnderParent(run, parent);
   switch (writes.table.name) {
     case 'customers': {
-      const filters = listFiltersOf(run.change.fields, {isLast: isLastLook(run)});
-      return await readPages(run, (page) => account.api.customers.list({...call, page, filters}));
+      const filters = listFiltersOf(run.change.fields, {isLast: isLastCheck(run)});
+      return await readPages(run, (page) =>
+        account.api.customers.list({...options, page, filters}),
+      );
     }
     case 'tasks':
-      return await readTogether(run, account.api.tasks, (shared) =>
-        readPages(run, (page) => account.api.tasks.list({...call, signal: shared, page})),
+      return await readShared(run, account.api.tasks, (sharedSignal) =>
+        readPages(run, (page) => account.api.tasks.list({...options, signal: sharedSignal, page})),
       );
     default:
-      return await readTogether(run, account.api.employees, async (shared) =>
-        toShownRows(run, await account.api.employees.list({...call, signal: shared})),
+      return await readShared(run, account.api.employees, async (sharedSignal) =>
+        toShownRows(run, await account.api.employees.list({...options, signal: sharedSignal})),
       );
   }
 }
@@ -150,20 +163,20 @@ async function readUnderParent(run: PushRun, {number}: Parent): Promise<readonly
   const {writes, account, signal} = run;
   if (writes.isNested) {
     const remote = await readRemote(run, number);
-    return isGone(remote) ? [] : showRows(listRemoteRows(run, remote), remote);
+    return isMissingRecord(remote) ? [] : addDateHeader(listRemoteRows(run, remote), remote);
   }
-  const call = {signal, urgency: 'write-back', include: ['employees']} as const;
+  const options = {signal, urgency: 'write-back', include: ['employees']} as const;
   return await readPages(run, async (page) => {
-    const list = await account.api.jobs.listOfCustomer(number, {...call, page});
-    return isGone(list) ? {records: [], bad: [], dateHeader: null} : list;
+    const list = await account.api.jobs.listOfCustomer(number, {...options, page});
+    return isMissingRecord(list) ? {records: [], bad: [], dateHeader: null} : list;
   });
 }
 
 /** Reads a list of the whole account, once for all creates that search it at the same time. */
-async function readTogether(
+async function readShared(
   {readings, signal}: PushRun,
   list: object,
-  read: (shared: AbortSignal) => Promise<ShownRow[]>,
+  read: (sharedSignal: AbortSignal) => Promise<ShownRow[]>,
 ): Promise<readonly ShownRow[]> {
   const rows = await readings.ask(list, read);
   signal.throwIfAborted();
@@ -177,9 +190,9 @@ async function readPages(
 ): Promise<ShownRow[]> {
   const rows = new Map<string, ShownRow>();
   for (let page = 1; ; page++) {
-    const before = rows.size;
+    const sizeBefore = rows.size;
     for (const row of toShownRows(run, await readPage(page))) rows.set(row.number, row);
-    if (rows.size === before) return [...rows.values()];
+    if (rows.size === sizeBefore) return [...rows.values()];
   }
 }
 
@@ -192,10 +205,10 @@ function toShownRows(run: PushRun, list: ListOptions): ShownRow[] {
   const rows = list.records.flatMap((record) =>
     listRemoteRows(run, readRows(run.stream, record, run.account)),
   );
-  return showRows(rows, list);
+  return addDateHeader(rows, list);
 }
 
-function showRows(
+function addDateHeader(
   rows: readonly RemoteRow[],
   {dateHeader}: Pick<ListOptions, 'dateHeader'>,
 ): ShownRow[] {
@@ -205,9 +218,9 @@ function showRows(
 /** The subject of a change, as paths know it; null while one of its numbers is unknown. */
 async function readSubject(run: PushRun): Promise<Subject | null> {
   const {operation, number} = run.change;
-  const place = parentInPath(run.writes, operation);
-  const parent = place === null ? null : await readParent(run, place);
-  if (place !== null && parent === null) return null;
+  const parentTable = parentInPath(run.writes, operation);
+  const parent = parentTable === null ? null : await readParent(run, parentTable);
+  if (parentTable !== null && parent === null) return null;
   if (operation === 'create') return {operation, parent};
   return number === null ? null : {operation, number, parent};
 }
@@ -225,7 +238,7 @@ async function readParent(
 /**
  * The number of the record that shows the outcome of the change: its own, or that of its parent.
  */
-export function remoteNumberOf({number, parent}: KnownSubject): string {
+export function findRemoteNumber({number, parent}: KnownSubject): string {
   return parent?.number ?? number;
 }
 
@@ -234,13 +247,13 @@ export function remoteNumberOf({number, parent}: KnownSubject): string {
  * milliseconds; null if that is no short while. A reading that does not find the record may be
  * older than its creation.
  */
-async function readMadeAgo(
+async function readCreatedAgoMs(
   {deps, change, writes}: PushRun,
   subject: KnownSubject,
 ): Promise<number | null> {
   const {accountId} = change;
   const table = subject.parent?.table ?? writes.table.name;
-  const number = remoteNumberOf(subject);
+  const number = findRemoteNumber(subject);
   return (
     (await readMadeAgoMs(deps.pool, {accountId, table, numbers: [number]})).get(number) ?? null
   );
@@ -250,7 +263,7 @@ async function readMadeAgo(
  * The number of the record that shows what a create has made; null if the number of its parent is
  * unknown.
  */
-export function remoteNumberOfCreated(
+export function findCreatedRemoteNumber(
   {writes}: Pick<PushRun, 'writes'>,
   subject: Subject | null,
   created: string,

@@ -16,7 +16,7 @@ import {inSpan} from '../core/span.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream, findWrites} from '../streams/all.ts';
 import {decide} from './decide.ts';
-import {conflict, defaultSettlePolicy, type ShownRow} from './decision.ts';
+import {createConflict, defaultSettlePolicy, type ShownRow} from './decision.ts';
 import {plan} from './plan.ts';
 import {
   atStep,
@@ -34,7 +34,7 @@ import {begin, beginBatch, end, endBatch, judge, send} from './steps.ts';
 const defaultLeaseMs = 30_000;
 
 /** A change in hand, and how long it is certainly ours. */
-interface HeldChange {
+interface ChangeInHand {
   readonly change: ClaimedChange;
   readonly lease: Lease;
   /** Just before the change was claimed, by the monotonic clock of this process. */
@@ -52,7 +52,7 @@ class Claims {
   readonly #leaseMs: number;
   readonly #clocks: Clocks;
   readonly #leases: Leases<ClaimedChange>;
-  readonly #ready: HeldChange[] = [];
+  readonly #ready: ChangeInHand[] = [];
   #carried = 0;
   #refill: Promise<void> | null = null;
   #oneEnded = Promise.withResolvers<void>();
@@ -83,12 +83,12 @@ class Claims {
    * The next change to carry; null if no change is due, and none in progress could make another
    * due.
    */
-  async next(): Promise<HeldChange | null> {
+  async next(): Promise<ChangeInHand | null> {
     while (!this.#signal.aborted) {
-      const held = this.#ready.shift();
-      if (held !== undefined) {
+      const changeInHand = this.#ready.shift();
+      if (changeInHand !== undefined) {
         this.#carried++;
-        return held;
+        return changeInHand;
       }
       const ended = this.#oneEnded.promise;
       this.#refill ??= this.#claim();
@@ -101,7 +101,7 @@ class Claims {
   }
 
   /** Call it once for each change that `next` returned. */
-  end({change}: HeldChange): void {
+  end({change}: ChangeInHand): void {
     this.#carried--;
     this.#leases.release(change);
     this.#oneEnded.resolve();
@@ -146,10 +146,10 @@ const changeBackOff = {firstMs: 2_000, longestMs: 300_000};
 async function giveBackFailed(
   deps: PushDeps,
   change: ClaimedChange,
-  failed: {readonly error: unknown; readonly isShutdown: boolean},
+  failure: {readonly error: unknown; readonly isShutdown: boolean},
 ): Promise<PushEnd> {
-  const {isShutdown} = failed;
-  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  const {isShutdown} = failure;
+  const error = explainDatabaseError(failure.error, deps.databaseUrl);
   const isFailure = !isShutdown && !(error instanceof AccessError);
   const delayMs = isFailure ? pauseAfter(error, change.failures, changeBackOff) : 0;
   try {
@@ -160,23 +160,23 @@ async function giveBackFailed(
       reason: error.message,
     });
     return state === 'in_doubt' ? 'in_doubt' : 'postponed';
-  } catch (unsettled) {
+  } catch (giveBackError) {
     // The error could not be written, or another worker has the change by now: this claim's lease
     // expires.
     deps.log.debug(
-      {event: 'change.abandoned', ...factsOf(change), reason: String(unsettled)},
+      {event: 'change.abandoned', ...toLogFacts(change), reason: String(giveBackError)},
       'a change is left to its lease',
     );
     return 'postponed';
   } finally {
     deps.log.debug(
-      {event: 'change.interrupted', ...factsOf(change), reason: error.message},
+      {event: 'change.interrupted', ...toLogFacts(change), reason: error.message},
       'a change is given back',
     );
   }
 }
 
-function factsOf({accountName, changeId}: ClaimedChange) {
+function toLogFacts({accountName, changeId}: ClaimedChange) {
   return {account: accountName, change: changeId};
 }
 
@@ -184,7 +184,7 @@ function factsOf({accountName, changeId}: ClaimedChange) {
  * How many changes are in hand at once; the account's learned concurrency decides how many of their
  * requests run.
  */
-const inHand = 128;
+const changesInHand = 128;
 
 /**
  * Carries every due change of an account: changes of one record in order, changes of different
@@ -203,32 +203,42 @@ export async function pushAccount(
   const stopping = new AbortController();
   const {paused, close} = watchPause(deps, accountId);
   const claims = new Claims(deps, accountId, {
-    inHand,
+    inHand: changesInHand,
     signal: AbortSignal.any([signal, stopping.signal, paused]),
   });
-  const together = bringTogether(deps, accountId, {rules, signal, paused});
-  const work = async () => {
-    for (let held = await claims.next(); held !== null; held = await claims.next()) {
-      const {change} = held;
-      const end = await inSpan('change', attributesOf(change), async (note) => {
-        const reached = await pushChange(deps, held, together).catch(async (error: unknown) => {
-          if (error instanceof AccessError) stopping.abort();
-          return await giveBackFailed(deps, change, {
-            error,
-            isShutdown: signal.aborted || paused.aborted,
-          });
-        });
-        note({'fieldmirror.outcome': reached});
-        return reached;
+  const shared = openSharedState(deps, accountId, {rules, signal, paused});
+  const runLane = async () => {
+    for (
+      let changeInHand = await claims.next();
+      changeInHand !== null;
+      changeInHand = await claims.next()
+    ) {
+      const {change} = changeInHand;
+      const outcome = await inSpan('change', toSpanAttributes(change), async (addAttributes) => {
+        const pushEnd = await pushChange(deps, changeInHand, shared).catch(
+          async (error: unknown) => {
+            if (error instanceof AccessError) stopping.abort();
+            return await giveBackFailed(deps, change, {
+              error,
+              isShutdown: signal.aborted || paused.aborted,
+            });
+          },
+        );
+        addAttributes({'fieldmirror.outcome': pushEnd});
+        return pushEnd;
       });
-      counts[end === 'in_doubt' ? 'inDoubt' : end]++;
-      deps.onCarried?.({change, end, durationMs: Math.round(performance.now() - held.claimedMs)});
-      claims.end(held);
+      counts[outcome === 'in_doubt' ? 'inDoubt' : outcome]++;
+      deps.onCarried?.({
+        change,
+        end: outcome,
+        durationMs: Math.round(performance.now() - changeInHand.claimedMs),
+      });
+      claims.end(changeInHand);
     }
   };
   // If a lane cannot continue, the others take no more changes, and all lanes are waited for.
-  const lanes = Array.from({length: inHand}, () =>
-    work().catch((error: unknown) => {
+  const lanes = Array.from({length: changesInHand}, () =>
+    runLane().catch((error: unknown) => {
       stopping.abort();
       throw error;
     }),
@@ -236,12 +246,12 @@ export async function pushAccount(
   const ends = await Promise.allSettled(lanes);
   close();
   await claims.close();
-  const failed = ends.find((end) => end.status === 'rejected');
-  if (failed !== undefined) throw failed.reason;
+  const failedLane = ends.find((end) => end.status === 'rejected');
+  if (failedLane !== undefined) throw failedLane.reason;
   return counts;
 }
 
-function attributesOf({accountName, table, operation, changeId}: ClaimedChange) {
+function toSpanAttributes({accountName, table, operation, changeId}: ClaimedChange) {
   return {
     'fieldmirror.account': accountName,
     'fieldmirror.table': table,
@@ -253,18 +263,18 @@ function attributesOf({accountName, table, operation, changeId}: ClaimedChange) 
 type Rules = Awaited<ReturnType<typeof readRules>>;
 
 /** The state that the changes in hand share. */
-interface Together
+interface SharedState
   extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal' | 'paused'> {
   readonly rules: Rules;
   readonly opened: OpenedAccount;
 }
 
 /** Opens the state that the changes of one run share. */
-function bringTogether(
+function openSharedState(
   deps: PushDeps,
   accountId: string,
-  {rules, signal, paused}: Pick<Together, 'rules' | 'signal' | 'paused'>,
-): Together {
+  {rules, signal, paused}: Pick<SharedState, 'rules' | 'signal' | 'paused'>,
+): SharedState {
   const stops = new StoppedKinds();
   return {
     rules,
@@ -281,10 +291,14 @@ function bringTogether(
 /**
  * Carries one change as far as it goes now. @throws the error that stopped it before any decision
  */
-async function pushChange(deps: PushDeps, held: HeldChange, together: Together): Promise<PushEnd> {
-  const {opened} = together;
-  const account = await opened.get(held.change.accountVersion);
-  const run = toRun(deps, held, {...together, account});
+async function pushChange(
+  deps: PushDeps,
+  changeInHand: ChangeInHand,
+  shared: SharedState,
+): Promise<PushEnd> {
+  const {opened} = shared;
+  const account = await opened.get(changeInHand.change.accountVersion);
+  const run = toRun(deps, changeInHand, {...shared, account});
   await atStep(run, 'claimed');
   try {
     return await carry(run);
@@ -293,7 +307,7 @@ async function pushChange(deps: PushDeps, held: HeldChange, together: Together):
     if (error instanceof AccessError) opened.forget();
     // A value or record that cannot be written or read stays so, however long we wait.
     if (!(error instanceof RecordError)) throw await judgeAccess(error, account);
-    return await end(run, conflict(error.message));
+    return await end(run, createConflict(error.message));
   }
 }
 
@@ -311,8 +325,8 @@ async function carry(run: PushRun): Promise<PushEnd> {
 
 function toRun(
   deps: PushDeps,
-  {change, lease, claimedMs, heldMs}: HeldChange,
-  {rules, signal, opened: _, ...together}: Together & Pick<PushRun, 'account'>,
+  {change, lease, claimedMs, heldMs}: ChangeInHand,
+  {rules, signal, opened: _, ...shared}: SharedState & Pick<PushRun, 'account'>,
 ): PushRun {
   const writes = findWrites(change.table);
   return {
@@ -327,15 +341,15 @@ function toRun(
     settle: {...defaultSettlePolicy, ...deps.settle},
     backOffMs: backOffMs(change.failures, changeBackOff),
     signal: AbortSignal.any([signal, lease.lost]),
-    ...together,
+    ...shared,
   };
 }
 
 /** A pause is noticed within this time. */
-const lookEveryMs = 400;
+const checkEveryMs = 400;
 
 /**
- * Checks every `lookEveryMs` whether the account of a run is still active. A person who pauses it
+ * Checks every `checkEveryMs` whether the account of a run is still active. A person who pauses it
  * wants the changes in hand to stop as well: those whose requests wait for their turn, not those in
  * progress.
  */
@@ -344,10 +358,10 @@ function watchPause(
   accountId: string,
 ): {readonly paused: AbortSignal; readonly close: () => void} {
   const stop = new AbortController();
-  let isLooking = false;
-  const look = async () => {
-    if (isLooking || stop.signal.aborted) return;
-    isLooking = true;
+  let isChecking = false;
+  const checkPause = async () => {
+    if (isChecking || stop.signal.aborted) return;
+    isChecking = true;
     try {
       const {rows} = await pool.query<{name: string; state: string}>(
         'SELECT name, state FROM sync.accounts WHERE account_id = $1',
@@ -363,10 +377,10 @@ function watchPause(
         'whether the account is paused could not be read',
       );
     } finally {
-      isLooking = false;
+      isChecking = false;
     }
   };
-  const timer = setInterval(() => void look(), lookEveryMs);
+  const timer = setInterval(() => void checkPause(), checkEveryMs);
   timer.unref();
   return {paused: stop.signal, close: () => clearInterval(timer)};
 }

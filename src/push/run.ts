@@ -17,9 +17,9 @@ import type {ChangeFacts, Done, SettlePolicy, ShownRow} from './decision.ts';
  */
 const gatherMs = {each: 10, most: 120};
 
-interface Waiting<T, R> {
-  readonly item: T;
-  readonly done: PromiseWithResolvers<R>;
+interface WaitingItem<Item, Result> {
+  readonly item: Item;
+  readonly done: PromiseWithResolvers<Result>;
 }
 
 /**
@@ -28,28 +28,31 @@ interface Waiting<T, R> {
  * @returns the result of each, in order; null for one that was left out because it would have to
  *   wait
  */
-type BatchWork<T, R> = (items: readonly T[], mayWait: boolean) => Promise<readonly (R | null)[]>;
+type BatchWork<Item, Result> = (
+  items: readonly Item[],
+  mayWait: boolean,
+) => Promise<readonly (Result | null)[]>;
 
 /**
  * Does concurrent items together: those that come while one batch is in progress form the next. If
  * a batch fails, its items are done one by one, so that each fails separately. An item that another
  * transaction has locked is done alone, too, while later batches continue.
  */
-export class Batcher<T, R extends NonNullable<unknown>> {
-  readonly #work: BatchWork<T, R>;
-  #waiting: Waiting<T, R>[] = [];
+export class Batcher<Item, Result extends NonNullable<unknown>> {
+  readonly #work: BatchWork<Item, Result>;
+  #waiting: WaitingItem<Item, Result>[] = [];
   #isAtWork = false;
   /** Resolves when all items that are done alone are done; one runs at a time. */
   #alone: Promise<void> = Promise.resolve();
   /** By the clock of this process. */
   #notBefore = 0;
 
-  constructor(work: BatchWork<T, R>) {
+  constructor(work: BatchWork<Item, Result>) {
     this.#work = work;
   }
 
-  async do(item: T): Promise<R> {
-    const done = Promise.withResolvers<R>();
+  async do(item: Item): Promise<Result> {
+    const done = Promise.withResolvers<Result>();
     this.#waiting.push({item, done});
     if (!this.#isAtWork) void this.#drain();
     return await done.promise;
@@ -58,8 +61,8 @@ export class Batcher<T, R extends NonNullable<unknown>> {
   async #drain(): Promise<void> {
     this.#isAtWork = true;
     while (this.#waiting.length > 0) {
-      const early = this.#notBefore - performance.now();
-      if (early > 0) await wait(early);
+      const earlyMs = this.#notBefore - performance.now();
+      if (earlyMs > 0) await wait(earlyMs);
       const batch = this.#waiting.splice(0);
       this.#notBefore = performance.now() + Math.min(gatherMs.each * batch.length, gatherMs.most);
       await this.#doBatch(batch);
@@ -67,12 +70,12 @@ export class Batcher<T, R extends NonNullable<unknown>> {
     this.#isAtWork = false;
   }
 
-  async #doBatch(batch: readonly Waiting<T, R>[], mayWait = false): Promise<void> {
+  async #doBatch(batch: readonly WaitingItem<Item, Result>[], mayWait = false): Promise<void> {
     try {
       const items = batch.map(({item}) => item);
       const results = await this.#work(items, mayWait);
-      for (const [at, waiting] of batch.entries()) {
-        const result = results[at] ?? null;
+      for (const [index, waiting] of batch.entries()) {
+        const result = results[index] ?? null;
         if (result !== null) waiting.done.resolve(result);
         else if (mayWait) waiting.done.reject(new TypeError('what may wait has a result'));
         else this.#alone = this.#alone.then(async () => await this.#doBatch([waiting], true));
@@ -86,10 +89,10 @@ export class Batcher<T, R extends NonNullable<unknown>> {
 }
 
 /** The readings of one list. */
-interface Readings<T> {
+interface Readings<Result> {
   underWay: Promise<unknown>;
   /** A reading that has not begun; null: none is wanted. */
-  next: Promise<T> | null;
+  next: Promise<Result> | null;
 }
 
 /**
@@ -97,9 +100,9 @@ interface Readings<T> {
  * change that it serves has requested it, so that it is evidence of their requests sent by then. If
  * a change requests one while another is in progress, it waits for the next.
  */
-export class SharedReadings<T> {
+export class SharedReadings<Result> {
   readonly #signal: AbortSignal;
-  readonly #byList = new WeakMap<object, Readings<T>>();
+  readonly #byList = new WeakMap<object, Readings<Result>>();
 
   /** @param signal - ends readings; one change alone does not end a reading that serves many */
   constructor(signal: AbortSignal) {
@@ -110,14 +113,17 @@ export class SharedReadings<T> {
    * @param list - the list to read: an account that was opened again has its own lists
    * @throws the reading's error, to every caller that it serves
    */
-  async ask(list: object, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async ask(list: object, read: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const readings = this.#byList.get(list) ?? {underWay: Promise.resolve(), next: null};
     this.#byList.set(list, readings);
     readings.next ??= this.#readNext(readings, read);
     return await readings.next;
   }
 
-  async #readNext(readings: Readings<T>, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async #readNext(
+    readings: Readings<Result>,
+    read: (signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
     await readings.underWay;
     // Changes that were claimed together call `ask` within one turn.
     await nextTurn();
@@ -204,15 +210,15 @@ export class OpenedAccount {
     this.#held = null;
   }
 
-  #isFresh({version, since}: Opening, asked: string): boolean {
-    return version === asked && isWithin(this.#clocks, since, freshMs);
+  #isFresh({version, since}: Opening, requestedVersion: string): boolean {
+    return version === requestedVersion && isWithin(this.#clocks, since, freshMs);
   }
 }
 
 /** The dependencies of a push. */
 export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'openAccount' | 'log'> {
   /** Called for each change that a push has carried as far as it goes now. */
-  readonly onCarried?: (carried: Carried) => void;
+  readonly onCarried?: (carried: CarriedChange) => void;
   /** Called at each step of a change; a test may end the process there. */
   readonly onStep?: (step: PushStep, changeId: string) => Promise<void>;
   /** How long a claim on a change lasts by the database's clock, unless renewed. */
@@ -226,7 +232,7 @@ export interface PushDeps extends Pick<SweepDeps, 'pool' | 'databaseUrl' | 'open
 export type PushEnd = 'done' | 'rejected' | 'conflict' | 'postponed' | 'in_doubt';
 
 /** A change that a push had in hand. */
-export interface Carried {
+export interface CarriedChange {
   /** As it was claimed. */
   readonly change: ClaimedChange;
   readonly end: PushEnd;

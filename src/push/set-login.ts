@@ -9,7 +9,7 @@ import {stopAccount} from '../accounts/accounts.ts';
 import {type AccountApi, judgeAccess} from '../accounts/open-accounts.ts';
 import {toPathPart} from '../api/addresses.ts';
 import {sendWrite, type WriteResult} from '../api/client.ts';
-import {type Gone, isGone} from '../api/verdict.ts';
+import {isMissingRecord, type MissingRecord} from '../api/verdict.ts';
 import {encodeDocument, type FieldKind} from '../api/xml-encode.ts';
 import {FatalError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
@@ -68,27 +68,29 @@ interface LoginDeps extends SweepDeps {
   readonly lookDelaysMs?: readonly number[];
 }
 
-const usualLookDelaysMs = [0, 2_000, 8_000];
+const usualCheckDelaysMs = [0, 2_000, 8_000];
 
 /** Fields of the one request; a login needs all three. */
-const kinds: ReadonlyMap<string, FieldKind> = new Map([
+const fieldKinds: ReadonlyMap<string, FieldKind> = new Map([
   ['can_login', 'boolean'],
   ['username', 'text'],
   ['password', 'text'],
 ]);
 
-const names = {list: employees.list, item: employees.item};
-const longest = 1_000;
-const tokenIsNext =
+const elementNames = {list: employees.list, item: employees.item};
+const longestLogin = 1_000;
+const newTokenHint =
   'Give the new token: fieldmirror accounts add, or FIELDMIRROR_API_TOKEN. Until then the ' +
   'account is stopped.';
 
 /** What is allowed as a user name or a password; a value that is invalid must not be shown. */
-export const loginText = `1 to ${longest} characters on one line, and not blanks alone`;
+export const loginText = `1 to ${longestLogin} characters on one line, and not blanks alone`;
 
 /** Whether a text can be a user name or a password. */
 export function isLoginText(text: string): boolean {
-  return text.trim() !== '' && text.length <= longest && !/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/u.test(text);
+  return (
+    text.trim() !== '' && text.length <= longestLogin && !/[\p{Cc}\p{Cs}\uFFFE\uFFFF]/u.test(text)
+  );
 }
 
 /**
@@ -103,39 +105,42 @@ export async function setLogin(
   signal: AbortSignal,
 ): Promise<LoginResult> {
   const {pool} = deps;
-  const held = await readHeld(pool, request);
-  const refusal = findRefusal(held, request);
+  const facts = await readEmployeeFacts(pool, request);
+  const refusal = findRefusal(facts, request);
   if (refusal !== null) return refusal;
   const {number, password, accountId} = request;
   let account: AccountApi | null = null;
-  let before: ShownLogin | Gone;
+  let before: ShownLogin | MissingRecord;
   try {
     account = await deps.openAccount(accountId);
     before = await readLogin(pool, {account, request, signal});
   } catch (error) {
-    return await notSent(error, account);
+    return await describeNotSent(error, account);
   }
-  if (isGone(before)) return unknownEmployee(number);
+  if (isMissingRecord(before)) return describeUnknownEmployee(number);
   // No login is sent without a trace: the audit entry is written before the first byte.
-  await note(pool, request, {before, after: {username: request.username, can_login: true}});
+  await writeLoginAudit(pool, request, {
+    before,
+    after: {username: request.username, can_login: true},
+  });
   const sent = await send(account, request, signal);
-  if (sent.outcome === 'done' && held?.isTokenOwner === true) {
+  if (sent.outcome === 'done' && facts?.isTokenOwner === true) {
     await stopAccount(
       pool,
       accountId,
       'the password of the employee whose token is in use was changed here, and the token with ' +
         'it: give the new token (fieldmirror accounts add, or FIELDMIRROR_API_TOKEN)',
     );
-    return {outcome: 'set', words: `employee ${number} has the login`, hint: tokenIsNext};
+    return {outcome: 'set', words: `employee ${number} has the login`, hint: newTokenHint};
   }
   const result = await judge(deps, {request, account, before, sent, signal});
   if (result.outcome !== 'set')
-    await note(pool, request, {before, after: {outcome: result.outcome}});
-  return hideIn(result, (text) => account.api.transport.hide(text, [password]));
+    await writeLoginAudit(pool, request, {before, after: {outcome: result.outcome}});
+  return hideSecrets(result, (text) => account.api.transport.hide(text, [password]));
 }
 
 /** The warehouse's facts about the employee and the account. */
-interface Held {
+interface EmployeeFacts {
   readonly account: string;
   readonly state: string;
   readonly isCopy: boolean;
@@ -145,11 +150,11 @@ interface Held {
   readonly isTokenOwner: boolean | null;
 }
 
-async function readHeld(
+async function readEmployeeFacts(
   pool: pg.Pool,
   {accountId, number}: Pick<LoginRequest, 'accountId' | 'number'>,
-): Promise<Held | null> {
-  const {rows} = await pool.query<Held>(
+): Promise<EmployeeFacts | null> {
+  const {rows} = await pool.query<EmployeeFacts>(
     `SELECT account.name AS account, account.state, sync.is_copy() AS "isCopy",
             employee.row_id IS NOT NULL AS "isHere",
             employee._deleted_at IS NOT NULL AS "isDeleted",
@@ -165,7 +170,7 @@ async function readHeld(
 
 /** Why nothing is sent; null if the login may be sent. */
 function findRefusal(
-  held: Held | null,
+  facts: EmployeeFacts | null,
   {number, username, password, force = false}: LoginRequest,
 ): LoginResult | null {
   for (const [name, text] of [
@@ -174,31 +179,31 @@ function findRefusal(
   ] as const)
     if (!isLoginText(text))
       return {outcome: 'refused', words: `${name}: expected ${loginText}, got another text`};
-  if (held === null) return {outcome: 'not-sent', words: 'the account is no longer here'};
-  if (held.isCopy)
+  if (facts === null) return {outcome: 'not-sent', words: 'the account is no longer here'};
+  if (facts.isCopy)
     return {
       outcome: 'not-sent',
       words: 'this warehouse may be a copy, in which nothing is sent',
       hint: 'fieldmirror installation show prints more.',
     };
-  if (held.state !== 'active')
-    return {outcome: 'not-sent', words: `account ${held.account} is ${held.state}`};
-  if (!held.isHere) return unknownEmployee(number);
-  if (held.isDeleted) return {outcome: 'refused', words: `employee ${number} is deleted`};
-  if (force || held.isTokenOwner === false) return null;
+  if (facts.state !== 'active')
+    return {outcome: 'not-sent', words: `account ${facts.account} is ${facts.state}`};
+  if (!facts.isHere) return describeUnknownEmployee(number);
+  if (facts.isDeleted) return {outcome: 'refused', words: `employee ${number} is deleted`};
+  if (force || facts.isTokenOwner === false) return null;
   return {
     outcome: 'refused',
-    words: held.isTokenOwner
+    words: facts.isTokenOwner
       ? `employee ${number} is the one whose token is in use, and a new password makes it invalid`
       : 'it is not known yet whose token is in use (the first record created shows it), and a ' +
         'new password would make that one invalid',
     hint:
-      `fieldmirror employees login ${held.account} ${number} --force sets it all the same; then ` +
+      `fieldmirror employees login ${facts.account} ${number} --force sets it all the same; then ` +
       'give the account the new token.',
   };
 }
 
-function unknownEmployee(number: string): LoginResult {
+function describeUnknownEmployee(number: string): LoginResult {
   return {
     outcome: 'not-found',
     words: `expected the number of an employee, got ${number}`,
@@ -214,11 +219,15 @@ interface ShownLogin {
 
 async function readLogin(
   pool: pg.Pool,
-  {account, request: {accountId, number}, signal}: Pick<Sent, 'account' | 'request' | 'signal'>,
-): Promise<ShownLogin | Gone> {
+  {
+    account,
+    request: {accountId, number},
+    signal,
+  }: Pick<SentLogin, 'account' | 'request' | 'signal'>,
+): Promise<ShownLogin | MissingRecord> {
   const place = {pool, accountId, account, stream: employees};
   const remote = await readRecordAt(place, number, {wanted: [], signal});
-  if (isGone(remote)) return remote;
+  if (isMissingRecord(remote)) return remote;
   const [row] = listRemoteRows({stream: employees, writes: employeeWrites}, remote);
   const {username = null, can_login: canLogin = null} = row?.values ?? {};
   return {
@@ -235,19 +244,19 @@ async function send(
 ): Promise<WriteResult> {
   const {transport} = account.api;
   try {
-    const body = encodeDocument('employee', kinds, {
+    const body = encodeDocument('employee', fieldKinds, {
       ...{can_login: 'true', username},
       password: password.reveal(),
     });
     const path = `/employees/${toPathPart(number)}.xml`;
-    const asked = {method: 'PUT', path, body, hidden: [password], leave: signal} as const;
-    return await sendWrite(transport, asked, names);
+    const putRequest = {method: 'PUT', path, body, hidden: [password], leave: signal} as const;
+    return await sendWrite(transport, putRequest, elementNames);
   } catch (error) {
     throw hideInError(error, (text) => transport.hide(text, [password]));
   }
 }
 
-interface Sent {
+interface SentLogin {
   readonly request: LoginRequest;
   readonly account: AccountApi;
   readonly before: ShownLogin;
@@ -255,15 +264,15 @@ interface Sent {
   readonly signal: AbortSignal;
 }
 
-async function judge(deps: LoginDeps, given: Sent): Promise<LoginResult> {
-  const {request, account, sent, signal} = given;
+async function judge(deps: LoginDeps, sentLogin: SentLogin): Promise<LoginResult> {
+  const {request, account, sent, signal} = sentLogin;
   const {number} = request;
   if (sent.outcome === 'done') return await readBack(deps, request, signal);
   if (sent.outcome === 'not-sent') return {outcome: 'not-sent', words: sent.reason};
-  if (sent.outcome === 'in-doubt') return await look(deps, given, sent.reason);
-  if (sent.isGone) return unknownEmployee(number);
+  if (sent.outcome === 'in-doubt') return await checkLogin(deps, sentLogin, sent.reason);
+  if (sent.isGone) return describeUnknownEmployee(number);
   const {error, status, words} = sent;
-  if (!(error instanceof RecordError)) return await notSent(error, account);
+  if (!(error instanceof RecordError)) return await describeNotSent(error, account);
   return {outcome: 'refused', words: `the service refused it: ${status}: ${words}`};
 }
 
@@ -297,8 +306,8 @@ async function readBack(
   };
 }
 
-const otherTries = 20;
-const otherEveryMs = 250;
+const sweepChecks = 20;
+const sweepCheckEveryMs = 250;
 
 /**
  * Why a sweep has not read the employee back; null if it has. If another process has claimed the
@@ -309,12 +318,12 @@ async function findProblem(
   sweepId: string,
   signal: AbortSignal,
 ): Promise<string | null> {
-  for (let tries = 0; tries < otherTries && !signal.aborted; tries++) {
+  for (let tries = 0; tries < sweepChecks && !signal.aborted; tries++) {
     const sweep = await readSweep(pool, sweepId);
     if (sweep === null || sweep.state === 'due') break;
     if (sweep.error !== null) return `it could not be read back: ${sweep.error}`;
     if (sweep.endedAt !== null) return null;
-    await wait(otherEveryMs);
+    await wait(sweepCheckEveryMs);
   }
   return 'it could not be read back yet, and a sweep will';
 }
@@ -328,9 +337,9 @@ function isShown(shown: ShownLogin | undefined, username: string): boolean {
  * request, so a new user name at the service proves both. If the user name is the same as before,
  * it proves nothing.
  */
-async function look(
+async function checkLogin(
   deps: LoginDeps,
-  {request, account, before, signal}: Sent,
+  {request, account, before, signal}: SentLogin,
   reason: string,
 ): Promise<LoginResult> {
   const {number, username} = request;
@@ -345,21 +354,21 @@ async function look(
         'was set',
       hint,
     };
-  let seen = 'the employee could not be read';
-  for (const delayMs of deps.lookDelaysMs ?? usualLookDelaysMs) {
+  let result = 'the employee could not be read';
+  for (const delayMs of deps.lookDelaysMs ?? usualCheckDelaysMs) {
     await wait(delayMs);
     if (signal.aborted) break;
     try {
-      const shown = await readLogin(deps.pool, {account, request, signal});
-      if (isGone(shown)) return unknownEmployee(number);
-      if (isShown(shown, username)) return await readBack(deps, request, signal);
-      seen = 'the service shows none of it so far, and it may still arrive';
+      const login = await readLogin(deps.pool, {account, request, signal});
+      if (isMissingRecord(login)) return describeUnknownEmployee(number);
+      if (isShown(login, username)) return await readBack(deps, request, signal);
+      result = 'the service shows none of it so far, and it may still arrive';
     } catch (error) {
       if (!isExpected(error)) throw error;
-      seen = `the employee could not be read: ${(await wordsOf(error, account)).message}`;
+      result = `the employee could not be read: ${(await explainError(error, account)).message}`;
     }
   }
-  return {outcome: 'unknown', words: `${reason}; ${seen}`, hint};
+  return {outcome: 'unknown', words: `${reason}; ${result}`, hint};
 }
 
 function isExpected(error: unknown): error is Error {
@@ -369,18 +378,18 @@ function isExpected(error: unknown): error is Error {
 }
 
 /** Adds to the error of a refused token how to give another one. */
-async function wordsOf(error: Error, account: AccountApi | null): Promise<Error> {
+async function explainError(error: Error, account: AccountApi | null): Promise<Error> {
   const judged = account === null ? error : await judgeAccess(error, account);
   return judged instanceof Error ? judged : error;
 }
 
-async function notSent(error: unknown, account: AccountApi | null): Promise<LoginResult> {
+async function describeNotSent(error: unknown, account: AccountApi | null): Promise<LoginResult> {
   if (!isExpected(error)) throw error;
-  const {message} = await wordsOf(error, account);
+  const {message} = await explainError(error, account);
   return {outcome: 'not-sent', words: message};
 }
 
-async function note(
+async function writeLoginAudit(
   pool: pg.Pool,
   {by, accountId, number}: LoginRequest,
   {before, after}: Pick<AuditEntry, 'before' | 'after'>,
@@ -396,6 +405,6 @@ async function readCaller(pool: pg.Pool): Promise<NonNullable<LoginRequest['by']
   return {name: rows[0]?.name ?? '', role: 'admin', address: ''};
 }
 
-function hideIn(result: LoginResult, hide: (text: string) => string): LoginResult {
+function hideSecrets(result: LoginResult, hide: (text: string) => string): LoginResult {
   return {...result, words: hide(result.words)};
 }

@@ -8,7 +8,7 @@
 // changes of its rows.
 
 import type pg from 'pg';
-import {learnEmployee} from '../accounts/accounts.ts';
+import {saveEmployee} from '../accounts/accounts.ts';
 import {sendWrite, type WriteResult} from '../api/client.ts';
 import type {WriteRequest} from '../api/transport.ts';
 import {
@@ -44,27 +44,27 @@ import {lockFree} from '../postgres/lock-waits.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import {lockRows} from '../rows/load.ts';
 import {nameTable} from '../rows/table-sql.ts';
-import {numberOf} from '../streams/record-rows.ts';
-import {ownedTablesOf} from '../streams/stream.ts';
+import {readRecordNumber} from '../streams/record-rows.ts';
+import {listOwnedTables} from '../streams/stream.ts';
 import type {SendOutcome} from './decide.ts';
 import {
   type ChangeFacts,
-  conflict,
+  createConflict,
   type Decision,
   type Done,
   type EndedAttempt,
   type InDoubt,
-  kindOf,
-  kindsOf,
+  identifyKind,
+  identifyKinds,
   type LeftToPerson,
-  listMade,
+  listModifiedColumns,
   type Postponed,
   postpone,
   type Rejected,
   type Remote,
   type SendPlan,
 } from './decision.ts';
-import {remoteNumberOf, remoteNumberOfCreated} from './plan.ts';
+import {findCreatedRemoteNumber, findRemoteNumber} from './plan.ts';
 import {readBack, writeRemote} from './remote.ts';
 import {
   atStep,
@@ -102,8 +102,8 @@ export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | De
   const {fields, subject} = plan;
   const {writes, account, change} = run;
   const request = composeRequest(writes, subject, {fields, timeZone: account.timeZone});
-  const kinds = kindsOf(run, fields);
-  const begun = await note(run, plan, {kinds, request});
+  const kinds = identifyKinds(run, fields);
+  const begun = await storeRequest(run, plan, {kinds, request});
   if (begun === 'lost')
     throw new RetryableError(
       `change ${change.changeId}: another worker has taken it over, its account is paused, ` +
@@ -115,12 +115,12 @@ export async function begin(run: PushRun, plan: SendPlan): Promise<Sendable | De
   return {what: 'begun', plan, begun, request, kinds};
 }
 
-async function note(
+async function storeRequest(
   run: PushRun,
   {narrowed, conflicts, before}: SendPlan,
   {request: {method, path, body}, kinds}: Pick<Sendable, 'request' | 'kinds'>,
 ): Promise<Beginning> {
-  const readAt = before === null ? null : readingTime(run, before);
+  const readAt = before === null ? null : estimateReadAt(run, before);
   const sending = {
     claim: run.change,
     method,
@@ -135,7 +135,7 @@ async function note(
 }
 
 /** When a record was requested, by the database's clock; rather too early than too late. */
-function readingTime({change, heldMs}: ChangeFacts, {askedAt}: Remote): string {
+function estimateReadAt({change, heldMs}: ChangeFacts, {askedAt}: Remote): string {
   return new Date(Date.parse(change.claimedAt) + askedAt - heldMs).toISOString();
 }
 
@@ -143,13 +143,15 @@ export function beginBatch(pool: pg.Pool): Beginnings {
   return new Batcher(async (items, mayWait) => {
     try {
       return await inTransaction(pool, async (client) => {
-        const free = mayWait ? items : await pickFree(client, items);
+        const freeItems = mayWait ? items : await pickFree(client, items);
         const begun = await beginSending(
           client,
-          free.map(({sending}) => sending),
+          freeItems.map(({sending}) => sending),
         );
-        for (const {run} of free) await atStep(run, 'sending-written');
-        const results = new Map(free.map((item, at) => [item, begun[at] ?? ('lost' as const)]));
+        for (const {run} of freeItems) await atStep(run, 'sending-written');
+        const results = new Map(
+          freeItems.map((item, index) => [item, begun[index] ?? ('lost' as const)]),
+        );
         return items.map((item): Beginning | null => results.get(item) ?? null);
       });
     } catch (error) {
@@ -174,7 +176,7 @@ type Written = Extract<WriteResult, {outcome: 'done'}>;
 /** Sends a request, once, when its turn has come. */
 export async function send(run: PushRun, {request, kinds}: Sendable): Promise<WriteResult> {
   const {writes, account, signal, paused} = run;
-  const names = {list: writes.list, item: writes.resource};
+  const elementNames = {list: writes.list, item: writes.resource};
   // The request may wait long for its turn, behind others or while the process sleeps. By then
   // another worker may have sent the change again.
   const guard = {
@@ -182,7 +184,11 @@ export async function send(run: PushRun, {request, kinds}: Sendable): Promise<Wr
     mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds) && !paused.aborted,
     leave: AbortSignal.any([signal, paused]),
   };
-  const result = await sendWrite(account.api.transport, {...request, ...guard, signal}, names);
+  const result = await sendWrite(
+    account.api.transport,
+    {...request, ...guard, signal},
+    elementNames,
+  );
   await atStep(run, 'answered');
   return result;
 }
@@ -190,15 +196,15 @@ export async function send(run: PushRun, {request, kinds}: Sendable): Promise<Wr
 /** Reads the record after a request that the service has done. */
 export async function judge(
   run: PushRun,
-  sent: Sendable,
+  sendable: Sendable,
   result: WriteResult,
 ): Promise<SendOutcome> {
-  const {plan, begun} = sent;
+  const {plan, begun} = sendable;
   const outcome = {plan, begun, result, created: null, after: null};
   if (result.outcome !== 'done') return outcome;
   const {subject} = plan;
-  const created = subject.operation === 'create' ? numberIn(run, result) : null;
-  const remoteNumber = numberToRead(run, subject, created);
+  const created = subject.operation === 'create' ? readCreatedNumber(run, result) : null;
+  const remoteNumber = findNumberToRead(run, subject, created);
   return {
     ...outcome,
     created,
@@ -210,15 +216,21 @@ export async function judge(
  * The number of the record that shows the write; null if the record no longer exists, or its number
  * is unknown.
  */
-function numberToRead(run: PushRun, subject: Subject, created: string | null): string | null {
+function findNumberToRead(run: PushRun, subject: Subject, created: string | null): string | null {
   if (subject.operation === 'delete') return null;
-  if (subject.operation === 'update') return remoteNumberOf(subject);
-  return created === null ? null : remoteNumberOfCreated(run, subject, created);
+  if (subject.operation === 'update') return findRemoteNumber(subject);
+  return created === null ? null : findCreatedRemoteNumber(run, subject, created);
 }
 
-function numberIn({writes, stream}: PushRun, {record, locatedNumber}: Written): string | null {
+function readCreatedNumber(
+  {writes, stream}: PushRun,
+  {record, locatedNumber}: Written,
+): string | null {
   if (record === null) return locatedNumber;
-  return numberOf(writes.isNested ? {...stream, key: writes.key} : stream, record) ?? locatedNumber;
+  return (
+    readRecordNumber(writes.isNested ? {...stream, key: writes.key} : stream, record) ??
+    locatedNumber
+  );
 }
 
 /**
@@ -255,7 +267,7 @@ async function endDone(run: PushRun, done: Done): Promise<PushEnd> {
     const {number, attempt} = done;
     return await endConflict(
       run,
-      conflict(`record ${number} is what another change created`, {attempt}),
+      createConflict(`record ${number} is what another change created`, {attempt}),
     );
   }
   await atStep(run, 'end-committed');
@@ -264,17 +276,18 @@ async function endDone(run: PushRun, done: Done): Promise<PushEnd> {
 
 /** Ends a refused change: the row shows again what the service holds. */
 async function endRejected(run: PushRun, {words, remote, attempt}: Rejected): Promise<PushEnd> {
-  await inEnd(run, attempt, async (client) => {
+  await writeEnd(run, attempt, async (client) => {
     await rejectChange(client, run.change, words);
     const since = run.change.claimedAt;
-    const made = remote && listMade(run, run.change.number ?? '', remote, remote);
-    if (remote !== null) await writeRemote(client, [{run, remote, since, made}]);
+    const modifiedColumns =
+      remote && listModifiedColumns(run, run.change.number ?? '', remote, remote);
+    if (remote !== null) await writeRemote(client, [{run, remote, since, made: modifiedColumns}]);
   });
   return 'rejected';
 }
 
-async function endConflict(run: PushRun, {attempt, ...left}: LeftToPerson): Promise<PushEnd> {
-  await inEnd(run, attempt, (client) => leaveToPerson(client, run.change, left));
+async function endConflict(run: PushRun, {attempt, ...details}: LeftToPerson): Promise<PushEnd> {
+  await writeEnd(run, attempt, (client) => leaveToPerson(client, run.change, details));
   return 'conflict';
 }
 
@@ -294,7 +307,7 @@ async function endPostponed(
   return 'postponed';
 }
 
-async function inEnd(
+async function writeEnd(
   run: PushRun,
   attempt: EndedAttempt | null,
   work: (client: pg.PoolClient) => Promise<void>,
@@ -337,14 +350,14 @@ async function lockEndings(
   mayWait: boolean,
 ): Promise<readonly FinishedChange[]> {
   const locked: FinishedChange[] = [];
-  for (const [table, ofTable] of Map.groupBy(endings, ({run}) => run.writes.table)) {
-    const ids = ofTable.map(({run}) => run.change.rowId);
+  for (const [table, tableEndings] of Map.groupBy(endings, ({run}) => run.writes.table)) {
+    const ids = tableEndings.map(({run}) => run.change.rowId);
     if (mayWait) {
       await lockRows(client, table, ids);
-      locked.push(...ofTable);
+      locked.push(...tableEndings);
     } else {
       const free = await lockFree(client, {table: nameTable(table), key: 'row_id', ids});
-      locked.push(...ofTable.filter(({run}) => free.has(run.change.rowId)));
+      locked.push(...tableEndings.filter(({run}) => free.has(run.change.rowId)));
     }
   }
   return locked;
@@ -355,32 +368,32 @@ async function writeEndings(
   client: pg.ClientBase,
   endings: readonly FinishedChange[],
 ): Promise<string[]> {
-  await finishChanges(client, endings.map(claimOf));
-  const stopped = await saveAlterations(client, endings.flatMap(alterationsOf));
-  for (const ending of endings) await writeOwn(client, ending);
-  const assigned = endings.flatMap(assignedJobOf);
-  await settleAssignments(client, assigned);
-  const reads = endings.flatMap(({run, done: {remote, since, made}}) =>
+  await finishChanges(client, endings.map(toFinishedClaim));
+  const stopped = await saveAlterations(client, endings.flatMap(listAlterations));
+  for (const ending of endings) await writeOwnPart(client, ending);
+  const assignedJobs = endings.flatMap(listAssignedJobs);
+  await settleAssignments(client, assignedJobs);
+  const readings = endings.flatMap(({run, done: {remote, since, made}}) =>
     remote === null ? [] : [{run, remote, since, made}],
   );
-  await writeRemote(client, reads);
-  await stampAssignments(client, assigned);
+  await writeRemote(client, readings);
+  await stampAssignments(client, assignedJobs);
   for (const ending of endings) if (ending.done.isGone) await markRowDeleted(client, ending);
   return stopped;
 }
 
-function claimOf({run, done}: FinishedChange): FinishedClaim {
+function toFinishedClaim({run, done}: FinishedChange): FinishedClaim {
   const {number, result, values: remote, attempt} = done;
   return {change: run.change, number, result, remote, attempt};
 }
 
-function alterationsOf({run, done}: FinishedChange): Alteration[] {
+function listAlterations({run, done}: FinishedChange): Alteration[] {
   const {changeId, accountId} = run.change;
   return Object.entries(done.result?.altered ?? {}).map(([field, {sent, got}]) => ({
     changeId,
     accountId,
     field,
-    kind: kindOf(run, field),
+    kind: identifyKind(run, field),
     sent,
     got,
   }));
@@ -390,24 +403,24 @@ function alterationsOf({run, done}: FinishedChange): Alteration[] {
  * The job of a change that assigns employees. A created job gets the employees that it had here. A
  * rule may have removed the employees from a change's fields: its base still contains them.
  */
-function assignedJobOf({run, done}: FinishedChange): AssignedJob[] {
+function listAssignedJobs({run, done}: FinishedChange): AssignedJob[] {
   const {changeId, accountId, rowId, operation, fields, base} = run.change;
   const isNew = operation === 'create';
   const isAssigning = isNew || 'employee_ids' in fields || 'employee_ids' in base;
   if (run.writes.table.name !== 'jobs' || !isAssigning) return [];
-  const {employee_ids: held = fields.employee_ids} = done.values;
-  const employeeIds = Array.isArray(held) ? held : [];
+  const {employee_ids: employees = fields.employee_ids} = done.values;
+  const employeeIds = Array.isArray(employees) ? employees : [];
   return [{changeId, accountId, rowId, number: done.number, isNew, employeeIds}];
 }
 
 /** Writes the change's own part: its conflicts, and the number and author of a created record. */
-async function writeOwn(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
+async function writeOwnPart(client: pg.ClientBase, {run, done}: FinishedChange): Promise<void> {
   const {change, writes} = run;
   await saveConflicts(client, change, done.conflicts);
   if (change.operation !== 'create') return;
   await giveNumber(client, writes.table, {...change, key: writes.key, number: done.number});
   const author = done.values.created_by;
-  if (typeof author === 'string') await learnEmployee(client, change.accountId, author);
+  if (typeof author === 'string') await saveEmployee(client, change.accountId, author);
 }
 
 /** Marks deleted the record that our delete removed, and its owned children. */
@@ -415,7 +428,7 @@ async function markRowDeleted(client: pg.ClientBase, {run, done}: FinishedChange
   const {change, stream, writes} = run;
   const {accountId, changeId, rowId} = change;
   const {number} = done;
-  const owned = stream.table === writes.table ? ownedTablesOf(stream) : [];
+  const owned = stream.table === writes.table ? listOwnedTables(stream) : [];
   await markDeleted(client, writes.table, {accountId, rowId, changeId, number, owned});
   await forgetKnown(client, {accountId, stream: stream.name, numbers: [number]});
 }

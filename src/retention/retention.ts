@@ -128,7 +128,7 @@ export interface Retention {
   readonly removed: number;
 }
 
-const dayOfSeconds = 86_400;
+const secondsPerDay = 86_400;
 
 /** Inserts the default row of each kind that has no row yet; existing rows stay as they are. */
 export async function applyRetention(db: Queryable): Promise<void> {
@@ -152,7 +152,7 @@ export interface RetentionStory {
 /** Reads how long things are kept and when the last pruning ended, in one statement. */
 export async function readRetention(db: Queryable): Promise<RetentionStory> {
   const {rows} = await db.query<Retention & {prunedAt: string | null}>(
-    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${dayOfSeconds})::integer AS days,
+    `SELECT kind, ceil(extract(epoch FROM kept_for) / ${secondsPerDay})::integer AS days,
       pruned_to AS "prunedTo", removed::float8 AS removed,
             (SELECT ended_at FROM sync.prunings) AS "prunedAt"
        FROM (SELECT kind, kept_for, pruned_to, removed FROM sync.retention
@@ -209,11 +209,11 @@ export function wordsOf(kind: RetentionName): string {
  */
 export async function describePruned(db: Queryable, kind: RetentionName): Promise<string> {
   const {prunedTo = null} =
-    (await readRetention(db)).kinds.find((each) => each.kind === kind) ?? {};
-  const left = kind === 'quiet_sweeps' ? '; sync.sweep_days has their days' : '';
+    (await readRetention(db)).kinds.find((candidate) => candidate.kind === kind) ?? {};
+  const hint = kind === 'quiet_sweeps' ? '; sync.sweep_days has their days' : '';
   return prunedTo === null
     ? ''
-    : `; ${wordsOf(kind)} from before ${prunedTo} are no longer kept${left}`;
+    : `; ${wordsOf(kind)} from before ${prunedTo} are no longer kept${hint}`;
 }
 
 function findKind(kind: RetentionName): RetentionKind | undefined {
@@ -226,7 +226,7 @@ export interface Removed {
   readonly count: number;
 }
 
-interface PruneTerms {
+interface PruneOptions {
   readonly pool: pg.Pool;
   readonly signal: AbortSignal;
   /** How long ago the last pruning must have ended. */
@@ -249,41 +249,43 @@ const usualBatch = 500;
  * @returns how many were removed, by kind, without kinds of which none were removed; null if
  *   another process prunes, or if the last pruning ended less than `restMs` ago
  */
-export async function pruneHistory(terms: PruneTerms): Promise<readonly Removed[] | null> {
-  const {pool, signal} = terms;
-  const pruning = await takePruning(pool, terms.restMs);
+export async function pruneHistory(options: PruneOptions): Promise<readonly Removed[] | null> {
+  const {pool, signal} = options;
+  const pruning = await claimPruning(pool, options.restMs);
   if (pruning === null) return null;
   const removed: Removed[] = [];
   try {
-    const {batch = usualBatch, at = null} = terms;
+    const {batch = usualBatch, at = null} = options;
     for (const {name: kind} of retentionKinds) {
-      const count = await repeat(terms, () => pruneBatch(pool, pruning, {kind, most: batch, at}));
+      const count = await repeatBatches(options, () =>
+        pruneBatch(pool, pruning, {kind, most: batch, at}),
+      );
       if (count > 0) removed.push({kind, count});
     }
-    const joined = await repeat(terms, () => joinBatch(pool, pruning, batch));
+    const joined = await repeatBatches(options, () => joinBatch(pool, pruning, batch));
     if (joined > 0) removed.push({kind: 'joined_versions', count: joined});
   } catch (error) {
-    await giveBackPruning(pool, pruning).catch(() => {});
+    await releasePruning(pool, pruning).catch(() => {});
     throw error;
   }
-  if (signal.aborted) await giveBackPruning(pool, pruning);
+  if (signal.aborted) await releasePruning(pool, pruning);
   else await endPruning(pool, pruning);
   return removed;
 }
 
 /** Runs batches until one does nothing. @returns the sum of their counts */
-async function repeat(
-  {signal, onBatch}: Pick<PruneTerms, 'signal' | 'onBatch'>,
+async function repeatBatches(
+  {signal, onBatch}: Pick<PruneOptions, 'signal' | 'onBatch'>,
   doBatch: () => Promise<number | null>,
 ): Promise<number> {
   let count = 0;
   while (!signal.aborted) {
     const begunAt = performance.now();
-    const done = await doBatch();
+    const removedCount = await doBatch();
     onBatch?.();
-    count += done ?? 0;
+    count += removedCount ?? 0;
     // Nothing is left, or another worker continues the pruning.
-    if (done === null || done === 0) break;
+    if (removedCount === null || removedCount === 0) break;
     await wait(performance.now() - begunAt, undefined, {signal}).catch(() => {});
   }
   return count;
@@ -291,7 +293,7 @@ async function repeat(
 
 const hourMs = 3_600_000;
 /** A worker checks the row that all workers share no more often than this. */
-const askMs = 60_000;
+const checkEveryMs = 60_000;
 
 /**
  * Prunes once an hour, beside the other work of a worker. Whichever worker comes first prunes for
@@ -317,7 +319,7 @@ export function makePruner(
       {event: 'warehouse.not_pruned', reason: String(error)},
       'what is no longer kept was not removed; it is tried again within minutes',
     );
-  return new Rounds({everyMs: askMs, pulse, work, onFailure});
+  return new Rounds({everyMs: checkEveryMs, pulse, work, onFailure});
 }
 
 /** The proof that this process still holds the pruning. */
@@ -329,16 +331,16 @@ interface Pruning {
  * A batch takes far less. If a worker is killed during a batch, the next pruning waits until this
  * lease ends.
  */
-const lease = "interval '5 minutes'";
+const leaseInterval = "interval '5 minutes'";
 
 /**
  * Claims the pruning, unless another one is in progress.
  * @param restMs - how long ago the last one must have ended
  * @returns null if another one is in progress, or the last one ended more recently
  */
-export async function takePruning(db: Queryable, restMs: number): Promise<Pruning | null> {
+export async function claimPruning(db: Queryable, restMs: number): Promise<Pruning | null> {
   const {rows} = await db.query<Pruning>(
-    `INSERT INTO sync.prunings AS held (lease_until, holder) VALUES (now() + ${lease}, $2)
+    `INSERT INTO sync.prunings AS held (lease_until, holder) VALUES (now() + ${leaseInterval}, $2)
          ON CONFLICT (is_only) DO UPDATE SET fence = held.fence + 1,
            lease_until = EXCLUDED.lease_until, holder = EXCLUDED.holder
       WHERE coalesce(held.ended_at <= now() - $1 * interval '1 millisecond', true)
@@ -377,7 +379,7 @@ export async function pruneBatch(
 ): Promise<number | null> {
   const {rows} = await db.query<{gone: number}>(
     `WITH ours AS (
-       UPDATE sync.prunings SET lease_until = now() + ${lease}
+       UPDATE sync.prunings SET lease_until = now() + ${leaseInterval}
          WHERE fence = $1 AND lease_until IS NOT NULL RETURNING fence
      )
      SELECT sync.prune($2, $3, coalesce($4::timestamptz, now()))::integer AS gone FROM ours`,
@@ -390,7 +392,7 @@ export async function pruneBatch(
  * A transaction that has run for longer may still write a version with an older moment. That pair
  * of versions is not joined.
  */
-const joinedAfter = "interval '1 hour'";
+const joinDelay = "interval '1 hour'";
 /**
  * An entry of the feed names the versions before and after it. They are not joined as long as the
  * entry is kept.
@@ -405,12 +407,12 @@ const namedFrom = `(SELECT at - interval '1 day' FROM sync.feed_entries ORDER BY
 async function joinBatch(db: Queryable, {fence}: Pruning, most: number): Promise<number | null> {
   const {rows} = await db.query<{joined: number}>(
     `WITH ours AS (
-       SELECT joined_to, least(now() - ${joinedAfter}, ${namedFrom}) AS until FROM sync.prunings
+       SELECT joined_to, least(now() - ${joinDelay}, ${namedFrom}) AS until FROM sync.prunings
        WHERE fence = $1 AND lease_until IS NOT NULL FOR UPDATE
      ), done AS MATERIALIZED (
        SELECT until, sync.join_versions(joined_to, until, $2) AS joined FROM ours
      )
-     UPDATE sync.prunings SET lease_until = now() + ${lease},
+     UPDATE sync.prunings SET lease_until = now() + ${leaseInterval},
        joined_to = CASE done.joined WHEN 0 THEN done.until ELSE joined_to END
        FROM done WHERE fence = $1 RETURNING done.joined::integer AS joined`,
     [fence, most],
@@ -428,7 +430,7 @@ async function endPruning(db: Queryable, {fence}: Pruning): Promise<void> {
 }
 
 /** Gives back a pruning that was interrupted, so that another worker can continue it at once. */
-async function giveBackPruning(db: Queryable, {fence}: Pruning): Promise<void> {
+async function releasePruning(db: Queryable, {fence}: Pruning): Promise<void> {
   await db.query('UPDATE sync.prunings SET lease_until = NULL WHERE fence = $1', [fence]);
 }
 

@@ -7,7 +7,7 @@ import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, commentTable, instant, listed} from '../postgres/tables.ts';
 import {retentionNames, rowKinds} from './retention.ts';
 
-const least = rowKinds.map(
+const leastDaysCases = rowKinds.map(
   ({name, leastDays}) => `WHEN '${name}' THEN interval '${leastDays} days'`,
 );
 
@@ -23,7 +23,7 @@ const retention = syncSchema.table(
     check('retention_kind_check', sql`${table.kind} IN (${listed(retentionNames)})`),
     check(
       'retention_kept_for_check',
-      sql`${table.kept_for} >= CASE ${table.kind} ${sql.raw(least.join(' '))} END`,
+      sql`${table.kept_for} >= CASE ${table.kind} ${sql.raw(leastDaysCases.join(' '))} END`,
     ),
     check('retention_removed_check', sql`${table.removed} >= 0`),
   ],
@@ -68,7 +68,7 @@ export const pruningsTable = commentTable(
   },
 );
 
-const count = () => bigint({mode: 'number'}).notNull();
+const countColumn = () => bigint({mode: 'number'}).notNull();
 
 const sweepDays = syncSchema.table(
   'sweep_days',
@@ -85,10 +85,10 @@ const sweepDays = syncSchema.table(
     first_ended_at: instant().notNull(),
     last_started_at: instant().notNull(),
     last_ended_at: instant().notNull(),
-    requests: count(),
-    pages: count(),
-    bytes: count(),
-    records: count(),
+    requests: countColumn(),
+    pages: countColumn(),
+    bytes: countColumn(),
+    records: countColumn(),
     sweep_day_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
   },
   (table) => [

@@ -47,9 +47,9 @@ export function isSameValue(
   other: ChangeValue,
 ): boolean {
   if (typeof one === 'string' && typeof other === 'string')
-    return meaning(kind, one) === meaning(kind, other);
+    return readMeaning(kind, one) === readMeaning(kind, other);
   if (one === null || other === null) return one === other;
-  return idsOf(one).join() === idsOf(other).join();
+  return listIds(one).join() === listIds(other).join();
 }
 
 /**
@@ -67,16 +67,16 @@ export function isEchoOf(kind: WriteRule['kind'], sent: ChangeValue, got: Change
  * nor an empty text instead of none. Nor does the case of an e-mail address, nor anything but
  * digits in a telephone number. Every other letter, digit and sign counts.
  */
-export function saysTheSame(
+export function isSameMeaning(
   {field, kind}: {readonly field: string; readonly kind: WriteRule['kind']},
   sent: ChangeValue,
   got: ChangeValue,
 ): boolean {
   if (kind !== 'text') return isSameValue(kind, sent, got);
-  return plain(field, sent) === plain(field, got);
+  return simplify(field, sent) === simplify(field, got);
 }
 
-function plain(field: string, value: ChangeValue): string {
+function simplify(field: string, value: ChangeValue): string {
   const text =
     typeof value === 'string' ? value.normalize('NFC').trim().replaceAll(/\s+/g, ' ') : '';
   if (field === 'email_address') return text.toLowerCase();
@@ -84,7 +84,7 @@ function plain(field: string, value: ChangeValue): string {
   return text.replaceAll(/\D/g, '') || text;
 }
 
-function meaning(kind: WriteRule['kind'], value: string): string {
+function readMeaning(kind: WriteRule['kind'], value: string): string {
   return kind === 'ids' ? value : meaningOf(kind, value);
 }
 
@@ -94,7 +94,7 @@ function loosen(value: ChangeValue): string {
     : '';
 }
 
-function idsOf(value: string | readonly string[]): string[] {
+function listIds(value: string | readonly string[]): string[] {
   return (typeof value === 'string' ? [value] : [...value]).sort();
 }
 
@@ -108,16 +108,16 @@ export function showsReplaced(
   kindOf: (field: string) => WriteKind,
 ): boolean {
   return [...new Set(writes.flatMap(({fields}) => Object.keys(fields)))].some((name) => {
-    const held = shown[name];
-    const ofField = writes.filter(({fields}) => name in fields);
-    const last = ofField.at(-1);
-    if (held === undefined || last === undefined) return false;
+    const current = shown[name];
+    const fieldWrites = writes.filter(({fields}) => name in fields);
+    const last = fieldWrites.at(-1);
+    if (current === undefined || last === undefined) return false;
     const kind = kindOf(name);
-    const left = last.made[name]?.got ?? last.fields[name] ?? null;
+    const lastValue = last.made[name]?.got ?? last.fields[name] ?? null;
     return (
-      !isSameValue(kind, left, held) &&
-      ofField.some(
-        ({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, held),
+      !isSameValue(kind, lastValue, current) &&
+      fieldWrites.some(
+        ({base: {[name]: before}}) => before !== undefined && isSameValue(kind, before, current),
       )
     );
   });

@@ -31,7 +31,7 @@ export interface FoundRow {
 export type Hit = FoundRow & {readonly by: 'number' | 'key' | 'words'};
 
 /** The search terms; null skips the search by that term. */
-interface Sought {
+interface SearchTerms {
   readonly accountIds: readonly string[];
   readonly number: string | null;
   readonly externalKey: string | null;
@@ -48,7 +48,7 @@ interface Sought {
 export async function findRows(
   db: Queryable,
   tables: readonly MirrorTable[],
-  {accountIds, number, externalKey, words, phone, limit}: Sought,
+  {accountIds, number, externalKey, words, phone, limit}: SearchTerms,
 ): Promise<Hit[]> {
   const reversed = phone === null ? null : [...phone].reverse().join('');
   const {rows} = await db.query<Hit>(
@@ -64,11 +64,11 @@ export async function findRows(
 export async function findSimilarRows(
   db: Queryable,
   tables: readonly MirrorTable[],
-  {accountIds, words, limit}: Pick<Sought, 'accountIds' | 'words' | 'limit'>,
+  {accountIds, words, limit}: Pick<SearchTerms, 'accountIds' | 'words' | 'limit'>,
 ): Promise<FoundRow[]> {
   const query = `(SELECT string_agg(quote_literal(left(word, 4)) || ':*', ' | ')::tsquery
                     FROM unnest(${splitWords('$2::text')}) AS word WHERE length(word) > 2)`;
-  const similar = tables.flatMap((table) =>
+  const similarQueries = tables.flatMap((table) =>
     table.searched === null
       ? []
       : [
@@ -76,9 +76,9 @@ export async function findSimilarRows(
              WHERE row_id IN (${idsSql(table, table.searched, {query, limit: '$3'})}) LIMIT $3)`,
         ],
   );
-  if (similar.length === 0) return [];
+  if (similarQueries.length === 0) return [];
   const {rows} = await db.query<FoundRow>(
-    `SELECT * FROM (${similar.join(' UNION ALL ')}) AS hit LIMIT $3`,
+    `SELECT * FROM (${similarQueries.join(' UNION ALL ')}) AS hit LIMIT $3`,
     [accountIds, words, limit],
   );
   return rows;
@@ -93,7 +93,7 @@ export async function findNearNumbers(
   tables: readonly MirrorTable[],
   {accountIds, number, limit}: {accountIds: readonly string[]; number: string; limit: number},
 ): Promise<FoundRow[]> {
-  const sides = tables.flatMap((table) =>
+  const sideQueries = tables.flatMap((table) =>
     [`< $2::bigint`, `> $2::bigint`].map((side) => {
       const order = side.startsWith('<') ? 'DESC' : 'ASC';
       return `(SELECT near.* FROM unnest($1::bigint[]) AS account
@@ -103,7 +103,7 @@ export async function findNearNumbers(
     }),
   );
   const {rows} = await db.query<FoundRow>(
-    `SELECT * FROM (${sides.join(' UNION ALL ')}) AS near
+    `SELECT * FROM (${sideQueries.join(' UNION ALL ')}) AS near
        ORDER BY abs(number - $2::bigint), "table", "accountId" LIMIT 8`,
     [accountIds, number, limit],
   );
@@ -121,9 +121,9 @@ const latestVersions = 1_000;
 export async function listLatestRows(
   db: Queryable,
   tables: readonly MirrorTable[],
-  {accountIds, limit}: Pick<Sought, 'accountIds' | 'limit'>,
+  {accountIds, limit}: Pick<SearchTerms, 'accountIds' | 'limit'>,
 ): Promise<FoundRow[]> {
-  const latest = tables.map(
+  const queries = tables.map(
     (table) => `
       (SELECT ${foundColumns(table)} FROM ${nameTable(table)} AS held
         WHERE row_id IN (
@@ -141,25 +141,25 @@ export async function listLatestRows(
   );
   const perAccount = Math.max(2, Math.ceil(limit / accountIds.length));
   const {rows} = await db.query<FoundRow>(
-    `SELECT * FROM (${latest.join(' UNION ALL ')}) AS hit ORDER BY "changedAt" DESC LIMIT $2`,
+    `SELECT * FROM (${queries.join(' UNION ALL ')}) AS hit ORDER BY "changedAt" DESC LIMIT $2`,
     [accountIds, limit, perAccount],
   );
   return rows;
 }
 
 function hitsSql(table: MirrorTable): string {
-  const hit = (by: Hit['by'], condition: string) =>
+  const hitSql = (by: Hit['by'], condition: string) =>
     `(SELECT ${foundColumns(table)}, '${by}' AS by FROM ${nameTable(table)} AS held
        WHERE account_id = ANY ($1::bigint[]) AND ${condition} LIMIT $7)`;
   const key = keyOf(table);
-  const ways = [
-    hit('number', `${key} = $2::bigint`),
-    hit('key', `external_key = $3::text AND (${key} = $2::bigint) IS NOT TRUE`),
+  const queries = [
+    hitSql('number', `${key} = $2::bigint`),
+    hitSql('key', `external_key = $3::text AND (${key} = $2::bigint) IS NOT TRUE`),
   ];
-  if (table.searched === null) return ways.join(' UNION ALL ');
-  const others = `(${key} = $2::bigint) IS NOT TRUE AND (external_key = $3::text) IS NOT TRUE`;
+  if (table.searched === null) return queries.join(' UNION ALL ');
+  const isOtherHit = `(${key} = $2::bigint) IS NOT TRUE AND (external_key = $3::text) IS NOT TRUE`;
   const ids = idsSql(table, table.searched, {query: typedQuery, limit: '$7'});
-  return [...ways, hit('words', `row_id IN (${ids}) AND ${others}`)].join(' UNION ALL ');
+  return [...queries, hitSql('words', `row_id IN (${ids}) AND ${isOtherHit}`)].join(' UNION ALL ');
 }
 
 /**
@@ -179,16 +179,16 @@ function idsSql(
   searched: Searched,
   {query, limit}: {readonly query: string; readonly limit: string},
 ): string {
-  const stand = `${searchedWords(searched)} @@ ${query}`;
-  const isOurs = 'account_id = ANY ($1::bigint[])';
+  const hasWords = `${searchedWords(searched)} @@ ${query}`;
+  const isOfAccounts = 'account_id = ANY ($1::bigint[])';
   return `
     WITH latest AS MATERIALIZED (
       SELECT row_id FROM (SELECT * FROM ${nameTable(table)} ORDER BY row_id DESC
         LIMIT ${latestRows}) AS late
-       WHERE ${isOurs} AND ${stand} LIMIT ${limit}),
+       WHERE ${isOfAccounts} AND ${hasWords} LIMIT ${limit}),
     every AS MATERIALIZED (
       SELECT row_id FROM ${nameTable(table)} AS held
-       WHERE ${isOurs} AND ${stand} AND (SELECT count(*) FROM latest) < ${limit})
+       WHERE ${isOfAccounts} AND ${hasWords} AND (SELECT count(*) FROM latest) < ${limit})
     SELECT row_id FROM latest
      UNION
     (SELECT row_id FROM every LIMIT ${limit})`;
@@ -220,14 +220,17 @@ function foundColumns(table: MirrorTable): string {
  * How many characters of a text are searched: a row must not be refused because a word is too long
  * for an index.
  */
-const longest = 200;
+const longestText = 200;
 
 /**
  * SQL for the words of a row, as in its index: Postgres uses the index only if the query has the
  * same expression.
  */
 export function searchedWords({words, phones = []}: Searched): string {
-  const texts = [join(words, ' '), ...(phones.length === 0 ? [] : [backwards(join(phones, ','))])];
+  const texts = [
+    joinColumns(words, ' '),
+    ...(phones.length === 0 ? [] : [reverseSql(joinColumns(phones, ','))]),
+  ];
   return `array_to_tsvector(${splitWords(texts.join(` || ' ' || `))})`;
 }
 
@@ -239,9 +242,9 @@ function splitWords(text: string): string {
   return `array_remove(regexp_split_to_array(lower(${text}), '\\W+'::text), ''::text)`;
 }
 
-function join(columns: readonly string[], between: string): string {
+function joinColumns(columns: readonly string[], between: string): string {
   const texts = columns.map(
-    (name) => `COALESCE("left"(${pg.escapeIdentifier(name)}, ${longest}), ''::text)`,
+    (name) => `COALESCE("left"(${pg.escapeIdentifier(name)}, ${longestText}), ''::text)`,
   );
   return texts.join(` || '${between}' || `);
 }
@@ -250,7 +253,7 @@ function join(columns: readonly string[], between: string): string {
  * SQL for reversed phone numbers. Only the characters that people write between the digits are
  * dropped: a regular expression would cost twice as much.
  */
-function backwards(phones: string): string {
+function reverseSql(phones: string): string {
   return `reverse(translate(${phones}, ' ()-./+'::text, ''::text))`;
 }
 
@@ -270,19 +273,19 @@ export interface RowPart {
   readonly fields: Readonly<Record<string, unknown>>;
 }
 
-interface Read extends Omit<RowPart, 'fields'>, Record<string, unknown> {}
+interface PartRow extends Omit<RowPart, 'fields'>, Record<string, unknown> {}
 
 /**
  * Reads the rows in which a column has a value, the newest first, deleted ones last.
- * @param asked.at - reads the versions of that moment, of rows that were not deleted then; null:
+ * @param options.at - reads the versions of that moment, of rows that were not deleted then; null:
  *   the current versions. A row that was removed from the warehouse is not included: rows of the
  *   service never are removed
- * @param asked.columns - those that are read
+ * @param options.columns - those that are read
  */
 export async function readParts(
   db: Queryable,
   table: MirrorTable,
-  asked: {
+  options: {
     readonly accountId: string;
     readonly column: string;
     readonly value: string;
@@ -291,9 +294,9 @@ export async function readParts(
     readonly limit: number;
   },
 ): Promise<RowPart[]> {
-  const {accountId, column, value, columns, at, limit} = asked;
+  const {accountId, column, value, columns, at, limit} = options;
   for (const name of [column, ...columns]) findColumn(table, name);
-  const {rows} = await db.query<Read>(partsSql(table, column, columns), [
+  const {rows} = await db.query<PartRow>(partsSql(table, column, columns), [
     accountId,
     value,
     at,
@@ -334,14 +337,14 @@ function partsSql(table: MirrorTable, column: string, columns: readonly string[]
 export async function readNamed(
   db: Queryable,
   table: MirrorTable,
-  asked: {
+  lookup: {
     readonly accountId: string;
     readonly column: string;
     readonly value: string;
     readonly key: string;
   },
 ): Promise<{readonly number: string | null; readonly name: string | null} | null> {
-  const {accountId, column, value, key} = asked;
+  const {accountId, column, value, key} = lookup;
   for (const name of [column, key]) findColumn(table, name);
   const {rows} = await db.query<{number: string | null; name: string | null}>(
     `SELECT ${pg.escapeIdentifier(key)} AS number, left(name, 200) AS name FROM ${nameTable(table)}

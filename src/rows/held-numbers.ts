@@ -6,10 +6,10 @@ import {readByCursor, toArrayText} from '../postgres/sql.ts';
 import type {MirrorTable, OwnedTable} from '../streams/table.ts';
 import {type Family, keyText} from './load.ts';
 import {NumberSet} from './number-set.ts';
-import {isUnkept, keyOf, nameTable} from './table-sql.ts';
+import {isUnlisted, keyOf, nameTable} from './table-sql.ts';
 
 /** The numbers of a stream that this warehouse knows of. */
-export interface HeldNumbers {
+export interface StoredNumbers {
   /** Of live rows. */
   readonly live: NumberSet;
   /** Of rows marked deleted. */
@@ -24,11 +24,11 @@ const rowsAtOnce = 20;
  * Reads the numbers of an account's rows. Rows without a number were authored here and do not exist
  * at the service.
  */
-export async function readHeldNumbers(
+export async function readStoredNumbers(
   pool: pg.Pool,
   accountId: string,
   table: MirrorTable,
-): Promise<HeldNumbers> {
+): Promise<StoredNumbers> {
   const key = keyOf(table);
   // A row for each number would cost more to make and to read than the number.
   const query = `
@@ -38,7 +38,7 @@ export async function readHeldNumbers(
               FROM ${nameTable(table)} WHERE account_id = $1 AND ${key} IS NOT NULL) AS held
      GROUP BY part, "isLive"`;
   return await inTransaction(pool, async (client) => {
-    const held = {live: new NumberSet(), deleted: new NumberSet()};
+    const numberSets = {live: new NumberSet(), deleted: new NumberSet()};
     const parts = readByCursor<{numbers: string; isLive: boolean}>(
       client,
       query,
@@ -47,8 +47,9 @@ export async function readHeldNumbers(
     );
     for await (const rows of parts)
       for (const {numbers, isLive} of rows)
-        for (const number of numbers.split(',')) (isLive ? held.live : held.deleted).add(number);
-    return held;
+        for (const number of numbers.split(','))
+          (isLive ? numberSets.live : numberSets.deleted).add(number);
+    return numberSets;
   });
 }
 
@@ -60,23 +61,23 @@ export async function readNamedNumbers(
   accountId: string,
   {table, tables}: {readonly table: MirrorTable; readonly tables: readonly MirrorTable[]},
 ): Promise<NumberSet> {
-  const named = new NumberSet();
-  if (tables.length === 0) return named;
+  const namedNumbers = new NumberSet();
+  if (tables.length === 0) return namedNumbers;
   const key = keyOf(table);
-  const looks = tables.map(
-    (other) => `
-      SELECT ${key} AS number FROM ${nameTable(other)} AS naming
+  const queries = tables.map(
+    (otherTable) => `
+      SELECT ${key} AS number FROM ${nameTable(otherTable)} AS naming
        WHERE account_id = $1 AND _deleted_at IS NULL AND ${key} > 0
          AND NOT EXISTS (SELECT FROM ${nameTable(table)} AS own
                           WHERE own.account_id = $1 AND own.${key} = naming.${key})`,
   );
   await inTransaction(pool, async (client) => {
-    for await (const rows of readByCursor<{number: string}>(client, looks.join(' UNION '), [
+    for await (const rows of readByCursor<{number: string}>(client, queries.join(' UNION '), [
       accountId,
     ]))
-      for (const {number} of rows) named.add(number);
+      for (const {number} of rows) namedNumbers.add(number);
   });
-  return named;
+  return namedNumbers;
 }
 
 /** True if a live row of that number exists here. */
@@ -103,9 +104,9 @@ export async function readParentsOfLive(
   tables: readonly OwnedTable[],
   {accountId, parents}: {readonly accountId: string; readonly parents: readonly string[]},
 ): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
-  const found = new Map(tables.map(({table}) => [table.name, new Set<string>()]));
-  if (tables.length === 0 || parents.length === 0) return found;
-  const looks = tables.map(
+  const parentsByTable = new Map(tables.map(({table}) => [table.name, new Set<string>()]));
+  if (tables.length === 0 || parents.length === 0) return parentsByTable;
+  const queries = tables.map(
     ({table, parentColumn}) => `
       SELECT ${pg.escapeLiteral(table.name)} AS name, parent::text
         FROM unnest($2::bigint[]) AS parent
@@ -113,12 +114,12 @@ export async function readParentsOfLive(
                               AND ${pg.escapeIdentifier(parentColumn)} = parent
                                 AND _deleted_at IS NULL LIMIT 1) AS child`,
   );
-  const {rows} = await db.query<{name: string; parent: string}>(looks.join(' UNION ALL '), [
+  const {rows} = await db.query<{name: string; parent: string}>(queries.join(' UNION ALL '), [
     accountId,
     toArrayText(parents),
   ]);
-  for (const {name, parent} of rows) found.get(name)?.add(parent);
-  return found;
+  for (const {name, parent} of rows) parentsByTable.get(name)?.add(parent);
+  return parentsByTable;
 }
 
 /**
@@ -128,21 +129,24 @@ export async function readParentsOfLive(
 export async function readVanishing(
   db: Queryable,
   accountId: string,
-  listed: readonly (OwnedTable & Pick<Family, 'parents' | 'kept'>)[],
+  families: readonly (OwnedTable & Pick<Family, 'parents' | 'kept'>)[],
 ): Promise<ReadonlySet<string>> {
-  if (listed.length === 0) return new Set();
-  const looks = listed.map(({table, parentColumn}, at) => {
-    const [parents, kept] = [2 * at + 2, 2 * at + 3];
+  if (families.length === 0) return new Set();
+  const queries = families.map(({table, parentColumn}, index) => {
+    const [parentsAt, keyAt] = [2 * index + 2, 2 * index + 3];
     return `
-      (SELECT ${pg.escapeLiteral(table.name)} AS name FROM unnest($${parents}::bigint[]) AS parent
+      (SELECT ${pg.escapeLiteral(table.name)} AS name FROM unnest($${parentsAt}::bigint[]) AS parent
         CROSS JOIN LATERAL (SELECT FROM ${nameTable(table)} AS child WHERE account_id = $1
                                AND ${pg.escapeIdentifier(parentColumn)} = parent
                                AND _deleted_at IS NULL
-                               AND ${isUnkept(table, `$${kept}`)} LIMIT 1) AS vanished LIMIT 1)`;
+                               AND ${isUnlisted(table, `$${keyAt}`)} LIMIT 1) AS vanished LIMIT 1)`;
   });
-  const {rows} = await db.query<{name: string}>(looks.join(' UNION ALL '), [
+  const {rows} = await db.query<{name: string}>(queries.join(' UNION ALL '), [
     accountId,
-    ...listed.flatMap(({parents, kept}) => [toArrayText(parents), toArrayText(kept.map(keyText))]),
+    ...families.flatMap(({parents, kept}) => [
+      toArrayText(parents),
+      toArrayText(kept.map(keyText)),
+    ]),
   ]);
   return new Set(rows.map(({name}) => name));
 }

@@ -18,14 +18,14 @@ interface KnownScope {
  * Finds which bytes were read and accepted before, and still have their row as the service sent it.
  * Bytes of a row that was marked deleted, edited or removed by hand are not known: the record is
  * read again. This is an index probe: it takes no lock and writes no WAL.
- * @param asked.hashes - the hashes of some records, concatenated
+ * @param query.hashes - the hashes of some records, concatenated
  * @returns for each of them the number of its record; null if its bytes are not known
  */
 export async function probeKnown(
   client: pg.Pool | pg.ClientBase,
-  asked: KnownScope & {readonly table: MirrorTable; readonly hashes: Buffer},
+  query: KnownScope & {readonly table: MirrorTable; readonly hashes: Buffer},
 ): Promise<(string | null)[]> {
-  const {accountId, stream, shape, table, hashes} = asked;
+  const {accountId, stream, shape, table, hashes} = query;
   if (hashes.length === 0) return [];
   // Hashes and numbers are each passed as one value. Node would write an array of hashes in hex and
   // Postgres would parse it, which takes twice the time. A row for each number would cost as much
@@ -84,13 +84,17 @@ export async function rememberKnown(
  */
 export async function forgetKnown(
   client: pg.ClientBase,
-  read: {readonly accountId: string; readonly stream: string; readonly numbers: readonly string[]},
+  records: {
+    readonly accountId: string;
+    readonly stream: string;
+    readonly numbers: readonly string[];
+  },
 ): Promise<void> {
-  if (read.numbers.length === 0) return;
+  if (records.numbers.length === 0) return;
   await client.query(
     `DELETE FROM sync.known_records WHERE account_id = $1 AND stream = $2
        AND number = ANY ($3::bigint[])`,
-    [read.accountId, read.stream, toArrayText(read.numbers)],
+    [records.accountId, records.stream, toArrayText(records.numbers)],
   );
 }
 
@@ -103,7 +107,7 @@ export interface KnownPage {
   readonly hashes: Buffer;
 }
 
-interface List {
+interface ListScope {
   readonly accountId: string;
   readonly stream: string;
 }
@@ -117,7 +121,7 @@ export const pagesAtOnce = 64;
  */
 export async function readKnownPages(
   pool: pg.Pool,
-  {accountId, stream, from}: List & {readonly from: number},
+  {accountId, stream, from}: ListScope & {readonly from: number},
 ): Promise<{key: Buffer; pages: KnownPage[]}> {
   const {rows} = await pool.query<{key: Buffer} & (KnownPage | {page: null})>(
     `SELECT uuid_send(account.page_key) AS key, held.page, held.digest, held.hashes
@@ -140,7 +144,7 @@ export async function readKnownPages(
  */
 export async function rememberPages(
   pool: pg.Pool,
-  {accountId, stream, pages}: List & {readonly pages: readonly KnownPage[]},
+  {accountId, stream, pages}: ListScope & {readonly pages: readonly KnownPage[]},
 ): Promise<void> {
   if (pages.length === 0) return;
   await pool.query(

@@ -42,7 +42,7 @@ export async function setLink(
 /**
  * SQL for the keys that a system has for the rows of a table, or of the table that a column names.
  */
-interface OwnKeys {
+interface SystemKeys {
   /** The system's key of the row `held`; null if it has none. */
   readonly key: string;
   /**
@@ -56,7 +56,7 @@ interface OwnKeys {
  * The keys of a system, as SQL about a row `held`.
  * @param table - SQL of the name of its table: a literal, or a column
  */
-export function keysOf(system: string, table: string): OwnKeys {
+export function buildSystemKeys(system: string, table: string): SystemKeys {
   if (system === defaultSystem)
     return {key: 'held.external_key', isKnownBy: (_, key) => `held.external_key = ${key}`};
   const from = `FROM sync.links AS link WHERE link.table_name = ${table}
@@ -144,20 +144,20 @@ export async function readLinkedRows(
   columns: readonly string[],
 ): Promise<Map<string, LinkedRow>> {
   const names = columns.map((column) => `held.${pg.escapeIdentifier(column)}`);
-  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const {key} = buildSystemKeys(system, pg.escapeLiteral(table));
   const query = `SELECT ${names.join(', ')}, held.row_id AS "_rowId", ${key} AS "_key"
      FROM warehouse.${pg.escapeIdentifier(table)} AS held
     WHERE held.account_id = $1 AND held._deleted_at IS NULL ORDER BY held.row_id`;
   return await inTransaction(pool, async (client) => {
-    const found = new Map<string, LinkedRow>();
+    const rowsById = new Map<string, LinkedRow>();
     for await (const rows of readByCursor<Record<string, string | null>>(client, query, [
       accountId,
     ]))
-      for (const {_rowId, _key: held = null, ...values} of rows) {
+      for (const {_rowId, _key: currentKey = null, ...values} of rows) {
         const rowId = _rowId ?? '';
-        found.set(rowId, {rowId, key: held, values});
+        rowsById.set(rowId, {rowId, key: currentKey, values});
       }
-    return found;
+    return rowsById;
   });
 }
 
@@ -166,7 +166,7 @@ export async function listKeys(
   db: Queryable,
   {accountId, table, system}: LinkScope,
 ): Promise<Set<string>> {
-  const {key} = keysOf(system, pg.escapeLiteral(table));
+  const {key} = buildSystemKeys(system, pg.escapeLiteral(table));
   const {rows} = await db.query<{key: string | null}>(
     `SELECT ${key} AS key FROM warehouse.${pg.escapeIdentifier(table)} AS held
       WHERE held.account_id = $1`,
@@ -220,8 +220,8 @@ export async function linkRows(
   links: readonly NewLink[],
 ): Promise<string[]> {
   const {accountId, table, system} = scope;
-  const {key} = keysOf(system, pg.escapeLiteral(table));
-  const written = await inOrder(client, scope, links, async (some) => {
+  const {key} = buildSystemKeys(system, pg.escapeLiteral(table));
+  const written = await runInOrder(client, scope, links, async (chunk) => {
     const {rows} = await client.query<{rowId: string}>(
       // Postgres reads row by row: in the other order, it would read all rows of the account for
       // each link.
@@ -232,7 +232,7 @@ export async function linkRows(
                   WHERE held.row_id = given.row_id AND held.account_id = $3 LIMIT 1) AS held
           WHERE held.key IS NULL AND sync.find_link($4, given.key, $3, $5) IS NULL)
        SELECT row_id AS "rowId", sync.set_link($4, row_id, key, $5) FROM free`,
-      [some.map((link) => link.rowId), some.map((link) => link.key), accountId, table, system],
+      [chunk.map((link) => link.rowId), chunk.map((link) => link.key), accountId, table, system],
     );
     return rows;
   });
@@ -243,26 +243,26 @@ export async function linkRows(
  * Handles rows in order of row_id and locks each before its key is read, so that two calls do not
  * conflict.
  */
-async function inOrder<T extends {readonly rowId: string}, R>(
+async function runInOrder<Row extends {readonly rowId: string}, Result>(
   client: pg.ClientBase,
   {accountId, table}: LinkScope,
-  all: readonly T[],
-  act: (some: readonly T[]) => Promise<R[]>,
-): Promise<R[]> {
-  const sorted = all.toSorted((one, other) => Number(BigInt(one.rowId) - BigInt(other.rowId)));
-  const done: R[] = [];
+  rows: readonly Row[],
+  handleChunk: (chunk: readonly Row[]) => Promise<Result[]>,
+): Promise<Result[]> {
+  const sorted = rows.toSorted((one, other) => Number(BigInt(one.rowId) - BigInt(other.rowId)));
+  const results: Result[] = [];
   // For an empty table, Postgres would plan to read every row, even once there are thousands.
   await client.query(`SELECT set_config('enable_seqscan', 'off', true)`);
-  for (let at = 0; at < sorted.length; at += linksAtOnce) {
-    const some = sorted.slice(at, at + linksAtOnce);
+  for (let start = 0; start < sorted.length; start += linksAtOnce) {
+    const chunk = sorted.slice(start, start + linksAtOnce);
     await client.query(
       `SELECT FROM warehouse.${pg.escapeIdentifier(table)}
         WHERE row_id = ANY ($1) AND account_id = $2 ORDER BY row_id FOR NO KEY UPDATE`,
-      [some.map(({rowId}) => rowId), accountId],
+      [chunk.map(({rowId}) => rowId), accountId],
     );
-    done.push(...(await act(some)));
+    results.push(...(await handleChunk(chunk)));
   }
-  return done;
+  return results;
 }
 
 async function noteBatch(
@@ -290,11 +290,11 @@ interface UndoneLinks {
  */
 export async function undoLinks(
   client: pg.ClientBase,
-  place: Omit<LinkScope, 'system'>,
+  tableScope: Omit<LinkScope, 'system'>,
   batch: string,
 ): Promise<UndoneLinks> {
-  const {rowIds, ...undone} = await unlinkRows(client, place, batch);
-  const scope = {...place, system: undone.system};
+  const {rowIds, ...undone} = await unlinkRows(client, tableScope, batch);
+  const scope = {...tableScope, system: undone.system};
   const after = {batch, ...describeBatch(scope, rowIds)};
   if (rowIds.length > 0) await noteBatch(client, scope, {action: 'links.undo', after});
   return undone;
@@ -319,12 +319,12 @@ export async function unlinkRows(
       `match: batch ${batch} is older than the versions that are kept, so that nothing shows ` +
         'which keys were set since; nothing was removed; fieldmirror links remove removes a key',
     );
-  const all = rowIds.map((rowId) => ({rowId}));
-  const removed = await inOrder(client, scope, all, async (some) => {
+  const linkedRows = rowIds.map((rowId) => ({rowId}));
+  const removed = await runInOrder(client, scope, linkedRows, async (chunk) => {
     const {rows} = await client.query<{rowId: string}>(
-      `WITH own AS MATERIALIZED (${ownOf(table, system)})
+      `WITH own AS MATERIALIZED (${ownRowsSql(table, system)})
        SELECT row_id AS "rowId", sync.remove_link($4, row_id, $5) FROM own`,
-      [some.map(({rowId}) => rowId), accountId, batch, table, system],
+      [chunk.map(({rowId}) => rowId), accountId, batch, table, system],
     );
     return rows;
   });
@@ -371,16 +371,16 @@ export async function listLinkBatches(
 }
 
 /** SQL for the rows of $1 that still have the key of the batch $3. */
-function ownOf(table: string, system: string): string {
-  const at = '(SELECT at FROM sync.audit WHERE audit_id = $3)';
+function ownRowsSql(table: string, system: string): string {
+  const batchAtSql = '(SELECT at FROM sync.audit WHERE audit_id = $3)';
   if (system !== defaultSystem)
     return `SELECT link.row_id FROM sync.links AS link
        WHERE link.row_id = ANY ($1) AND link.account_id = $2 AND link.table_name = $4
-         AND link.system = $5 AND link.until IS NULL AND link.since = ${at}`;
+         AND link.system = $5 AND link.until IS NULL AND link.since = ${batchAtSql}`;
   return `SELECT held.row_id FROM warehouse.${pg.escapeIdentifier(table)} AS held
      WHERE held.row_id = ANY ($1) AND held.account_id = $2 AND held.external_key IS NOT NULL
        AND NOT EXISTS (SELECT FROM history.${pg.escapeIdentifier(`past_${table}`)} AS past
-         WHERE past.row_id = held.row_id AND past.valid_to > ${at}
+         WHERE past.row_id = held.row_id AND past.valid_to > ${batchAtSql}
            AND past.external_key IS DISTINCT FROM held.external_key)`;
 }
 

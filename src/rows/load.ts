@@ -33,7 +33,7 @@ interface TableRows {
 /** Rows for one table, each key once, in order of key, and the stored rows found for them. */
 export interface ProbedRows extends TableRows {
   readonly batch: Batch;
-  readonly found: readonly Held[];
+  readonly found: readonly StoredRow[];
 }
 
 /** The reading back of a change's result. */
@@ -70,13 +70,13 @@ export interface Family extends Omit<Batch, 'readBackOf' | 'altered'> {
 const uniqueViolation = '23505';
 const featureNotSupported = '0A000';
 
-interface Writing {
+interface RowsToWrite {
   readonly rows: readonly EncodedRow[];
   readonly batch: Batch;
 }
 
 /** The stored row of one of those given. */
-export interface Held {
+export interface StoredRow {
   /** Its place among the rows given. */
   readonly at: number;
   readonly rowId: string;
@@ -97,7 +97,7 @@ export interface Held {
   readonly hash: string | null;
 }
 
-const noCounts: LoadCounts = {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
+const emptyCounts: LoadCounts = {inserted: 0, updated: 0, revived: 0, unchanged: 0, fresher: 0};
 
 /**
  * Loads rows into their table, in the caller's transaction. A row that is stored with the same hash
@@ -113,7 +113,7 @@ export async function loadRows(
   batch: Batch,
 ): Promise<LoadCounts> {
   const [probed] = await probeRows(client, [{table, rows}], batch);
-  return probed === undefined ? noCounts : await loadProbed(client, probed);
+  return probed === undefined ? emptyCounts : await loadProbed(client, probed);
 }
 
 /**
@@ -121,21 +121,23 @@ export async function loadRows(
  * probed.
  */
 export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Promise<LoadCounts> {
-  if (probed.rows.length === 0) return noCounts;
+  if (probed.rows.length === 0) return emptyCounts;
   const {table, insertsOnly} = probed;
-  const {given, held, batch} = recallRows(probed);
-  const fresh = given.filter((_, at) => !held.has(at));
+  const {given: recalledRows, held: storedRows, batch} = recallRows(probed);
+  const fresh = recalledRows.filter((_, at) => !storedRows.has(at));
   const stale =
-    insertsOnly === true ? [] : given.filter((row, at) => needsWrite(row, held.get(at), batch));
+    insertsOnly === true
+      ? []
+      : recalledRows.filter((row, at) => needsWrite(row, storedRows.get(at), batch));
   const isInserted = await insertRows(client, table, {rows: fresh, batch});
   await mergeRows(client, table, {rows: isInserted ? stale : [...fresh, ...stale], batch});
-  const revived = [...held.values()].filter((row) => row.isDeleted && !row.isFresher).length;
-  const fresher = [...held.values()].filter((row) => row.isFresher).length;
+  const revived = [...storedRows.values()].filter((row) => row.isDeleted && !row.isFresher).length;
+  const fresher = [...storedRows.values()].filter((row) => row.isFresher).length;
   return {
     inserted: fresh.length,
     updated: stale.length - revived,
     revived,
-    unchanged: held.size - stale.length - fresher,
+    unchanged: storedRows.size - stale.length - fresher,
     fresher,
   };
 }
@@ -145,37 +147,45 @@ export async function loadProbed(client: pg.ClientBase, probed: ProbedRows): Pro
  */
 function recallRows({rows, batch, found}: ProbedRows): {
   given: readonly EncodedRow[];
-  held: ReadonlyMap<number, Held>;
+  held: ReadonlyMap<number, StoredRow>;
   batch: Batch;
 } {
-  const held = new Map(found.map((row) => [row.at, row]));
-  if (!found.some(({values}) => values !== null)) return {given: rows, held, batch};
+  const storedRows = new Map(found.map((row) => [row.at, row]));
+  if (!found.some(({values}) => values !== null)) return {given: rows, held: storedRows, batch};
   const readBackOf = new Map(batch.readBackOf);
-  const given = rows.map((row, at) => {
-    const {values = null, hash} = held.get(at) ?? {};
+  const recalledRows = rows.map((row, index) => {
+    const {values = null, hash} = storedRows.get(index) ?? {};
     if (row.recall === undefined || values === null) return row;
-    const whole = row.recall({values: values.slice(0, -1), attributes: values.at(-1) ?? '{}'});
+    const recalledRow = row.recall({
+      values: values.slice(0, -1),
+      attributes: values.at(-1) ?? '{}',
+    });
     const readBack = readBackOf.get(row);
-    if (readBack !== undefined) readBackOf.set(whole, readBack);
-    const known = held.get(at);
-    if (known !== undefined) held.set(at, {...known, isSame: whole.hash === hash});
-    return whole;
+    if (readBack !== undefined) readBackOf.set(recalledRow, readBack);
+    const storedRow = storedRows.get(index);
+    if (storedRow !== undefined)
+      storedRows.set(index, {...storedRow, isSame: recalledRow.hash === hash});
+    return recalledRow;
   });
-  return {given, held, batch: batch.readBackOf === undefined ? batch : {...batch, readBackOf}};
+  return {
+    given: recalledRows,
+    held: storedRows,
+    batch: batch.readBackOf === undefined ? batch : {...batch, readBackOf},
+  };
 }
 
 // The row may hold the values of a settled change though the hash is unchanged.
 function needsWrite(
   row: EncodedRow,
-  held: Held | undefined,
+  stored: StoredRow | undefined,
   {readBackOf, altered}: Batch,
 ): boolean {
-  if (held === undefined || held.isFresher) return false;
+  if (stored === undefined || stored.isFresher) return false;
   return (
-    held.isDeleted ||
-    !held.isSame ||
+    stored.isDeleted ||
+    !stored.isSame ||
     altered?.has(row) === true ||
-    (held.isPending && readBackOf !== undefined)
+    (stored.isPending && readBackOf !== undefined)
   );
 }
 
@@ -190,7 +200,7 @@ export async function markVanished(
   family: Family,
 ): Promise<number> {
   if (family.parents.length === 0) return 0;
-  const kept = toArrayText(family.kept.map(keyText));
+  const keptKeys = toArrayText(family.kept.map(keyText));
   const {accountId, sweepId, since = null, readBacks = []} = family;
   const parents = toArrayText(family.parents);
   const changeIds = readBacks.map(({changeId}) => changeId);
@@ -199,9 +209,9 @@ export async function markVanished(
     sweepId,
     since,
     parents,
-    kept,
+    keptKeys,
     changeIds,
-    readBacks.map((read) => read.since),
+    readBacks.map((readBack) => readBack.since),
   ];
   const result = await client.query(tableSql(table).markVanished(family.parentColumn), values);
   return result.rowCount ?? 0;
@@ -227,32 +237,36 @@ export async function readSpared(
 /** Finds, in one round trip, the stored rows of those given for some tables. */
 export async function probeRows(
   client: pg.ClientBase,
-  brought: readonly TableRows[],
+  tableRows: readonly TableRows[],
   batch: Batch,
 ): Promise<ProbedRows[]> {
-  const parts = brought.map((part) => ({...part, batch, rows: keepLast(part.rows, batch)}));
-  const asked = parts.filter(({rows}) => rows.length > 0);
+  const parts = tableRows.map((part) => ({...part, batch, rows: keepLast(part.rows, batch)}));
+  const filledParts = parts.filter(({rows}) => rows.length > 0);
   const {accountId, since = null, readBackOf} = batch;
   const values: unknown[] = [accountId, since, readBackOf !== undefined];
-  const looks = asked.map(({table, rows}, part) => {
+  const queries = filledParts.map(({table, rows}, part) => {
     const first = values.length + 1;
     const hashes = Buffer.from(rows.map(({hash}) => hash).join(''), 'hex');
     const sinces =
       readBackOf === undefined ? [] : rows.map((row) => readBackOf.get(row)?.since ?? null);
-    values.push(hashes, sinces, ...keysOf(table, rows));
+    values.push(hashes, sinces, ...toKeyArrays(table, rows));
     return tableSql(table).probe({
       part,
       first,
       isRecalling: rows.some(({recall}) => recall !== undefined),
     });
   });
-  const held =
-    looks.length === 0
+  const storedRows =
+    queries.length === 0
       ? []
-      : (await client.query<Held & {readonly part: number}>(looks.join(' UNION ALL '), values))
-          .rows;
-  const found = Map.groupBy(held, ({part}) => asked[part]);
-  return parts.map((part) => ({...part, found: found.get(part) ?? []}));
+      : (
+          await client.query<StoredRow & {readonly part: number}>(
+            queries.join(' UNION ALL '),
+            values,
+          )
+        ).rows;
+  const foundByPart = Map.groupBy(storedRows, ({part}) => filledParts[part]);
+  return parts.map((part) => ({...part, found: foundByPart.get(part) ?? []}));
 }
 
 /**
@@ -263,15 +277,15 @@ export async function probeRows(
  */
 export async function probeAgain(client: pg.ClientBase, probed: ProbedRows): Promise<ProbedRows> {
   const {table, rows, batch, insertsOnly} = probed;
-  const open = probed.found.filter((held) => held.isUnderChange && !held.isFresher);
-  if (open.length === 0 || insertsOnly === true) return probed;
+  const openRows = probed.found.filter((stored) => stored.isUnderChange && !stored.isFresher);
+  if (openRows.length === 0 || insertsOnly === true) return probed;
   await lockRows(
     client,
     table,
-    open.map(({rowId}) => rowId),
+    openRows.map(({rowId}) => rowId),
   );
-  const [again] = await probeRows(client, [{table, rows}], batch);
-  return again ?? probed;
+  const [probedAgain] = await probeRows(client, [{table, rows}], batch);
+  return probedAgain ?? probed;
 }
 
 /** Locks rows in one order for all callers, before their changes. */
@@ -290,7 +304,7 @@ export async function lockRows(
  * Connections on which Postgres refuses COPY, because row-level security applies to them: all but
  * the owner's.
  */
-const cannotCopy = new WeakSet<pg.ClientBase>();
+const copyRefusedClients = new WeakSet<pg.ClientBase>();
 
 /**
  * Copies rows that are not stored yet directly into their table: 21,500 rows a second, compared
@@ -301,14 +315,14 @@ const cannotCopy = new WeakSet<pg.ClientBase>();
 async function insertRows(
   client: pg.ClientBase,
   table: MirrorTable,
-  {rows, batch}: Writing,
+  {rows, batch}: RowsToWrite,
 ): Promise<boolean> {
   if (rows.length === 0) return true;
-  if (cannotCopy.has(client)) return false;
+  if (copyRefusedClients.has(client)) return false;
   try {
     await copyInto(client, tableSql(table).copyToTable, joinLines(rows, batch));
   } catch (error) {
-    if (isError(error, featureNotSupported)) cannotCopy.add(client);
+    if (isError(error, featureNotSupported)) copyRefusedClients.add(client);
     else if (!isError(error, uniqueViolation)) throw explainRefusal(error, table, rows);
     await client.query(`ROLLBACK TO SAVEPOINT ${freshRows}`);
     return false;
@@ -320,7 +334,7 @@ async function insertRows(
 async function mergeRows(
   client: pg.ClientBase,
   table: MirrorTable,
-  {rows, batch}: Writing,
+  {rows, batch}: RowsToWrite,
 ): Promise<void> {
   if (rows.length === 0) return;
   const {copyToStage, merge} = tableSql(table);
@@ -330,21 +344,21 @@ async function mergeRows(
     throw explainRefusal(error, table, rows);
   }
   const {since = null, readBackOf} = batch;
-  const sinceOf = new Map<string | null, string | null>(
+  const sinceByChange = new Map<string | null, string | null>(
     readBackOf === undefined ? [[null, since]] : [],
   );
-  for (const {changeId, since} of readBackOf?.values() ?? []) sinceOf.set(changeId, since);
-  await client.query(merge, [[...sinceOf.keys()], [...sinceOf.values()]]);
+  for (const {changeId, since} of readBackOf?.values() ?? []) sinceByChange.set(changeId, since);
+  await client.query(merge, [[...sinceByChange.keys()], [...sinceByChange.values()]]);
 }
 
 function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}: Batch): Buffer {
-  const ownerOf = (changeId = '\\N') =>
+  const encodeOwner = (changeId = '\\N') =>
     Buffer.from(`${accountId}\t${sweepId ?? '\\N'}\t${changeId}\t`);
-  const owner = ownerOf();
+  const owner = encodeOwner();
   return Buffer.concat(
     rows.flatMap((row) => {
       const changeId = readBackOf?.get(row)?.changeId;
-      return [changeId === undefined ? owner : ownerOf(changeId), row.line];
+      return [changeId === undefined ? owner : encodeOwner(changeId), row.line];
     }),
   );
 }
@@ -362,21 +376,21 @@ function keepLast(rows: readonly EncodedRow[], {readBackOf}: Batch): EncodedRow[
   const byKey = new Map<string, EncodedRow>();
   for (const row of rows) {
     const key = row.key.join('\t');
-    const isAgain = readBackOf === undefined && byKey.get(key)?.hash === row.hash;
-    if (!isAgain) byKey.set(key, row);
+    const isRepeated = readBackOf === undefined && byKey.get(key)?.hash === row.hash;
+    if (!isRepeated) byKey.set(key, row);
   }
   const keys = [...byKey.keys()].sort(compareKeys);
   return keys.flatMap((key) => byKey.get(key) ?? []);
 }
 
 /** The shorter key comes first: of two numbers that is the smaller one. */
-function compareKeys(a: string, b: string): number {
-  return a.length - b.length || (a < b ? -1 : 1);
+function compareKeys(left: string, right: string): number {
+  return left.length - right.length || (left < right ? -1 : 1);
 }
 
 /** One array for each key column, as text. */
-function keysOf(table: MirrorTable, rows: readonly EncodedRow[]): string[] {
-  return table.key.map((_, at) => toArrayText(rows.map((row) => row.key[at] ?? '')));
+function toKeyArrays(table: MirrorTable, rows: readonly EncodedRow[]): string[] {
+  return table.key.map((_, index) => toArrayText(rows.map((row) => row.key[index] ?? '')));
 }
 
 /**
@@ -407,7 +421,7 @@ export function keyText({key}: EncodedRow): string {
  * The place at which COPY stopped, as its error describes it; the value, which follows after a
  * colon, is left out.
  */
-const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
+const copyErrorPattern = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
 
 /**
  * Turns Postgres' refusal of one value in a COPY (class 22: not a number, out of range, no such
@@ -416,7 +430,7 @@ const place = /^COPY [^,]+, line (\d+)(?:, column ([^:\n]+))?/m;
  */
 function explainRefusal(error: unknown, table: MirrorTable, rows: readonly EncodedRow[]): unknown {
   if (!(error instanceof pg.DatabaseError) || !error.code?.startsWith('22')) return error;
-  const [, line, column] = place.exec(error.where ?? '') ?? [];
+  const [, line, column] = copyErrorPattern.exec(error.where ?? '') ?? [];
   const row = rows[Number(line) - 1];
   return new RecordError(
     `${table.name} ${row?.key ?? '(unknown)'}: expected a value that column ` +

@@ -72,14 +72,14 @@ export async function matchRows(
 }
 
 function toParty({rowId, values}: LinkedRow, {phones, emails, addresses}: MatchColumns): Party {
-  const read = (column: string) => values[column] ?? '';
+  const readColumn = (column: string) => values[column] ?? '';
   return {
     id: rowId,
-    name: read('name'),
-    phones: phones.map(read),
-    emails: emails.map(read),
+    name: readColumn('name'),
+    phones: phones.map(readColumn),
+    emails: emails.map(readColumn),
     addresses: addresses.map(([street, city, zip]) => ({
-      ...{street: read(street), city: read(city), zip: read(zip)},
+      ...{street: readColumn(street), city: readColumn(city), zip: readColumn(zip)},
     })),
   };
 }

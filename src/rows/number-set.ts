@@ -38,12 +38,12 @@ export class NumberSet implements Iterable<string> {
   }
 
   has(number: string): boolean {
-    const {high, low} = split(number);
+    const {high, low} = splitNumber(number);
     return this.#has(high, low);
   }
 
   add(number: string): void {
-    const {high, low} = split(number);
+    const {high, low} = splitNumber(number);
     this.#add(high, low);
   }
 
@@ -65,13 +65,13 @@ export class NumberSet implements Iterable<string> {
 
   *[Symbol.iterator](): Generator<string> {
     for (const [high, chunk] of this.#inOrder())
-      for (const low of lowsOf(chunk)) yield join(high, low);
+      for (const low of listLows(chunk)) yield joinNumber(high, low);
   }
 
   /** The same as JavaScript numbers: exact up to 2^53, above that the nearest one. */
   *asNumbers(): Generator<number> {
     for (const [high, chunk] of this.#inOrder())
-      for (const low of lowsOf(chunk)) yield high * chunkWidth + low;
+      for (const low of listLows(chunk)) yield high * chunkWidth + low;
   }
 
   #inOrder(): [high: number, chunk: Chunk][] {
@@ -80,29 +80,29 @@ export class NumberSet implements Iterable<string> {
 
   #has(high: number, low: number): boolean {
     const chunk = this.#chunks.get(high);
-    return chunk !== undefined && holds(chunk, low);
+    return chunk !== undefined && hasNumber(chunk, low);
   }
 
   /** @param lows - of a chunk that does not exist yet */
   #put(high: number, lows: Chunk): void {
     const size = lows instanceof Uint32Array ? countBits(lows) : lows.length;
     if (size === 0) return;
-    this.#chunks.set(high, size > mostInOrder ? toBits(lows) : [...lowsOf(lows)]);
+    this.#chunks.set(high, size > mostInOrder ? toBits(lows) : [...listLows(lows)]);
     this.#size += size;
   }
 
   #add(high: number, low: number): void {
     const chunk = this.#chunks.get(high);
     if (chunk === undefined) this.#chunks.set(high, [low]);
-    else if (holds(chunk, low)) return;
+    else if (hasNumber(chunk, low)) return;
     else if (chunk instanceof Uint32Array) setBit(chunk, low);
-    else if (chunk.length < mostInOrder) chunk.splice(placeOf(chunk, low), 0, low);
+    else if (chunk.length < mostInOrder) chunk.splice(findPlace(chunk, low), 0, low);
     else this.#chunks.set(high, toBits([...chunk, low]));
     this.#size++;
   }
 }
 
-function split(number: string): {high: number; low: number} {
+function splitNumber(number: string): {high: number; low: number} {
   if (number.length > exactDigits) {
     const whole = BigInt(number);
     return {high: Number(whole >> 16n), low: Number(whole & 0xffffn)};
@@ -112,18 +112,18 @@ function split(number: string): {high: number; low: number} {
   return {high, low: whole - high * chunkWidth};
 }
 
-function join(high: number, low: number): string {
+function joinNumber(high: number, low: number): string {
   if (Math.abs(high) < highestExact) return String(high * chunkWidth + low);
   return String((BigInt(high) << 16n) + BigInt(low));
 }
 
-function holds(chunk: Chunk, low: number): boolean {
+function hasNumber(chunk: Chunk, low: number): boolean {
   if (chunk instanceof Uint32Array) return (((chunk[low >>> 5] ?? 0) >>> (low & 31)) & 1) === 1;
-  return chunk[placeOf(chunk, low)] === low;
+  return chunk[findPlace(chunk, low)] === low;
 }
 
 /** The place of a number in a sorted list, or the place at which to insert it. */
-function placeOf(lows: readonly number[], low: number): number {
+function findPlace(lows: readonly number[], low: number): number {
   let [from, to] = [0, lows.length];
   // Numbers are mostly added in order.
   if (to > 0 && (lows[to - 1] ?? 0) < low) return to;
@@ -145,15 +145,15 @@ function toBits(lows: Chunk): Uint32Array<ArrayBuffer> {
 // Sorted lists are combined number by number, bits word by word.
 function unite(one: Chunk, other: Chunk): Chunk {
   if (!(one instanceof Uint32Array || other instanceof Uint32Array))
-    return [...one, ...other.filter((low) => !holds(one, low))].sort((low, next) => low - next);
-  const others = toBits(other);
-  return toBits(one).map((word, at) => word | (others[at] ?? 0));
+    return [...one, ...other.filter((low) => !hasNumber(one, low))].sort((low, next) => low - next);
+  const otherBits = toBits(other);
+  return toBits(one).map((word, at) => word | (otherBits[at] ?? 0));
 }
 
 function subtract(one: Chunk, other: Chunk): Chunk {
-  if (!(one instanceof Uint32Array)) return one.filter((low) => !holds(other, low));
-  const others = toBits(other);
-  return one.map((word, at) => word & ~(others[at] ?? 0));
+  if (!(one instanceof Uint32Array)) return one.filter((low) => !hasNumber(other, low));
+  const otherBits = toBits(other);
+  return one.map((word, at) => word & ~(otherBits[at] ?? 0));
 }
 
 function countBits(bits: Uint32Array): number {
@@ -167,7 +167,7 @@ function setBit(bits: Uint32Array, low: number): void {
 }
 
 /** Yields the low bits in order. */
-function* lowsOf(chunk: Chunk): Generator<number> {
+function* listLows(chunk: Chunk): Generator<number> {
   if (!(chunk instanceof Uint32Array)) return yield* chunk;
   for (let at = 0; at < chunk.length; at++) {
     for (let word = chunk[at] ?? 0; word !== 0; word &= word - 1)

@@ -27,7 +27,7 @@ export const recentWrites = (condition: string) => `
  */
 export function recentWritesOf({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return 'NULL::jsonb';
-  return `CASE WHEN ${hasRecent('$1')} THEN ${recentWrites(isOf(name, row))} END`;
+  return `CASE WHEN ${hasRecentChange('$1')} THEN ${recentWrites(isChangeOf(name, row))} END`;
 }
 
 /**
@@ -44,7 +44,7 @@ export function isWrittenLately(row: string): string {
  */
 export function isMadeLately({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return isWrittenLately(row);
-  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isOf(name, row)}
+  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isChangeOf(name, row)}
             AND own.operation = 'create' AND own.state = 'done'
                      AND own.settled_at > now() - ${lagLimit})`;
 }
@@ -55,7 +55,7 @@ export function isMadeLately({name, writable}: MirrorTable, row: string): string
  */
 export function hasOpenChange({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return `${row}._pending IS NOT NULL`;
-  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isOf(name, row)} AND own.is_open)`;
+  return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isChangeOf(name, row)} AND own.is_open)`;
 }
 
 /**
@@ -64,24 +64,28 @@ export function hasOpenChange({name, writable}: MirrorTable, row: string): strin
  */
 export async function readMadeAgoMs(
   db: Queryable,
-  asked: {readonly accountId: string; readonly table: string; readonly numbers: readonly string[]},
+  records: {
+    readonly accountId: string;
+    readonly table: string;
+    readonly numbers: readonly string[];
+  },
 ): Promise<ReadonlyMap<string, number>> {
-  if (asked.numbers.length === 0) return new Map();
+  if (records.numbers.length === 0) return new Map();
   const {rows} = await db.query<{number: string; agoMs: number}>(
     `SELECT number, extract(epoch FROM now() - settled_at)::double precision * 1000 AS "agoMs"
        FROM sync.changes
       WHERE account_id = $1 AND table_name = $2 AND number = ANY ($3::bigint[])
         AND operation = 'create' AND state = 'done'
         AND settled_at > now() - ${lagLimit}`,
-    [asked.accountId, asked.table, asked.numbers],
+    [records.accountId, records.table, records.numbers],
   );
   return new Map(rows.map(({number, agoMs}) => [number, agoMs]));
 }
 
-const isOf = (table: string, row: string) =>
+const isChangeOf = (table: string, row: string) =>
   `own.row_id = ${row}.row_id AND own.table_name = ${pg.escapeLiteral(table)}`;
 
-const hasRecent = (account: string) =>
+const hasRecentChange = (account: string) =>
   `(SELECT EXISTS (SELECT FROM sync.changes AS any_of WHERE any_of.account_id = ${account}
     AND any_of.settled_at > now() - ${lagLimit}))`;
 

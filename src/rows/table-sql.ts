@@ -101,8 +101,8 @@ const sinceOfChange = `(SELECT since FROM unnest($1::bigint[], $2::timestamptz[]
 
 /** The quoted name of the single column that identifies a stream's records. */
 export function keyOf(table: MirrorTable): string {
-  const [key, ...others] = table.key;
-  if (key === undefined || others.length > 0)
+  const [key, ...otherColumns] = table.key;
+  if (key === undefined || otherColumns.length > 0)
     throw new TypeError(`table ${table.name}: no stream has a key of many columns`);
   return quote(key);
 }
@@ -125,14 +125,14 @@ export function findColumn(
 }
 
 export function tableSql(table: MirrorTable): TableSql {
-  const built = cache.get(table) ?? buildTableSql(table);
-  cache.set(table, built);
-  return built;
+  const statements = cache.get(table) ?? buildTableSql(table);
+  cache.set(table, statements);
+  return statements;
 }
 
 function buildTableSql(table: MirrorTable): TableSql {
   const target = nameTable(table);
-  const values = [
+  const columnNames = [
     'account_id',
     '_sweep_id',
     '_change_id',
@@ -147,18 +147,18 @@ function buildTableSql(table: MirrorTable): TableSql {
     probe: (part) => probeSql(table, part),
     copyToTable: `
       SAVEPOINT ${freshRows};
-      COPY ${target} (${values.join(', ')}) FROM STDIN;
+      COPY ${target} (${columnNames.join(', ')}) FROM STDIN;
       RELEASE SAVEPOINT ${freshRows}`,
     copyToStage: `
       CREATE TEMPORARY TABLE IF NOT EXISTS ${stage} ON COMMIT DELETE ROWS
-          AS SELECT ${values.join(', ')} FROM ${target} WITH NO DATA;
+          AS SELECT ${columnNames.join(', ')} FROM ${target} WITH NO DATA;
       DELETE FROM pg_temp.${stage};
-      COPY pg_temp.${stage} (${values.join(', ')}) FROM STDIN`,
+      COPY pg_temp.${stage} (${columnNames.join(', ')}) FROM STDIN`,
     merge: `
-      INSERT INTO ${target} AS held (${values.join(', ')})
-      SELECT ${values.join(', ')} FROM pg_temp.${stage}
+      INSERT INTO ${target} AS held (${columnNames.join(', ')})
+      SELECT ${columnNames.join(', ')} FROM pg_temp.${stage}
           ON CONFLICT (account_id, ${key.join(', ')}) DO UPDATE
-         SET ${values.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
+         SET ${columnNames.map((name) => `${name} = EXCLUDED.${name}`).join(', ')},
              _changed_at = ${nextVersionAt('held')}, _deleted_at = NULL
        WHERE NOT ${isFresher('held', sinceOfChange, 'EXCLUDED._change_id IS NOT NULL')}`,
     markVanished: (parentColumn) => vanishSql(table, parentColumn),
@@ -172,8 +172,8 @@ function buildTableSql(table: MirrorTable): TableSql {
  * none uses the stage of another.
  */
 function nameStage({name, columns}: MirrorTable): string {
-  const made = columns.map((column) => `${column.name} ${column.type}`).join(', ');
-  return `stage_${name}_${createHash('sha256').update(made).digest('hex').slice(0, 8)}`;
+  const columnList = columns.map((column) => `${column.name} ${column.type}`).join(', ');
+  return `stage_${name}_${createHash('sha256').update(columnList).digest('hex').slice(0, 8)}`;
 }
 
 /**
@@ -188,7 +188,7 @@ function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): st
     (column, at) => `$${first + 2 + at}::${findColumn(table, column).sqlType}[]`,
   );
   const match = table.key.map((column, at) => `row.${quote(column)} = page.key_${at}`);
-  const [values, hash] = isRecalling ? recalled(table) : ['NULL::text[]', 'NULL::text'];
+  const [values, hash] = isRecalling ? recalledSql(table) : ['NULL::text[]', 'NULL::text'];
   return `
     SELECT ${part} AS part, page.at::integer - 1 AS at, held.row_id AS "rowId",
            held._deleted_at IS NOT NULL AS "isDeleted",
@@ -214,15 +214,15 @@ function probeSql(table: MirrorTable, {part, first, isRecalling}: ProbePart): st
  * Every value of a row that differs from the page, as text, and its hash; instants as JSON writes
  * them, which is ISO 8601.
  */
-function recalled({columns}: MirrorTable): [values: string, hash: string] {
+function recalledSql({columns}: MirrorTable): [values: string, hash: string] {
   const texts = columns.map(({name, type}) => {
     const column = `row.${quote(name)}`;
     return type === 'instant' ? `to_json(${column})#>>'{}'` : `${column}::text`;
   });
-  const differs = 'row._hash IS DISTINCT FROM page.hash';
+  const isDifferent = 'row._hash IS DISTINCT FROM page.hash';
   return [
-    `CASE WHEN ${differs} THEN ARRAY[${texts.join(', ')}, row.extra::text] END`,
-    `CASE WHEN ${differs} THEN encode(row._hash, 'hex') END`,
+    `CASE WHEN ${isDifferent} THEN ARRAY[${texts.join(', ')}, row.extra::text] END`,
+    `CASE WHEN ${isDifferent} THEN encode(row._hash, 'hex') END`,
   ];
 }
 
@@ -239,7 +239,7 @@ function vanishSql(table: MirrorTable, parentColumn: string): string {
        AND NOT ${isFresher('child', 'parent.since', 'parent.change_id IS NOT NULL')}
        AND child.${quote(parentColumn)} = parent.number
          AND child.${quote(parentColumn)} = ANY ($4::${type}[])
-       AND ${isUnkept(table, '$5')} AND NOT ${isMadeLately(table, 'child')}`;
+       AND ${isUnlisted(table, '$5')} AND NOT ${isMadeLately(table, 'child')}`;
 }
 
 function sparedSql(table: MirrorTable, parentColumn: string): string {
@@ -248,7 +248,7 @@ function sparedSql(table: MirrorTable, parentColumn: string): string {
     SELECT DISTINCT ${column}::text AS parent FROM ${nameTable(table)} AS child
      WHERE child.account_id = $1 AND child._deleted_at IS NULL
        AND ${column} = ANY ($2::${findColumn(table, parentColumn).sqlType}[])
-       AND ${isUnkept(table, '$3')} AND ${isMadeLately(table, 'child')}`;
+       AND ${isUnlisted(table, '$3')} AND ${isMadeLately(table, 'child')}`;
 }
 
 /**
@@ -256,10 +256,10 @@ function sparedSql(table: MirrorTable, parentColumn: string): string {
  * authored here and is not known to the service yet: its absence proves nothing. The key is one
  * text. Postgres looks an array up by hash only if it is compared with one value, and would
  * otherwise compare every child with every key.
- * @param kept - the parameter with the keys that are listed
+ * @param listedKeys - the parameter with the keys that are listed
  */
-export function isUnkept(table: MirrorTable, kept: string): string {
+export function isUnlisted(table: MirrorTable, listedKeys: string): string {
   const key = table.key.map((column) => `child.${quote(column)}`);
   const isWhole = key.map((column) => `${column} IS NOT NULL`).join(' AND ');
-  return `${isWhole} AND concat_ws(':', ${key.join(', ')}) <> ALL (${kept}::text[])`;
+  return `${isWhole} AND concat_ws(':', ${key.join(', ')}) <> ALL (${listedKeys}::text[])`;
 }

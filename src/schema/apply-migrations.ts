@@ -99,8 +99,16 @@ export async function applyComments(
   client: pg.ClientBase,
   {tables, star}: Definitions,
 ): Promise<void> {
-  const commented = [...tables.map(commentsOf), ...syncTables, ...martTables, migrationsTable];
-  await writeComments(client, commented, [...historyComments(tables), ...starComments(star)]);
+  const commentedTables = [
+    ...tables.map(toCommentedTable),
+    ...syncTables,
+    ...martTables,
+    migrationsTable,
+  ];
+  await writeComments(client, commentedTables, [
+    ...listHistoryComments(tables),
+    ...starComments(star),
+  ]);
   // The views of mart show every existing column, each with its comment.
   await client.query('SELECT sync.build_mart()');
   await client.query('SELECT sync.grant_roles()');
@@ -123,7 +131,7 @@ const schemas: Readonly<Record<string, string>> = {
 };
 
 /** A mirror table's comments: its own columns' and ours. */
-function commentsOf(table: MirrorTable): CommentedTable {
+function toCommentedTable(table: MirrorTable): CommentedTable {
   const columns = Object.fromEntries(table.columns.map((column) => [column.name, column.comment]));
   return {drizzle: toDrizzle(table), comment: table.comment, columns: {...ownColumns, ...columns}};
 }
@@ -139,20 +147,22 @@ async function writeComments(
   tables: readonly CommentedTable[],
   more: readonly Comment[] = [],
 ): Promise<number> {
-  const held = new Map(
-    (await readComments(client)).map((comment) => [place(comment), comment.text]),
+  const currentTexts = new Map(
+    (await readComments(client)).map((comment) => [makeKey(comment), comment.text]),
   );
-  const wanted = [...schemaComments(), ...tables.flatMap(tableComments), ...more];
-  const different = wanted.filter((comment) => held.get(place(comment)) !== comment.text);
-  if (different.length > 0) await client.query(different.map(statement).join(';\n'));
-  return different.length;
+  const comments = [...listSchemaComments(), ...tables.flatMap(listTableComments), ...more];
+  const changedComments = comments.filter(
+    (comment) => currentTexts.get(makeKey(comment)) !== comment.text,
+  );
+  if (changedComments.length > 0) await client.query(changedComments.map(toStatement).join(';\n'));
+  return changedComments.length;
 }
 
-function schemaComments(): Comment[] {
+function listSchemaComments(): Comment[] {
   return Object.entries(schemas).map(([schema, text]) => ({kind: 'SCHEMA', name: [schema], text}));
 }
 
-function tableComments({drizzle, comment, columns}: CommentedTable): Comment[] {
+function listTableComments({drizzle, comment, columns}: CommentedTable): Comment[] {
   const {schema = 'public', name: table} = getTableConfig(drizzle);
   return [
     {kind: 'TABLE', name: [schema, table], text: comment},
@@ -191,11 +201,11 @@ async function readComments(client: pg.ClientBase): Promise<Comment[]> {
   return rows;
 }
 
-function place({kind, name, argumentTypes = ''}: Comment): string {
+function makeKey({kind, name, argumentTypes = ''}: Comment): string {
   return JSON.stringify([kind, name, argumentTypes]);
 }
 
-function statement({kind, name, argumentTypes, text}: Comment): string {
+function toStatement({kind, name, argumentTypes, text}: Comment): string {
   const path = name.map((part) => pg.escapeIdentifier(part)).join('.');
   const types = kind === 'FUNCTION' ? ` (${argumentTypes ?? ''})` : '';
   return `COMMENT ON ${kind} ${path}${types} IS ${pg.escapeLiteral(text)}`;
@@ -203,7 +213,7 @@ function statement({kind, name, argumentTypes, text}: Comment): string {
 
 type Columns = Readonly<Record<string, string>>;
 
-const validTo =
+const validToText =
   'Until when the version held: from this moment on the next one does, ' +
   'or none where the row was removed.';
 
@@ -217,34 +227,34 @@ const editColumns: Columns = {
 };
 
 /** The comments of the schema `history`, for all objects that keep the versions of these tables. */
-function historyComments(tables: readonly MirrorTable[]): Comment[] {
+function listHistoryComments(tables: readonly MirrorTable[]): Comment[] {
   return [
-    ...describe('TABLE', 'edits', {
+    ...toComments('TABLE', 'edits', {
       text: 'Who wrote the versions of rows that no sweep wrote, and who removed rows.',
       columns: editColumns,
     }),
-    ...tables.flatMap(historyTableComments),
+    ...tables.flatMap(listHistoryTableComments),
   ];
 }
 
-function historyTableComments({name, comment, columns}: MirrorTable): Comment[] {
-  const held = {
+function listHistoryTableComments({name, comment, columns}: MirrorTable): Comment[] {
+  const columnTexts = {
     ...ownColumns,
     ...Object.fromEntries(columns.map((column) => [column.name, column.comment])),
   };
   return [
-    ...describe('TABLE', `past_${name}`, {
+    ...toComments('TABLE', `past_${name}`, {
       text: `Superseded versions of the rows of warehouse.${name}; history.${name} shows all.`,
-      columns: {valid_to: validTo, ...held},
+      columns: {valid_to: validToText, ...columnTexts},
     }),
-    ...describe('VIEW', name, {
+    ...toComments('VIEW', name, {
       text: `${comment} Every version of every row, with the time for which it held.`,
       columns: {
         valid_from: 'When the version began: when the transaction that wrote it began.',
-        valid_to: `${validTo} Null while it holds.`,
+        valid_to: `${validToText} Null while it holds.`,
         written_by:
           'Database user who wrote the version, where no sweep did: see also history.edits.',
-        ...held,
+        ...columnTexts,
       },
     }),
     {
@@ -264,12 +274,12 @@ function historyTableComments({name, comment, columns}: MirrorTable): Comment[] 
   ];
 }
 
-function describe(
+function toComments(
   kind: 'TABLE' | 'VIEW',
   name: string,
-  said: {readonly text: string; readonly columns: Columns},
+  texts: {readonly text: string; readonly columns: Columns},
 ): Comment[] {
-  const {text, columns} = said;
+  const {text, columns} = texts;
   return [
     {kind, name: ['history', name], text},
     ...Object.entries(columns).map(

@@ -37,10 +37,12 @@ export async function checkMigrations(
   db: Queryable,
   folder = migrationsFolder,
 ): Promise<MigrationCheck> {
-  const brought = readJournal(folder);
+  const expectedHashes = readJournal(folder);
   const applied = await readApplied(db);
-  const missing = brought.flatMap((hash, at) => (applied.includes(hash) ? [] : at + 1));
-  const unknown = applied.filter((hash) => !brought.includes(hash));
+  const missing = expectedHashes.flatMap((hash, index) =>
+    applied.includes(hash) ? [] : index + 1,
+  );
+  const unknown = applied.filter((hash) => !expectedHashes.includes(hash));
   return {
     missing,
     unknown,
@@ -58,25 +60,25 @@ interface Entry {
 
 /** @returns the hash of every migration as drizzle notes it when it applies one, in order */
 function readJournal(folder: string): string[] {
-  const {entries} = JSON.parse(read(folder, 'meta/_journal.json')) as {
+  const {entries} = JSON.parse(readMigrationFile(folder, 'meta/_journal.json')) as {
     readonly entries: readonly Entry[];
   };
-  for (const [at, {when}] of entries.entries()) {
-    const previous = entries[at - 1]?.when ?? 0;
+  for (const [index, {when}] of entries.entries()) {
+    const previous = entries[index - 1]?.when ?? 0;
     if (when > previous) continue;
     throw new FatalError(
-      `migrations: number ${at + 1} of the journal: expected it to be younger than ` +
+      `migrations: number ${index + 1} of the journal: expected it to be younger than ` +
         `${previous}, got ${when}, so it would be passed over; generate it again`,
     );
   }
   return entries.map(({tag}) =>
     createHash('sha256')
-      .update(read(folder, `${tag}.sql`))
+      .update(readMigrationFile(folder, `${tag}.sql`))
       .digest('hex'),
   );
 }
 
-function read(folder: string, name: string): string {
+function readMigrationFile(folder: string, name: string): string {
   return readFileSync(join(folder, name), 'utf8');
 }
 
@@ -106,7 +108,7 @@ function describeProblem(
   }
   if (unknown.length > 0) {
     return (
-      `${count(unknown)} that this version does not know: a newer version has migrated this ` +
+      `${nameCount(unknown)} that this version does not know: a newer version has migrated this ` +
       'database, or a migration was edited; update fieldmirror'
     );
   }
@@ -115,10 +117,10 @@ function describeProblem(
     ? 'it holds nothing of Fieldmirror yet: `fieldmirror start` makes the schema and fills it, ' +
         '`fieldmirror init` sets up your own account first, ' +
         '`fieldmirror migrate` makes the schema alone'
-    : `${count(missing)} missing: run \`fieldmirror migrate\``;
+    : `${nameCount(missing)} missing: run \`fieldmirror migrate\``;
 }
 
-function count(items: readonly unknown[]): string {
+function nameCount(items: readonly unknown[]): string {
   return `${items.length} ${items.length === 1 ? 'migration' : 'migrations'}`;
 }
 
@@ -144,9 +146,9 @@ export async function findMigrationLack(db: Queryable): Promise<string | null> {
        FROM pg_database LEFT JOIN pg_namespace ON nspname = 'sync'
       WHERE datname = current_database()`,
   );
-  const [look] = rows;
-  if (look === undefined || look.may) return null;
-  const {user, database, owner, isThere} = look;
+  const [login] = rows;
+  if (login === undefined || login.may) return null;
+  const {user, database, owner, isThere} = login;
   if (isThere)
     return (
       `the schema is not of this version, and ${user} may not change it: ` +
@@ -182,7 +184,7 @@ interface RoleCheck {
   readonly ungranted: readonly string[];
 }
 
-const look = `
+const rolesQuery = `
   WITH ours AS (
     SELECT name, place, to_regrole(name)::oid AS role, home::regnamespace::oid AS home,
            (SELECT proowner FROM pg_proc WHERE pronamespace = 'sync'::regnamespace
@@ -207,7 +209,7 @@ const look = `
 
 /** @param db - a warehouse of this version. Any login may call this. */
 export async function checkRoles(db: Queryable): Promise<RoleCheck> {
-  const {rows} = await db.query<RoleCheck>(look);
+  const {rows} = await db.query<RoleCheck>(rolesQuery);
   return rows[0] ?? {owner: '', missing: [], apart: [], ungranted: []};
 }
 
@@ -216,10 +218,10 @@ export async function checkRoles(db: Queryable): Promise<RoleCheck> {
  * rights; none if nothing is needed.
  */
 export function listRoleStatements({owner, missing, apart}: RoleCheck): string[] {
-  const isApart = [...missing, ...apart].includes('fieldmirror_assistant');
+  const isGrantMissing = [...missing, ...apart].includes('fieldmirror_assistant');
   return [
     ...missing.map((role) => `CREATE ROLE ${role} NOLOGIN`),
-    ...(isApart ? [`GRANT fieldmirror_assistant TO ${pg.escapeIdentifier(owner)}`] : []),
+    ...(isGrantMissing ? [`GRANT fieldmirror_assistant TO ${pg.escapeIdentifier(owner)}`] : []),
   ];
 }
 
@@ -227,18 +229,18 @@ export function listRoleStatements({owner, missing, apart}: RoleCheck): string[]
 export function describeRoles(check: RoleCheck): string | null {
   const {missing, apart, ungranted, owner} = check;
   const statements = listRoleStatements(check).map((statement) => `${statement};`);
-  const administrator =
+  const nextStep =
     `let an administrator run ${statements.join(' ')} and then run ` +
     `\`fieldmirror migrate\` as ${owner}`;
   if (missing.length > 0)
     return (
       `${missing.join(', ')}: not there, and ${owner} may not create roles, ` +
-      `so no one has a right of ${missing.length === 1 ? 'it' : 'them'}; ${administrator}`
+      `so no one has a right of ${missing.length === 1 ? 'it' : 'them'}; ${nextStep}`
     );
   if (apart.length > 0)
     return (
       `${apart.join(', ')}: ${owner} is no member, ` +
-      `so \`fieldmirror mcp\` reads nothing; ${administrator}`
+      `so \`fieldmirror mcp\` reads nothing; ${nextStep}`
     );
   if (ungranted.length > 0)
     return (
@@ -265,7 +267,7 @@ interface PublicRights {
   readonly largeObjects: readonly string[];
 }
 
-const lookAtPublic = `
+const publicRightsQuery = `
   SELECT datname AS database, pg_get_userbyid(nspowner) AS owner,
          pg_has_role(nspowner, datdba, 'USAGE') AS "isOwners",
          EXISTS (SELECT FROM aclexplode(coalesce(datacl, acldefault('d', datdba))) WHERE grantee = 0
@@ -283,7 +285,7 @@ const lookAtPublic = `
 
 /** @param db - a warehouse of this version. Any login may call this. */
 export async function checkPublic(db: Queryable): Promise<PublicRights | null> {
-  const {rows} = await db.query<PublicRights>(lookAtPublic);
+  const {rows} = await db.query<PublicRights>(publicRightsQuery);
   return rows[0] ?? null;
 }
 
@@ -303,12 +305,12 @@ export function describeTemporary({
       "temporary tables are not the workers' and the owner's alone, and any login can fill the " +
       `disk with them; run \`fieldmirror migrate\` as ${owner}`
     );
-  const place = pg.escapeIdentifier(database);
+  const databaseName = pg.escapeIdentifier(database);
   return (
     `any login can fill the disk with temporary tables, and ${owner} does not own the ` +
     'database; let an administrator run ' +
-    `GRANT TEMPORARY ON DATABASE ${place} TO fieldmirror_worker,
-      ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${place} FROM PUBLIC;`
+    `GRANT TEMPORARY ON DATABASE ${databaseName} TO fieldmirror_worker,
+      ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC;`
   );
 }
 

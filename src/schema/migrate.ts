@@ -5,7 +5,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import {openPool} from '../postgres/database.ts';
-import {readProcessId, reportWaits, type WaitWords} from '../postgres/lock-waits.ts';
+import {readProcessId, reportWaits, type WaitOptions} from '../postgres/lock-waits.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-turn.ts';
 import {renderMember} from '../star/member.ts';
 import {members, questions} from '../star/star.ts';
@@ -20,7 +20,7 @@ import {
 } from './source.ts';
 
 const oldestVersion = 15;
-const lookEveryMs = 500;
+const pollMs = 500;
 
 /**
  * Brings the schema up to date, including functions, rules and comments. Two migrations at once
@@ -28,7 +28,7 @@ const lookEveryMs = 500;
  * A role that was made later gets its rights.
  * @param pool - opened by `openPool`; only its address is used
  * @param isThorough - checks the comments even if nothing changed
- * @param words - how it reports the sessions that it waits for, if it waits for long
+ * @param reporter - how it reports the sessions that it waits for, if it waits for long
  * @throws {FatalError} Postgres is too old or not in UTF-8, or the database has migrations that
  *   this version does not know
  */
@@ -36,37 +36,39 @@ export async function migrateSchema(
   pool: pg.Pool,
   definitions: Definitions,
   isThorough = false,
-  words: WaitWords = {tell: () => {}},
+  reporter: WaitOptions = {tell: () => {}},
 ): Promise<{applied: number}> {
   // One session migrates, one has the turn, and one queries which sessions they wait for.
-  const own = openPool(pool.options.connectionString ?? '', {
+  const migrationPool = openPool(pool.options.connectionString ?? '', {
     ...{max: 3, applicationName: 'fieldmirror migrate'},
     ...{statementTimeoutMs: 0, lockTimeoutMs: 0},
   });
   try {
-    return {applied: await migrateInTurn(own, {definitions, isThorough, words})};
+    return {
+      applied: await migrateInTurn(migrationPool, {definitions, isThorough, words: reporter}),
+    };
   } finally {
     // Ends the sessions, and with them the turn, whatever happened.
-    await own.end();
+    await migrationPool.end();
   }
 }
 
-interface Migrating {
+interface MigrationOptions {
   readonly definitions: Definitions;
   readonly isThorough: boolean;
-  readonly words: WaitWords;
+  readonly words: WaitOptions;
 }
 
-async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number> {
-  const client = await own.connect();
+async function migrateInTurn(pool: pg.Pool, options: MigrationOptions): Promise<number> {
+  const client = await pool.connect();
   try {
     const pids = [await readProcessId(client)];
-    const {words} = migrating;
-    const isDone = await reportWaits(own, {pids, what: 'migrations', words}, () =>
-      isUpToDate(own, client, migrating),
+    const {words} = options;
+    const isDone = await reportWaits(pool, {pids, what: 'migrations', words}, () =>
+      isUpToDate(pool, client, options),
     );
     if (isDone) return 0;
-    return await inTurn(own, client, migrating);
+    return await takeTurnAndMigrate(pool, client, options);
   } finally {
     client.release();
   }
@@ -77,35 +79,39 @@ async function migrateInTurn(own: pg.Pool, migrating: Migrating): Promise<number
  * @throws {FatalError} something is to be done, and this login may not do it
  */
 async function isUpToDate(
-  own: pg.Pool,
+  pool: pg.Pool,
   client: pg.PoolClient,
-  migrating: Migrating,
+  options: MigrationOptions,
 ): Promise<boolean> {
   await checkServer(client);
-  const look = await lookAround(client, migrating);
-  const mayChange = (await findMigrationLack(client)) === null;
-  if (mayChange) {
-    if (look.isSame && !migrating.isThorough && !(await lacksRights(client))) return true;
+  const comparison = await compareWithDatabase(client, options);
+  const mayMigrate = (await findMigrationLack(client)) === null;
+  if (mayMigrate) {
+    if (comparison.isSame && !options.isThorough && !(await lacksRights(client))) return true;
   } else {
-    if (look.isSame || (await outwaitOwner(own, client, migrating))) return true;
+    if (comparison.isSame || (await waitForOwner(pool, client, options))) return true;
     await checkOwner(client);
   }
   await prepareTurn(client);
   return false;
 }
 
-async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating): Promise<number> {
-  const turn = await own.connect();
+async function takeTurnAndMigrate(
+  pool: pg.Pool,
+  client: pg.PoolClient,
+  options: MigrationOptions,
+): Promise<number> {
+  const turnClient = await pool.connect();
   try {
-    const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
-    return await reportWaits(own, {pids, what: 'migrations', words: migrating.words}, async () => {
-      await takeTurn(turn);
-      const applied = await migrateAlone(client, migrating);
-      await endTurn(turn);
+    const pids = await Promise.all([readProcessId(client), readProcessId(turnClient)]);
+    return await reportWaits(pool, {pids, what: 'migrations', words: options.words}, async () => {
+      await takeTurn(turnClient);
+      const applied = await migrateDuringTurn(client, options);
+      await endTurn(turnClient);
       return applied;
     });
   } finally {
-    turn.release(true);
+    turnClient.release(true);
   }
 }
 
@@ -113,25 +119,25 @@ async function inTurn(own: pg.Pool, client: pg.PoolClient, migrating: Migrating)
  * @returns whether the database agrees with this version, after the session that migrates now has
  *   ended
  */
-async function outwaitOwner(
-  own: pg.Pool,
+async function waitForOwner(
+  pool: pg.Pool,
   client: pg.PoolClient,
-  migrating: Migrating,
+  options: MigrationOptions,
 ): Promise<boolean> {
-  const begunAt = performance.now();
-  let toldAt = begunAt;
-  const patienceMs = migrating.words.patienceMs ?? 5_000;
+  const startedAt = performance.now();
+  let reportedAt = startedAt;
+  const patienceMs = options.words.patienceMs ?? 5_000;
   for (;;) {
-    const pid = await findTurn(own);
-    if (pid === null) return (await lookAround(client, migrating)).isSame;
-    if (performance.now() - toldAt >= patienceMs) {
-      toldAt = performance.now();
-      const seconds = Math.round((toldAt - begunAt) / 1000);
-      migrating.words.tell(
+    const pid = await findTurn(pool);
+    if (pid === null) return (await compareWithDatabase(client, options)).isSame;
+    if (performance.now() - reportedAt >= patienceMs) {
+      reportedAt = performance.now();
+      const seconds = Math.round((reportedAt - startedAt) / 1000);
+      options.words.tell(
         `migrations: waiting for the owner, who migrates (pid ${pid}), for ${seconds} s`,
       );
     }
-    await wait(lookEveryMs);
+    await wait(pollMs);
   }
 }
 
@@ -139,9 +145,9 @@ async function outwaitOwner(
  * Compares the database with this version.
  * @throws {FatalError} the database has migrations that this version does not know
  */
-async function lookAround(
+async function compareWithDatabase(
   client: pg.PoolClient,
-  {definitions}: Pick<Migrating, 'definitions'>,
+  {definitions}: Pick<MigrationOptions, 'definitions'>,
 ): Promise<{
   readonly missing: number;
   readonly applied: readonly string[];
@@ -155,9 +161,12 @@ async function lookAround(
   return {missing: missing.length, applied, source, isSame};
 }
 
-async function migrateAlone(client: pg.PoolClient, migrating: Migrating): Promise<number> {
-  const {missing, applied, source, isSame} = await lookAround(client, migrating);
-  const {definitions, isThorough} = migrating;
+async function migrateDuringTurn(
+  client: pg.PoolClient,
+  options: MigrationOptions,
+): Promise<number> {
+  const {missing, applied, source, isSame} = await compareWithDatabase(client, options);
+  const {definitions, isThorough} = options;
   if (isSame && !isThorough && !(await lacksRights(client))) return 0;
   const {applyComments, applyMigrations} = await import('./apply-migrations.ts');
   if (isSame) {

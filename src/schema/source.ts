@@ -64,8 +64,8 @@ export function isOutdated(applied: AppliedSource | null, source: Source): boole
 }
 
 // Versions are mostly equal, and the rules of collation cost 8 ms of CPU to load.
-function compareVersions(one: string, other: string): number {
-  return one === other ? 0 : one.localeCompare(other, 'en', {numeric: true});
+function compareVersions(first: string, second: string): number {
+  return first === second ? 0 : first.localeCompare(second, 'en', {numeric: true});
 }
 
 /**
@@ -111,12 +111,12 @@ async function runFile(client: pg.ClientBase, name: string, text: string): Promi
   } catch (error) {
     if (!(error instanceof pg.DatabaseError)) throw error;
     const line =
-      error.position === undefined ? '' : `, line ${lineAt(text, Number(error.position))}`;
+      error.position === undefined ? '' : `, line ${findLineNumber(text, Number(error.position))}`;
     throw new FatalError(`migrations/functions/${name}${line}: ${error.message}`, {cause: error});
   }
 }
 
-function lineAt(text: string, position: number): number {
+function findLineNumber(text: string, position: number): number {
   return text.slice(0, position).split('\n').length;
 }
 

@@ -106,7 +106,7 @@ const sourceTable = commentTable(
 
 export const warehouse = pgSchema('warehouse');
 
-const builders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
+const columnBuilders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
   text: () => text(),
   integer: bigNumber,
   decimal: () => numeric(),
@@ -121,9 +121,9 @@ const builders: Readonly<Record<ColumnType, () => PgColumnBuilderBase>> = {
  * no number yet.
  */
 export function toDrizzle(
-  mirrored: MirrorTable & Partial<Pick<WarehouseTable, 'capture'>>,
+  mirrorTable: MirrorTable & Partial<Pick<WarehouseTable, 'capture'>>,
 ): PgTable {
-  const {name, key, columns, indexes, searched, capture} = mirrored;
+  const {name, key, columns, indexes, searched, capture} = mirrorTable;
   return warehouse.table(name, buildColumns(columns), (table) => [
     unique(`${name}_key`).on(...pickColumns(table, ['account_id', ...key])),
     // This index covers every row: an upsert cannot name a partial index without its condition.
@@ -150,7 +150,7 @@ function buildColumns(columns: readonly Column[]): Record<string, PgColumnBuilde
     row_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
     account_id: bigNumber().notNull(),
     external_key: text(),
-    ...Object.fromEntries(columns.map((column) => [column.name, builders[column.type]()])),
+    ...Object.fromEntries(columns.map((column) => [column.name, columnBuilders[column.type]()])),
     extra: jsonb().notNull().default(sql`'{}'::jsonb`),
     _hash: bytea(),
     _first_seen_at: instant().notNull().defaultNow(),

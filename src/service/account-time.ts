@@ -16,21 +16,22 @@ export interface Span {
 
 const QUARTER_HOUR_MS = 900_000;
 const MAX_REMEMBERED = 100_000;
-const textualTime =
+const textualTimePattern =
   /^(\d{1,2})\/(\d{1,2})\/(\d{2}|\d{4})\s+(\d{1,2}):(\d{2})(?::(\d{2}))?\s*(am|pm)?$/i;
-const isoTime = /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?(Z|[+-]\d{2}:?\d{2})?$/i;
+const isoTimePattern =
+  /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?(Z|[+-]\d{2}:?\d{2})?$/i;
 
 type Day = Temporal.PlainDate;
 const windows: Readonly<Record<string, (today: Day) => readonly [Day, Day]>> = {
-  today: (today) => days(today, 0),
-  tomorrow: (today) => days(today, 1),
-  yesterday: (today) => days(today, -1),
-  this_week: (today) => week(today, 0),
-  next_week: (today) => week(today, 1),
-  last_week: (today) => week(today, -1),
-  this_month: (today) => month(today, 0),
-  next_month: (today) => month(today, 1),
-  last_month: (today) => month(today, -1),
+  today: (today) => makeDayRange(today, 0),
+  tomorrow: (today) => makeDayRange(today, 1),
+  yesterday: (today) => makeDayRange(today, -1),
+  this_week: (today) => makeWeekRange(today, 0),
+  next_week: (today) => makeWeekRange(today, 1),
+  last_week: (today) => makeWeekRange(today, -1),
+  this_month: (today) => makeMonthRange(today, 0),
+  next_month: (today) => makeMonthRange(today, 1),
+  last_month: (today) => makeMonthRange(today, -1),
 };
 
 interface LocalHour {
@@ -75,8 +76,8 @@ export class AccountTime {
    */
   writeIso(utc: string): string {
     const hour = utc.slice(0, 13);
-    const known = this.#hours.get(hour);
-    const local = known === undefined ? this.#learnHour(hour) : known;
+    const cached = this.#hours.get(hour);
+    const local = cached === undefined ? this.#learnHour(hour) : cached;
     return local === null ? this.#writeSlowly(utc) : local.hour + utc.slice(13, 19) + local.offset;
   }
 
@@ -96,8 +97,8 @@ export class AccountTime {
       shape === 'MM/DD/YYYY'
         ? `${month}/${day}/${year}`
         : `${Number(month)}/${Number(day)}/${shape === 'M/D/YY' ? year.slice(2) : year}`;
-    const onTheClock = String(hour % 12 || 12).padStart(2, '0');
-    const clock = `${onTheClock}:${local.slice(14, 16)}${hour < 12 ? 'am' : 'pm'}`;
+    const clockHour = String(hour % 12 || 12).padStart(2, '0');
+    const clock = `${clockHour}:${local.slice(14, 16)}${hour < 12 ? 'am' : 'pm'}`;
     return `${date} ${clock}`;
   }
 
@@ -109,17 +110,17 @@ export class AccountTime {
    */
   parse(text: string): string | null {
     const utc = this.#parse(text);
-    return utc !== null && isKeepable(utc) ? utc : null;
+    return utc !== null && isStorable(utc) ? utc : null;
   }
 
   #parse(text: string): string | null {
     try {
       const trimmed = text.trim();
-      const textual = textualTime.exec(trimmed);
-      if (textual !== null) return this.#toInstant(readTextual(textual));
-      const iso = isoTime.exec(trimmed);
-      if (iso === null) return null;
-      const [, date = '', clock = '', offset] = iso;
+      const textualMatch = textualTimePattern.exec(trimmed);
+      if (textualMatch !== null) return this.#toInstant(readTextual(textualMatch));
+      const isoMatch = isoTimePattern.exec(trimmed);
+      if (isoMatch === null) return null;
+      const [, date = '', clock = '', offset] = isoMatch;
       if (offset === undefined)
         return this.#toInstant(
           Temporal.PlainDateTime.from(`${date}T${clock}`, {overflow: 'reject'}),
@@ -137,12 +138,12 @@ export class AccountTime {
    * specification does not have.
    */
   span(name: string): Span | null {
-    const find = Object.hasOwn(windows, name) ? windows[name] : undefined;
-    if (find === undefined) return null;
+    const findDays = Object.hasOwn(windows, name) ? windows[name] : undefined;
+    if (findDays === undefined) return null;
     const today = Temporal.Instant.fromEpochMilliseconds(this.#nowMs())
       .toZonedDateTimeISO(this.timeZone)
       .toPlainDate();
-    const [from, until] = find(today);
+    const [from, until] = findDays(today);
     return {from: this.#startOf(from), until: this.#startOf(until)};
   }
 
@@ -159,7 +160,7 @@ export class AccountTime {
     const ms = Date.parse(utc) + minutes * 60_000;
     if (Number.isNaN(new Date(ms).getTime())) return null;
     const end = toUtc(ms);
-    return isKeepable(end) ? end : null;
+    return isStorable(end) ? end : null;
   }
 
   /**
@@ -171,8 +172,9 @@ export class AccountTime {
       this.#writeSlowly(`${hour}:00:00Z`),
       this.#writeSlowly(`${hour}:59:59Z`),
     ];
-    const isWhole = first.slice(0, 13) === last.slice(0, 13) && first.slice(19) === last.slice(19);
-    const local = isWhole ? {hour: first.slice(0, 13), offset: first.slice(19)} : null;
+    const isUniform =
+      first.slice(0, 13) === last.slice(0, 13) && first.slice(19) === last.slice(19);
+    const local = isUniform ? {hour: first.slice(0, 13), offset: first.slice(19)} : null;
     if (this.#hours.size >= MAX_REMEMBERED) this.#hours.clear();
     this.#hours.set(hour, local);
     return local;
@@ -194,8 +196,8 @@ export class AccountTime {
 
   #offsetAt(ms: number): {readonly ms: number; readonly text: string} {
     const quarter = Math.floor(ms / QUARTER_HOUR_MS);
-    const known = this.#offsets.get(quarter);
-    if (known !== undefined) return known;
+    const cached = this.#offsets.get(quarter);
+    if (cached !== undefined) return cached;
     const zoned = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(this.timeZone);
     const offset = {ms: zoned.offsetNanoseconds / 1_000_000, text: zoned.offset.slice(0, 6)};
     if (this.#offsets.size >= MAX_REMEMBERED) this.#offsets.clear();
@@ -205,14 +207,15 @@ export class AccountTime {
 }
 
 function readTextual(match: RegExpExecArray): Temporal.PlainDateTime {
-  const [, month, day, yearText = '', hourText, minute, second = '0', half] = match;
+  const [, month, day, yearText = '', hourText, minute, second = '0', meridiem] = match;
   const hour = Number(hourText);
-  if (half !== undefined && (hour < 1 || hour > 12)) throw new RangeError('hour');
-  const shift = half === undefined ? hour : (hour % 12) + (half.toLowerCase() === 'pm' ? 12 : 0);
+  if (meridiem !== undefined && (hour < 1 || hour > 12)) throw new RangeError('hour');
+  const hour24 =
+    meridiem === undefined ? hour : (hour % 12) + (meridiem.toLowerCase() === 'pm' ? 12 : 0);
   const fields = {
     month: Number(month),
     day: Number(day),
-    hour: shift,
+    hour: hour24,
     minute: Number(minute),
     second: Number(second),
   };
@@ -230,7 +233,7 @@ function readYear(text: string): number {
  * Four digits in every zone: Postgres knows no year 0, and writes a year of five digits in another
  * way.
  */
-function isKeepable(utc: string): boolean {
+function isStorable(utc: string): boolean {
   const year = Number(/^(\d{4})-/.exec(utc)?.[1] ?? 0);
   return year >= 2 && year <= 9998;
 }
@@ -239,17 +242,17 @@ function toUtc(ms: number): string {
   return `${new Date(Math.floor(ms / 1000) * 1000).toISOString().slice(0, 19)}Z`;
 }
 
-function days(today: Day, shift: number): readonly [Day, Day] {
+function makeDayRange(today: Day, shift: number): readonly [Day, Day] {
   const day = today.add({days: shift});
   return [day, day.add({days: 1})];
 }
 
-function week(today: Day, shift: number): readonly [Day, Day] {
+function makeWeekRange(today: Day, shift: number): readonly [Day, Day] {
   const sunday = today.subtract({days: today.dayOfWeek % 7}).add({weeks: shift});
   return [sunday, sunday.add({weeks: 1})];
 }
 
-function month(today: Day, shift: number): readonly [Day, Day] {
-  const first = today.with({day: 1}).add({months: shift});
-  return [first, first.add({months: 1})];
+function makeMonthRange(today: Day, shift: number): readonly [Day, Day] {
+  const firstDay = today.with({day: 1}).add({months: shift});
+  return [firstDay, firstDay.add({months: 1})];
 }

@@ -45,7 +45,7 @@ function makeEmployee(plan: BusinessPlan, index: number): ServiceRow {
   const person = makePerson(random);
   const fields: ServiceFields = {
     ...makeUpCredentials(token),
-    ...describeHome(random),
+    ...makeHomeAddress(random),
     id: plan.employeeId(index),
     account_id: '1',
     employee_number: String(Number(owner.number) + index),
@@ -67,7 +67,7 @@ function makeEmployee(plan: BusinessPlan, index: number): ServiceRow {
     can_login: String(!hasLeft),
     notify_via_email: String(random.isTrue(0.6)),
     notify_via_mobile: 'false',
-    custom_text1: isTechnician ? skillsOf(plan, index) : 'Office',
+    custom_text1: isTechnician ? listSkills(plan, index) : 'Office',
     custom_number1: isTechnician ? `${random.integer(2, 30)}.0` : null,
   };
   // This hash matches no known password: the password is set through the API.
@@ -78,7 +78,7 @@ function makeEmployee(plan: BusinessPlan, index: number): ServiceRow {
   };
 }
 
-function describeHome(random: Random): ServiceFields {
+function makeHomeAddress(random: Random): ServiceFields {
   const {city, state, zip} = makeTown(random);
   return {
     address: makeStreet(random),
@@ -89,7 +89,7 @@ function describeHome(random: Random): ServiceFields {
   };
 }
 
-function skillsOf(plan: BusinessPlan, index: number): string {
+function listSkills(plan: BusinessPlan, index: number): string {
   return workCatalogue
     .filter((_, work) => plan.isSkilled(index, work))
     .map(({name}) => name)
@@ -104,7 +104,7 @@ const URL_SAFE = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 const firmShare = 0.35;
 /** The ids of a customer's child records, as places within the ids of the customer. */
-const idPlaces = {contacts: 1, notes: 3, call: 5} as const;
+const idOffsets = {contacts: 1, notes: 3, call: 5} as const;
 
 /** @param ledger - the entries of the customers' jobs, which must have been made up before */
 export function makeCustomer(
@@ -116,30 +116,30 @@ export function makeCustomer(
   const isOfFirm = random.isTrue(firmShare);
   const person = makePerson(random);
   const arrival = plan.arrivalOf(index);
-  const createdAt = arrivedAt(plan, index);
+  const createdAt = makeArrivalTime(plan, index);
   const {id, number} = plan.customer(index);
   const fields: ServiceFields = {
-    ...identify(plan, index, {random, person, isFirm: isOfFirm}),
-    ...locate(random),
-    ...keepBooks(random, index),
+    ...makeIdentity(plan, index, {random, person, isFirm: isOfFirm}),
+    ...makeAddresses(random),
+    ...makeAccounting(random, index),
     ...ledger.summaryOf(index),
     id,
     customer_number: number,
     origin: random.pick(['manual', 'manual', 'import', 'web']),
     created_at: createdAt,
-    updated_at: lastEdit(plan, {arrival, createdAt, random}),
-    tax_id: taxOf(plan, index),
+    updated_at: drawLastEdit(plan, {arrival, createdAt, random}),
+    tax_id: findTaxId(plan, index),
     token: random.text(43, URL_SAFE),
     special_instructions:
       random.isTrue(0.2) || index < instructionCount ? makeInstruction(index) : null,
     created_by: plan.officeId(random),
     updated_by: plan.officeId(random),
   };
-  return [{table: 'customers', fields}, ...makeAttached(plan, {fields, random, isFirm: isOfFirm})];
+  return [{table: 'customers', fields}, ...makeChildren(plan, {fields, random, isFirm: isOfFirm})];
 }
 
 /** The arrival of a customer: just before the first call of that day. */
-export function arrivedAt(plan: BusinessPlan, index: number): string {
+export function makeArrivalTime(plan: BusinessPlan, index: number): string {
   return plan.calendar.at(plan.arrivalOf(index), 479);
 }
 
@@ -147,7 +147,7 @@ export function arrivedAt(plan: BusinessPlan, index: number): string {
  * The time of a later edit, at the latest yesterday. For a customer that came yesterday or today,
  * it is the time of creation.
  */
-function lastEdit(
+function drawLastEdit(
   plan: BusinessPlan,
   {
     arrival,
@@ -166,12 +166,12 @@ export function isFirm(plan: BusinessPlan, index: number): boolean {
 }
 
 /** The tax entity of a customer, and so of its jobs; null for the few that have none. */
-export function taxOf(plan: BusinessPlan, index: number): string | null {
-  const place = plan.random('tax', index).weighted([6, 3, 0.5, 0.5]);
-  return taxes[place]?.id ?? null;
+export function findTaxId(plan: BusinessPlan, index: number): string | null {
+  const taxIndex = plan.random('tax', index).weighted([6, 3, 0.5, 0.5]);
+  return taxes[taxIndex]?.id ?? null;
 }
 
-function identify(
+function makeIdentity(
   plan: BusinessPlan,
   index: number,
   {
@@ -205,10 +205,10 @@ function identify(
   };
 }
 
-function locate(random: Random): ServiceFields {
+function makeAddresses(random: Random): ServiceFields {
   const {city, state, zip} = makeTown(random);
-  const isElsewhere = random.isTrue(0.2);
-  const billing = isElsewhere ? makeTown(random) : {city, state, zip};
+  const hasBillingAddress = random.isTrue(0.2);
+  const billing = hasBillingAddress ? makeTown(random) : {city, state, zip};
   const street = makeStreet(random);
   return {
     service_address: street,
@@ -217,19 +217,19 @@ function locate(random: Random): ServiceFields {
     service_state: state,
     service_zip_code: zip,
     service_country: random.isTrue(0.7) ? 'US' : emptyOrNil(random),
-    billing_address: isElsewhere ? makeStreet(random) : street,
+    billing_address: hasBillingAddress ? makeStreet(random) : street,
     billing_address_2: emptyOrNil(random),
     billing_city: billing.city,
     billing_state: billing.state,
     billing_zip_code: billing.zip,
     billing_country: random.isTrue(0.5) ? 'US' : null,
-    which_billing_address: isElsewhere ? 'billing' : 'service',
+    which_billing_address: hasBillingAddress ? 'billing' : 'service',
     latitude: String(39 + random.next() * 3),
     longitude: String(-85 + random.next() * 10),
   };
 }
 
-function keepBooks(random: Random, index: number): ServiceFields {
+function makeAccounting(random: Random, index: number): ServiceFields {
   return {
     // Texts that look like numbers, and a word that resembles a null value.
     account_number: random.isTrue(0.5) ? String(index + 1).padStart(6, '0') : emptyOrNil(random),
@@ -249,7 +249,7 @@ function keepBooks(random: Random, index: number): ServiceFields {
   };
 }
 
-function makeAttached(
+function makeChildren(
   plan: BusinessPlan,
   {
     fields,
@@ -257,22 +257,27 @@ function makeAttached(
     isFirm,
   }: {readonly fields: ServiceFields; readonly random: Random; readonly isFirm: boolean},
 ): readonly ServiceRow[] {
-  const part = (place: number) => plan.partOf(fields.id ?? '', place);
+  const makeId = (position: number) => plan.partOf(fields.id ?? '', position);
   const contacts = Array.from(
     {length: isFirm ? random.integer(1, 2) : random.integer(0, 3) === 0 ? 1 : 0},
-    (_, place) =>
+    (_, position) =>
       makeContact({
         customer: fields,
         random,
-        isPrimary: place === 0,
-        id: part(idPlaces.contacts + place),
+        isPrimary: position === 0,
+        id: makeId(idOffsets.contacts + position),
       }),
   );
-  const notes = Array.from({length: random.integer(0, 2)}, (_, place) =>
-    makeNote(plan, {owner: fields, kind: 'Customer', random, id: part(idPlaces.notes + place)}),
+  const notes = Array.from({length: random.integer(0, 2)}, (_, position) =>
+    makeNote(plan, {
+      owner: fields,
+      kind: 'Customer',
+      random,
+      id: makeId(idOffsets.notes + position),
+    }),
   );
   const call = random.isTrue(0.1)
-    ? [makeCall(plan, fields, {random, id: part(idPlaces.call)})]
+    ? [makeCall(plan, fields, {random, id: makeId(idOffsets.call)})]
     : [];
   return [...contacts, ...notes, ...call];
 }
@@ -341,20 +346,20 @@ function makeCall(
   customer: ServiceFields,
   {random, id}: {readonly random: Random; readonly id: string},
 ): ServiceRow {
-  const came = Math.ceil(Date.parse(customer.created_at ?? '') / 86_400_000);
+  const arrivalDay = Math.ceil(Date.parse(customer.created_at ?? '') / 86_400_000);
   const day = plan.calendar.workingDay(
-    Math.max(came, plan.calendar.today + random.integer(-20, 10)),
+    Math.max(arrivalDay, plan.calendar.today + random.integer(-20, 10)),
   );
   const isDone = day < plan.calendar.today && random.isTrue(0.8);
-  const at = plan.calendar.at(day, random.integer(8, 16) * 60);
+  const scheduledAt = plan.calendar.at(day, random.integer(8, 16) * 60);
   const fields: ServiceFields = {
     id,
     customer_id: customer.id ?? null,
     employee_id: plan.officeId(random),
     name: random.pick(['Call back', 'Send the quote', 'Ask for a review']),
-    scheduled_at: at,
+    scheduled_at: scheduledAt,
     completed: String(isDone),
-    completed_at: isDone ? at : null,
+    completed_at: isDone ? scheduledAt : null,
     created_by: customer.created_by ?? null,
     updated_by: customer.created_by ?? null,
     created_at: customer.created_at ?? null,
@@ -380,8 +385,8 @@ export class Ledger {
     customer: number,
     job: {readonly number: string; readonly at: string; readonly name: string},
   ): void {
-    const last = this.#last[customer];
-    if (last === undefined || last.at <= job.at) this.#last[customer] = job;
+    const lastJob = this.#last[customer];
+    if (lastJob === undefined || lastJob.at <= job.at) this.#last[customer] = job;
   }
 
   owe(customer: number, cents: number): void {
@@ -389,14 +394,14 @@ export class Ledger {
   }
 
   summaryOf(customer: number): ServiceFields {
-    const last = this.#last[customer];
+    const lastJob = this.#last[customer];
     const balance = writeMoney(this.#owedCents[customer] ?? 0);
     return {
       balance,
       total_balance: balance,
-      last_job_completed_number: last?.number ?? null,
-      last_job_completed_at: last?.at ?? null,
-      last_job_completed_name: last?.name ?? null,
+      last_job_completed_number: lastJob?.number ?? null,
+      last_job_completed_at: lastJob?.at ?? null,
+      last_job_completed_name: lastJob?.name ?? null,
     };
   }
 }

@@ -16,7 +16,7 @@ export interface Scale {
 
 const FIRST_ID = 1_000_001;
 /** The number of ids that a record and its child records take; the record has the first of them. */
-const idsOf = {customer: 8, job: 16} as const;
+const idCounts = {customer: 8, job: 16} as const;
 const FOUNDING_SHARE = 0.15;
 const JOBS_A_DAY = 3.2;
 const VISITS_A_TECHNICIAN = 2.5;
@@ -28,10 +28,10 @@ interface Identity {
   readonly number: string;
 }
 
-export type Kind = keyof typeof idsOf;
+export type RecordKind = keyof typeof idCounts;
 
 /** How many ids a record takes together with its child records. */
-export const idCount = (kind: Kind) => idsOf[kind];
+export const countIds = (kind: RecordKind) => idCounts[kind];
 
 export class BusinessPlan {
   readonly seed: string;
@@ -86,21 +86,21 @@ export class BusinessPlan {
 
   /** The last internal id of the records that were written at first. */
   get lastId(): number {
-    return FIRST_ID + this.customers * idsOf.customer + this.jobs * idsOf.job;
+    return FIRST_ID + this.customers * idCounts.customer + this.jobs * idCounts.job;
   }
 
   customer(index: number): Identity {
     if (index >= this.customers) return this.#identityOf('customer', index);
     return {
-      id: String(FIRST_ID + index * idsOf.customer),
+      id: String(FIRST_ID + index * idCounts.customer),
       number: String(this.customerNumber(index)),
     };
   }
 
   job(index: number): Identity {
     if (index >= this.jobs) return this.#identityOf('job', index);
-    const first = FIRST_ID + this.customers * idsOf.customer;
-    return {id: String(first + index * idsOf.job), number: String(this.jobNumber(index))};
+    const firstJobId = FIRST_ID + this.customers * idCounts.customer;
+    return {id: String(firstJobId + index * idCounts.job), number: String(this.jobNumber(index))};
   }
 
   /** The id of a child record, by its place among the children of its record: 1 is the first. */
@@ -109,17 +109,17 @@ export class BusinessPlan {
   }
 
   /** Gives a record that comes after the first ones its id and its number. */
-  bear(kind: Kind, index: number, identity: Identity): void {
+  bear(kind: RecordKind, index: number, identity: Identity): void {
     this.#born.set(`${kind} ${index}`, identity);
   }
 
-  isBorn(kind: Kind, index: number): boolean {
+  isBorn(kind: RecordKind, index: number): boolean {
     return (
       index < (kind === 'job' ? this.jobs : this.customers) || this.#born.has(`${kind} ${index}`)
     );
   }
 
-  #identityOf(kind: Kind, index: number): Identity {
+  #identityOf(kind: RecordKind, index: number): Identity {
     const identity = this.#born.get(`${kind} ${index}`);
     if (identity === undefined)
       throw new TypeError(`${kind} ${index}: expected it to be born, and it is not`);
@@ -153,8 +153,8 @@ export class BusinessPlan {
    * newest.
    */
   customerOf(jobIndex: number, random: Random): number {
-    const there = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.shareOf(jobIndex);
-    const count = Math.max(1, Math.floor(this.customers * there));
+    const customerShare = FOUNDING_SHARE + (1 - FOUNDING_SHARE) * this.shareOf(jobIndex);
+    const count = Math.max(1, Math.floor(this.customers * customerShare));
     return random.isTrue(0.15) ? count - 1 : Math.floor(count * random.next() ** 1.5);
   }
 
@@ -262,11 +262,11 @@ class Calendar {
    * yesterday, 1 today.
    */
   dayAt(share: number): number {
-    const wanted = share * (this.#sums[this.days - 1] ?? 0);
+    const targetSum = share * (this.#sums[this.days - 1] ?? 0);
     let [low, high] = [0, this.#sums.length - 1];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#sums[middle] ?? 0) > wanted) high = middle;
+      if ((this.#sums[middle] ?? 0) > targetSum) high = middle;
       else low = middle + 1;
     }
     return this.today - this.days + low;
@@ -302,8 +302,8 @@ class Calendar {
   }
 
   #offset(day: number): number {
-    const known = this.#offsets.get(day);
-    if (known !== undefined) return known;
+    const cached = this.#offsets.get(day);
+    if (cached !== undefined) return cached;
     const noon = Temporal.Instant.fromEpochMilliseconds(day * DAY_MS + DAY_MS / 2);
     const offset = noon.toZonedDateTimeISO(this.#timeZone).offsetNanoseconds / 1_000_000;
     this.#offsets.set(day, offset);

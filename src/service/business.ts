@@ -9,7 +9,7 @@ import {Ledger, makeCustomer, makeEmployees, makeOwnerToken} from './business-pe
 import {BusinessPlan, defaultToday, type Scale} from './business-plan.ts';
 import {
   copyRows,
-  describePlace,
+  describeServiceDatabase,
   inServiceTransaction,
   installSchema,
   lockTurn,
@@ -86,11 +86,11 @@ export async function seedBusiness(
     await installSchema(database);
     return await seedOnce(database, scale, options.onMaking);
   }
-  const opened = await openDatabase(database);
+  const ownDatabase = await openDatabase(database);
   try {
-    return await seedOnce(opened, scale, options.onMaking);
+    return await seedOnce(ownDatabase, scale, options.onMaking);
   } finally {
-    await opened.end();
+    await ownDatabase.end();
   }
 }
 
@@ -121,8 +121,8 @@ async function seedOnce(
 ): Promise<Business> {
   const business = await inServiceTransaction(database, async (client): Promise<Business> => {
     await lockTurn(client);
-    const there = await findBusiness(client);
-    if (there !== null) return there;
+    const existing = await findBusiness(client);
+    if (existing !== null) return existing;
     onMaking?.(scale);
     await writeBusiness(client, scale);
     const {seed, customers, jobs, today} = scale;
@@ -146,9 +146,9 @@ async function findBusiness(db: ServiceQueryable): Promise<Business | null> {
       EXISTS (SELECT FROM service.customers) AS is_used
     FROM (VALUES (0)) AS always LEFT JOIN service.business ON true`;
   const {rows} = await db.query<Omit<Business, 'isNew'> & {is_used: boolean}>(text);
-  const [found] = rows;
-  if (found === undefined || (found.seed === null && !found.is_used)) return null;
-  const {is_used: _, ...business} = found;
+  const [row] = rows;
+  if (row === undefined || (row.seed === null && !row.is_used)) return null;
+  const {is_used: _, ...business} = row;
   return {isNew: false, ...business};
 }
 
@@ -208,7 +208,7 @@ async function finish(
 }
 
 /** In place of the seed of a made-up business. */
-const mark = 'rehearsal';
+const rehearsalSeed = 'rehearsal';
 
 const resources: readonly ServiceResource[] = [
   ...[customerResource, jobResource, jobCharges, employeeResource, timeEntries, taskResource],
@@ -216,7 +216,7 @@ const resources: readonly ServiceResource[] = [
 ];
 const tables = resources.map(({table}) => table);
 
-interface Filling {
+interface RehearsalData {
   /** Records some at a time, each with its internal id. */
   readonly batches: AsyncIterable<readonly ServiceRow[]>;
   readonly timeZone: string;
@@ -232,7 +232,7 @@ interface RehearsalClaim {
 }
 
 /** Within this time a rehearsal that was killed has released its claim. */
-const waitForClaimMs = 2000;
+const claimTimeoutMs = 2000;
 
 /**
  * Claims a database for a rehearsal. The claim is a lock of the owner's table. A connection holds
@@ -258,30 +258,32 @@ export async function claimRehearsal(databaseUrl: string): Promise<RehearsalClai
       `SELECT set_config(name, '0', true) FROM pg_settings
         WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')`,
     );
-    await client.query(`SET LOCAL lock_timeout = ${waitForClaimMs}`);
+    await client.query(`SET LOCAL lock_timeout = ${claimTimeoutMs}`);
     await client.query('SAVEPOINT before_lock');
     await client.query('LOCK TABLE service.rehearsal IN EXCLUSIVE MODE');
     return {lost: lost.signal, leave: () => client.end()};
   } catch (error) {
-    const isHeld = error instanceof pg.DatabaseError && error.code === '55P03';
-    const refusal = isHeld ? await refuseSecond(client, databaseUrl) : error;
+    const isClaimed = error instanceof pg.DatabaseError && error.code === '55P03';
+    const refusal = isClaimed ? await makeRunningError(client, databaseUrl) : error;
     await client.end();
     throw refusal;
   }
 }
 
-async function refuseSecond(client: pg.ClientBase, databaseUrl: string): Promise<UsageError> {
+async function makeRunningError(client: pg.ClientBase, databaseUrl: string): Promise<UsageError> {
   await client.query('ROLLBACK TO SAVEPOINT before_lock');
   const {rows} = await client.query<{since: Date; name: string | null}>(
     `SELECT backend_start AS since, application_name AS name
        FROM pg_locks JOIN pg_stat_activity USING (pid)
       WHERE relation = 'service.rehearsal'::regclass AND granted`,
   );
-  const [other] = rows;
-  const got = other === undefined ? '' : ` since ${other.since.toISOString()} (${other.name})`;
+  const [running] = rows;
+  const since =
+    running === undefined ? '' : ` since ${running.since.toISOString()} (${running.name})`;
   return new UsageError(
-    `rehearse: database ${describePlace(databaseUrl)}: expected that no rehearsal runs in it, ` +
-      `got one that runs${got}; stop that one, or name another database with --database`,
+    `rehearse: database ${describeServiceDatabase(databaseUrl)}: ` +
+      'expected that no rehearsal runs in it, ' +
+      `got one that runs${since}; stop that one, or name another database with --database`,
   );
 }
 
@@ -294,24 +296,24 @@ async function refuseSecond(client: pg.ClientBase, databaseUrl: string): Promise
  */
 export async function fillRehearsal(
   databaseUrl: string,
-  {batches, timeZone, today}: Filling,
+  {batches, timeZone, today}: RehearsalData,
 ): Promise<ReadonlyMap<Table, number>> {
   const database = await openDatabase(databaseUrl);
   try {
     const counts = new Map<Table, number>();
     await inServiceTransaction(database, async (client) => {
       await lockTurn(client);
-      await empty(client);
+      await emptyTables(client);
       for await (const rows of batches) {
         await copyRows(client, rows);
         for (const {table} of rows) counts.set(table, (counts.get(table) ?? 0) + 1);
       }
       await ensureOwner(client);
-      await passNumbers(client);
+      await moveSequences(client);
       await client.query(
         `INSERT INTO service.business (seed, customers, jobs, today, time_zone)
          VALUES ($1, $2, $3, $4, $5)`,
-        [mark, counts.get('customers') ?? 0, counts.get('jobs') ?? 0, today, timeZone],
+        [rehearsalSeed, counts.get('customers') ?? 0, counts.get('jobs') ?? 0, today, timeZone],
       );
     });
     for (const table of tables) await database.query(`VACUUM (ANALYZE) service.${table}`);
@@ -327,25 +329,30 @@ async function refuseWarehouse(databaseUrl: string): Promise<void> {
     await client.connect();
     const text = `SELECT to_regclass('sync.accounts') IS NOT NULL AS is_warehouse`;
     const {rows} = await client.query<{is_warehouse: boolean}>(text);
-    if (rows[0]?.is_warehouse === true) throw taken('a warehouse');
+    if (rows[0]?.is_warehouse === true) throw makeOccupiedError('a warehouse');
   } finally {
     await client.end();
   }
 }
 
-async function empty(client: pg.ClientBase): Promise<void> {
+async function emptyTables(client: pg.ClientBase): Promise<void> {
   const text = `SELECT EXISTS (SELECT FROM service.business WHERE seed = $1) AS is_rehearsal,
       EXISTS (SELECT FROM service.customers) OR EXISTS (SELECT FROM service.business) AS is_used`;
-  const {rows} = await client.query<{is_rehearsal: boolean; is_used: boolean}>(text, [mark]);
-  if (rows[0]?.is_used === true && !rows[0].is_rehearsal) throw taken('another business');
-  const all = [...tables, 'journal', 'business', 'births'].map((table) => `service.${table}`);
-  await client.query(`TRUNCATE ${all.join(', ')}`);
+  const {rows} = await client.query<{is_rehearsal: boolean; is_used: boolean}>(text, [
+    rehearsalSeed,
+  ]);
+  if (rows[0]?.is_used === true && !rows[0].is_rehearsal)
+    throw makeOccupiedError('another business');
+  const tableNames = [...tables, 'journal', 'business', 'births'].map(
+    (table) => `service.${table}`,
+  );
+  await client.query(`TRUNCATE ${tableNames.join(', ')}`);
 }
 
-function taken(what: string): UsageError {
+function makeOccupiedError(content: string): UsageError {
   return new UsageError(
     'rehearse: --database: expected an empty database, or that of an earlier rehearsal, ' +
-      `got ${what}; CREATE DATABASE rehearsal makes one`,
+      `got ${content}; CREATE DATABASE rehearsal makes one`,
   );
 }
 
@@ -364,11 +371,11 @@ async function ensureOwner(client: pg.ClientBase): Promise<void> {
 }
 
 /** Moves the sequences past the numbers in use. */
-async function passNumbers(client: pg.ClientBase): Promise<void> {
+async function moveSequences(client: pg.ClientBase): Promise<void> {
   const ids = tables.map((table) => `SELECT max(id) AS id FROM service.${table}`);
   await client.query(`SELECT setval('service.ids', greatest(1000000, max(id)))
       FROM (${ids.join(' UNION ALL ')}) AS taken`);
-  for (const {table, key} of resources.filter((one) => one.key !== 'id'))
+  for (const {table, key} of resources.filter((resource) => resource.key !== 'id'))
     await client.query(
       `SELECT setval('service.${key}s', greatest(1, max(${key})), count(*) > 0)
          FROM service.${table}`,

@@ -23,13 +23,13 @@ const TURN = '"service"."turn"';
  * duplicate_schema, duplicate_table, duplicate_object (the type of a table), unique_violation:
  * another service made the object at the same moment.
  */
-const madeMeanwhile: ReadonlySet<string | undefined> = new Set([
+const concurrentCreationCodes: ReadonlySet<string | undefined> = new Set([
   '42P06',
   '42P07',
   '42710',
   '23505',
 ]);
-const attempts = 5;
+const maxAttempts = 5;
 
 /**
  * Connects to the service's own database and makes the schema `service`. Running it again changes
@@ -57,7 +57,7 @@ export async function openDatabase(databaseUrl: string, log?: Logger): Promise<p
     return database;
   } catch (cause) {
     await database.end();
-    throw new FatalError(explain(databaseUrl, cause), {cause});
+    throw new FatalError(describeFailure(databaseUrl, cause), {cause});
   }
 }
 
@@ -97,7 +97,7 @@ export async function inServiceTransaction<T>(
 export async function installSchema(database: pg.Pool): Promise<void> {
   const schema = await readFile(new URL('schema.sql', import.meta.url), 'utf8');
   const version = createHash('sha256').update(schema).digest('hex').slice(0, 16);
-  await makeTurn(database);
+  await createTurnTable(database);
   await inServiceTransaction(database, async (client) => {
     await lockTurn(client);
     const text = `SELECT obj_description(oid, 'pg_namespace') AS comment FROM pg_namespace
@@ -113,7 +113,7 @@ export async function installSchema(database: pg.Pool): Promise<void> {
   });
 }
 
-async function makeTurn(database: pg.Pool): Promise<void> {
+async function createTurnTable(database: pg.Pool): Promise<void> {
   const {rows} = await database.query<{there: string | null}>('SELECT to_regclass($1) AS there', [
     TURN,
   ]);
@@ -124,8 +124,8 @@ async function makeTurn(database: pg.Pool): Promise<void> {
       await database.query(`CREATE TABLE IF NOT EXISTS ${TURN} ()`);
       return;
     } catch (error) {
-      const isRace = error instanceof pg.DatabaseError && madeMeanwhile.has(error.code);
-      if (!isRace || attempt === attempts) throw error;
+      const isRace = error instanceof pg.DatabaseError && concurrentCreationCodes.has(error.code);
+      if (!isRace || attempt === maxAttempts) throw error;
     }
   }
 }
@@ -135,24 +135,24 @@ export async function lockTurn(client: pg.ClientBase): Promise<void> {
   await client.query(`LOCK TABLE ${TURN} IN EXCLUSIVE MODE`);
 }
 
-function explain(databaseUrl: string, cause: unknown): string {
-  const place = describePlace(databaseUrl);
-  const reason = cause instanceof Error ? firstMessage(cause) : String(cause);
+function describeFailure(databaseUrl: string, cause: unknown): string {
+  const databaseName = describeServiceDatabase(databaseUrl);
+  const reason = cause instanceof Error ? readFirstMessage(cause) : String(cause);
   return (
-    `reference service: its database ${place} cannot be used: ${reason}. ` +
+    `reference service: its database ${databaseName} cannot be used: ${reason}. ` +
     'Start that Postgres or name another one.'
   );
 }
 
 /** If several addresses of one host fail, the error is one AggregateError with an empty message. */
-function firstMessage(cause: Error): string {
+function readFirstMessage(cause: Error): string {
   if (cause.message !== '') return cause.message;
   const [first] = cause instanceof AggregateError ? cause.errors : [];
   return first instanceof Error ? first.message : cause.name;
 }
 
 /** Name, host and port of a database, without secrets. */
-export function describePlace(databaseUrl: string): string {
+export function describeServiceDatabase(databaseUrl: string): string {
   if (!URL.canParse(databaseUrl)) return '(not a URL)';
   const url = new URL(databaseUrl);
   return `${url.pathname.slice(1)} on ${url.hostname}:${url.port || '5432'}`;
@@ -174,22 +174,26 @@ export async function copyRows(client: pg.PoolClient, rows: readonly ServiceRow[
   const lines = new Map<Table, string[]>();
   const columns = new Map<Table, readonly string[]>();
   for (const row of rows) {
-    const beside = Object.entries(row.beside ?? {});
-    const own = lines.get(row.table) ?? [];
-    if (own.length === 0) {
-      lines.set(row.table, own);
-      columns.set(row.table, ['fields', ...beside.map(([name]) => name)]);
+    const besideEntries = Object.entries(row.beside ?? {});
+    const tableLines = lines.get(row.table) ?? [];
+    if (tableLines.length === 0) {
+      lines.set(row.table, tableLines);
+      columns.set(row.table, ['fields', ...besideEntries.map(([name]) => name)]);
     }
-    own.push(`${[writeFields(row), ...beside.map(([, value]) => value)].join('\t')}\n`);
+    tableLines.push(
+      `${[writeFields(row), ...besideEntries.map(([, value]) => value)].join('\t')}\n`,
+    );
   }
-  for (const [table, own] of lines) {
+  for (const [table, tableLines] of lines) {
     const statement = `COPY service.${table} (${columns.get(table)?.join(', ')}) FROM STDIN`;
-    await pipeline(Readable.from([own.join('')]), client.query(from(statement)));
+    await pipeline(Readable.from([tableLines.join('')]), client.query(from(statement)));
   }
 }
 
 /** JSON holds no raw tab or line break; its backslashes are COPY's as well. */
 function writeFields({fields}: ServiceRow): string {
-  const present = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
-  return JSON.stringify(present).replaceAll('\\', '\\\\');
+  const presentFields = Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== null),
+  );
+  return JSON.stringify(presentFields).replaceAll('\\', '\\\\');
 }

@@ -13,7 +13,7 @@ import {Random} from './vocabulary.ts';
 import {ServiceRefusal, writeErrors} from './xml-write.ts';
 
 /** The faults that may happen to a request, each with its share of the requests, 0 to 1. */
-const kinds = {
+const faultKinds = {
   /** 429 with Retry-After; nothing is done. */
   throttled: 'each',
   /** 503; nothing is done. */
@@ -26,12 +26,12 @@ const kinds = {
   late: 'write',
 } as const;
 
-type Kind = keyof typeof kinds;
+type FaultKind = keyof typeof faultKinds;
 
-const kindNames = Object.keys(kinds) as Kind[];
+const kindNames = Object.keys(faultKinds) as FaultKind[];
 
 export interface Faults {
-  readonly shares: Readonly<Record<Kind, number>>;
+  readonly shares: Readonly<Record<FaultKind, number>>;
   /** The longest time before an answer, in milliseconds. */
   readonly delay: number;
   /** The longest time until a late write is done, in seconds. */
@@ -40,7 +40,7 @@ export interface Faults {
   readonly skew: number;
 }
 
-const none: Faults = {
+const noFaults: Faults = {
   shares: {throttled: 0, unavailable: 0, lost: 0, failed: 0, late: 0},
   delay: 0,
   lateSeconds: 60,
@@ -48,22 +48,22 @@ const none: Faults = {
 };
 
 /** The faults of `usual`. */
-const usual: Faults = {
-  ...none,
+const usualFaults: Faults = {
+  ...noFaults,
   shares: {throttled: 0.02, unavailable: 0.02, lost: 0.02, failed: 0.02, late: 0.02},
   delay: 200,
 };
 
 /** The longest delay: a client gives up long before it ends. */
-const longestMs = 600_000;
-const longestSeconds = 3600;
-const longestSkewSeconds = 86_400;
+const maxDelayMs = 600_000;
+const maxLateSeconds = 3600;
+const maxSkewSeconds = 86_400;
 
 /** The numbers beside the shares: their bounds, and the fields that they set. */
-const numbers = {
-  delay: {least: 0, most: longestMs, unit: 'milliseconds', field: 'delay'},
-  'late-seconds': {least: 0, most: longestSeconds, unit: 'seconds', field: 'lateSeconds'},
-  skew: {least: -longestSkewSeconds, most: longestSkewSeconds, unit: 'seconds', field: 'skew'},
+const numberSettings = {
+  delay: {least: 0, most: maxDelayMs, unit: 'milliseconds', field: 'delay'},
+  'late-seconds': {least: 0, most: maxLateSeconds, unit: 'seconds', field: 'lateSeconds'},
+  skew: {least: -maxSkewSeconds, most: maxSkewSeconds, unit: 'seconds', field: 'skew'},
 } as const;
 
 /**
@@ -71,49 +71,50 @@ const numbers = {
  * @throws {UsageError} another name, a number out of its bounds, or shares of more than 1 in all
  */
 export function readFaults(text: string): Faults {
-  let faults = none;
-  for (const part of text.split(',').map((each) => each.trim())) {
-    if (part === 'usual') faults = usual;
-    else faults = withPart(faults, part);
+  let faults = noFaults;
+  for (const part of text.split(',').map((entry) => entry.trim())) {
+    if (part === 'usual') faults = usualFaults;
+    else faults = applyPart(faults, part);
   }
-  const sum = Object.values(faults.shares).reduce((all, share) => all + share, 0);
-  if (sum > 1) throw wrong('shares of at most 1 in all', Number(sum.toFixed(6)).toString());
+  const sum = Object.values(faults.shares).reduce((total, share) => total + share, 0);
+  if (sum > 1)
+    throw makeUsageError('shares of at most 1 in all', Number(sum.toFixed(6)).toString());
   return faults;
 }
 
-function withPart(faults: Faults, part: string): Faults {
+function applyPart(faults: Faults, part: string): Faults {
   const [name = '', text = ''] = part.split('=', 2);
   const value = text.trim() === '' ? Number.NaN : Number(text);
   if (isKind(name)) {
     if (!(value >= 0 && value <= 1))
-      throw wrong(`a share of the requests from 0 to 1, such as ${name}=0.05`, part);
+      throw makeUsageError(`a share of the requests from 0 to 1, such as ${name}=0.05`, part);
     return {...faults, shares: {...faults.shares, [name]: value}};
   }
   if (isNumberName(name)) {
-    const {least, most, unit, field} = numbers[name];
+    const {least, most, unit, field} = numberSettings[name];
     if (!(Number.isInteger(value) && value >= least && value <= most))
-      throw wrong(`${name} in whole ${unit} from ${least} to ${most}`, part);
+      throw makeUsageError(`${name} in whole ${unit} from ${least} to ${most}`, part);
     return {...faults, [field]: value};
   }
-  const known = ['usual', ...kindNames, ...Object.keys(numbers)];
-  const got = part === '' ? 'nothing' : `${part}${nearest(name, known)}`;
-  throw wrong(`one of ${known.join(', ')}, such as lost=0.1,delay=500`, got);
+  const names = ['usual', ...kindNames, ...Object.keys(numberSettings)];
+  const got = part === '' ? 'nothing' : `${part}${nearest(name, names)}`;
+  throw makeUsageError(`one of ${names.join(', ')}, such as lost=0.1,delay=500`, got);
 }
 
-function wrong(expected: string, got: string): UsageError {
+function makeUsageError(expected: string, got: string): UsageError {
   return new UsageError(`service: --faults: expected ${expected}, got ${got}`);
 }
 
-function isKind(name: string): name is Kind {
-  return Object.hasOwn(kinds, name);
+function isKind(name: string): name is FaultKind {
+  return Object.hasOwn(faultKinds, name);
 }
 
-function isNumberName(name: string): name is keyof typeof numbers {
-  return Object.hasOwn(numbers, name);
+function isNumberName(name: string): name is keyof typeof numberSettings {
+  return Object.hasOwn(numberSettings, name);
 }
 
 /** A write that arrives late does so outside of every other fault. */
-const arriving = new AsyncLocalStorage<true>();
+const lateArrival = new AsyncLocalStorage<true>();
 
 interface Deps {
   /** Milliseconds since 1970, of the service's own clock. */
@@ -126,7 +127,7 @@ interface Deps {
  * requests that the service refuses stay refused.
  */
 export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): void {
-  const befell = new WeakMap<FastifyRequest, Kind>();
+  const faultByRequest = new WeakMap<FastifyRequest, FaultKind>();
   const timers = new Set<NodeJS.Timeout>();
   let count = 0;
 
@@ -135,7 +136,7 @@ export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): vo
     const timer = setTimeout(() => {
       timers.delete(timer);
       const payload = Buffer.isBuffer(body) ? {payload: body} : {};
-      arriving.run(true, () => {
+      lateArrival.run(true, () => {
         http.inject({method: method as 'PUT', url, headers, ...payload}).catch((error: unknown) => {
           const message = error instanceof Error ? error.message : String(error);
           deps.log?.error({event: 'service.failed', message}, 'a late request failed');
@@ -146,14 +147,14 @@ export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): vo
   };
 
   http.addHook('preHandler', async (request, reply) => {
-    if (arriving.getStore() === true) return;
+    if (lateArrival.getStore() === true) return;
     const random = new Random('faults', 'request', count++);
     await wait(Math.round(random.next() * faults.delay));
-    const kind = draw(faults, random, request.method);
+    const kind = drawFault(faults, random, request.method);
     if (kind === null) return;
-    befell.set(request, kind);
+    faultByRequest.set(request, kind);
     const {method, url} = request;
-    deps.log?.info({event: 'service.fault', fault: kind, method, path: url}, told[kind]);
+    deps.log?.info({event: 'service.fault', fault: kind, method, path: url}, messages[kind]);
     if (kind === 'throttled') {
       reply.header('retry-after', String(random.integer(1, 5)));
       throw new ServiceRefusal(429, 'Please try again later.');
@@ -168,7 +169,7 @@ export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): vo
 
   http.addHook('onSend', async (request, reply, payload) => {
     if (faults.skew !== 0) reply.header('date', new Date(deps.now()).toUTCString());
-    const kind = befell.get(request);
+    const kind = faultByRequest.get(request);
     if (kind === 'lost') request.raw.socket.resetAndDestroy();
     if (kind !== 'failed' || reply.statusCode >= 300) return payload;
     for (const name of ['content-encoding', 'content-length', 'location']) reply.removeHeader(name);
@@ -181,7 +182,7 @@ export function addFaults(http: FastifyInstance, faults: Faults, deps: Deps): vo
   });
 }
 
-const told: Readonly<Record<Kind, string>> = {
+const messages: Readonly<Record<FaultKind, string>> = {
   throttled: 'answered 429; nothing was done',
   unavailable: 'answered 503; nothing was done',
   lost: 'done, and the answer is lost',
@@ -189,12 +190,12 @@ const told: Readonly<Record<Kind, string>> = {
   late: 'the connection breaks, and the request arrives later',
 };
 
-function draw({shares}: Faults, random: Random, method: string): Kind | null {
+function drawFault({shares}: Faults, random: Random, method: string): FaultKind | null {
   const isRead = method === 'GET' || method === 'HEAD';
-  let rest = random.next();
+  let remaining = random.next();
   for (const kind of kindNames) {
-    rest -= shares[kind];
-    if (rest < 0) return isRead && kinds[kind] === 'write' ? null : kind;
+    remaining -= shares[kind];
+    if (remaining < 0) return isRead && faultKinds[kind] === 'write' ? null : kind;
   }
   return null;
 }

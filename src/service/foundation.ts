@@ -71,8 +71,8 @@ export async function ensureFoundation(database: pg.Pool): Promise<string> {
  * @returns the owner's token, which may be an older one
  */
 export async function layFoundation(db: ServiceQueryable, token: string): Promise<string> {
-  const there = await selectOwnerToken(db);
-  if (there !== null) return there;
+  const existingToken = await selectOwnerToken(db);
+  if (existingToken !== null) return existingToken;
   await insertMissing(
     db,
     jobTypes,
@@ -84,7 +84,7 @@ export async function layFoundation(db: ServiceQueryable, token: string): Promis
     taxEntityResource,
     taxes.map(({id, name, rate}) => ({id, name, tax_rate: rate, agency: name})),
   );
-  const fields = {...ownerFields(), ...makeUpCredentials(token)};
+  const fields = {...makeOwnerFields(), ...makeUpCredentials(token)};
   const text = `INSERT INTO service.employees (fields, token) VALUES ($1, $2)
       ON CONFLICT DO NOTHING`;
   const {rowCount} = await db.query(text, [JSON.stringify(fields), token]);
@@ -101,7 +101,7 @@ async function selectOwnerToken(db: ServiceQueryable): Promise<string | null> {
   return rows[0]?.token ?? null;
 }
 
-function ownerFields(): ServiceFields {
+function makeOwnerFields(): ServiceFields {
   return {
     id: owner.id,
     account_id: '1',
@@ -134,7 +134,7 @@ async function insertMissing(
   await db.query(text, [JSON.stringify(fields)]);
 }
 
-const derive = promisify<string, Buffer, number, Buffer>(scrypt);
+const deriveKey = promisify<string, Buffer, number, Buffer>(scrypt);
 const HASH_BYTES = 32;
 
 /** An API token: one per employee, as sensitive as the password. */
@@ -145,13 +145,13 @@ export function newToken(): string {
 /** @returns the salt and the hash, for `isPassword` */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16);
-  return `${salt.toString('hex')}:${(await derive(password, salt, HASH_BYTES)).toString('hex')}`;
+  return `${salt.toString('hex')}:${(await deriveKey(password, salt, HASH_BYTES)).toString('hex')}`;
 }
 
 /** Whether the hash is that of the password. */
 export async function isPassword(password: string, hash: string): Promise<boolean> {
   const [salt = '', expected = ''] = hash.split(':');
-  const actual = await derive(password, Buffer.from(salt, 'hex'), HASH_BYTES);
+  const actual = await deriveKey(password, Buffer.from(salt, 'hex'), HASH_BYTES);
   return timingSafeEqual(actual, Buffer.from(expected, 'hex'));
 }
 
@@ -162,11 +162,11 @@ export async function isPassword(password: string, hash: string): Promise<boolea
  *   them
  */
 export function makeUpCredentials(origin: string): ServiceFields {
-  const makeUp = (label: string) =>
+  const makeSecret = (label: string) =>
     createHash('sha256').update(`made up: ${label} of ${origin}`).digest('hex').slice(0, 40);
   return {
-    password_salt: makeUp('salt'),
-    encrypted_password: makeUp('password'),
-    remember_token: makeUp('remember token'),
+    password_salt: makeSecret('salt'),
+    encrypted_password: makeSecret('password'),
+    remember_token: makeSecret('remember token'),
   };
 }

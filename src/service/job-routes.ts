@@ -36,7 +36,7 @@ import {
   selectByParents,
   updateRecord,
 } from './store.ts';
-import type {Given} from './xml-read.ts';
+import type {RequestValue} from './xml-read.ts';
 
 const statuses = new Set(['scheduled', 'in_progress', 'complete']);
 
@@ -71,10 +71,10 @@ export const jobRoutes: readonly ServiceRoute[] = [
       const customer = await findOwned(service.database, customerResource, {
         number: params.customer_number,
       });
-      const own = {sql: 'customer_id = $', value: idOf(customer.fields)};
+      const ownerCondition = {sql: 'customer_id = $', value: idOf(customer.fields)};
       return await answerPage(service, jobResource, {
         query,
-        conditions: [own, ...jobConditions(query, service.time)],
+        conditions: [ownerCondition, ...jobConditions(query, service.time)],
       });
     },
   },
@@ -91,15 +91,15 @@ export const jobRoutes: readonly ServiceRoute[] = [
 export async function deleteJob(effects: Effects, job: StoredRecord): Promise<StoredRecord> {
   const id = idOf(job.fields);
   const deleted = await deleteRecord(effects, jobResource, job);
-  const own = await selectByParents(effects.client, 'tasks', {column: 'job_id', ids: [id]});
-  for (const task of own.get(id) ?? []) await deleteRecord(effects, taskResource, task);
+  const tasks = await selectByParents(effects.client, 'tasks', {column: 'job_id', ids: [id]});
+  for (const task of tasks.get(id) ?? []) await deleteRecord(effects, taskResource, task);
   return deleted;
 }
 
 async function createJob(service: Service, request: ServiceRequest) {
   const number = request.params.customer_number;
   await findOwned(service.database, customerResource, {number});
-  const {changes, given, problems} = readListChanges(service, request, jobResource);
+  const {changes, given: requestFields, problems} = readListChanges(service, request, jobResource);
   return await answerCreate(service, request, {
     resource: jobResource,
     list: '/jobs.xml',
@@ -111,10 +111,10 @@ async function createJob(service: Service, request: ServiceRequest) {
       };
       const fields = {...jobDefaults, name: '', ...inherited, ...changes};
       const employeeIds =
-        (await readEmployeeIds(effects.client, given.get('employee_ids'), problems)) ?? [];
+        (await readEmployeeIds(effects.client, requestFields.get('employee_ids'), problems)) ?? [];
       await checkJob(effects.client, {fields, changes, problems});
-      const full = {...fields, ...deriveJob(fields, {changes, at: effects.at})};
-      return await createRecord(effects, jobResource, {fields: full, beside: {employeeIds}});
+      const allFields = {...fields, ...deriveJob(fields, {changes, at: effects.at})};
+      return await createRecord(effects, jobResource, {fields: allFields, beside: {employeeIds}});
     },
   });
 }
@@ -122,7 +122,7 @@ async function createJob(service: Service, request: ServiceRequest) {
 async function updateJob(service: Service, request: ServiceRequest) {
   const number = request.params.job_number;
   await findOwned(service.database, jobResource, {number});
-  const {changes, given, problems} = readListChanges(service, request, jobResource);
+  const {changes, given: requestFields, problems} = readListChanges(service, request, jobResource);
   return await answerEffects(service, request, {
     resource: jobResource,
     work: async (effects) => {
@@ -130,7 +130,7 @@ async function updateJob(service: Service, request: ServiceRequest) {
       const fields = {...record.fields, ...changes};
       const employeeIds = await readEmployeeIds(
         effects.client,
-        given.get('employee_ids'),
+        requestFields.get('employee_ids'),
         problems,
       );
       await checkJob(effects.client, {fields, changes, problems});
@@ -150,18 +150,18 @@ async function updateJob(service: Service, request: ServiceRequest) {
  */
 async function readEmployeeIds(
   db: ServiceQueryable,
-  given: Given | undefined,
+  value: RequestValue | undefined,
   problems: Problems,
 ): Promise<readonly string[] | null> {
-  if (given === undefined) return null;
-  if (given === null || (typeof given === 'string' && given.trim() === '')) return [];
-  const ids = typeof given === 'string' ? null : [...new Set(given)];
+  if (value === undefined) return null;
+  if (value === null || (typeof value === 'string' && value.trim() === '')) return [];
+  const ids = typeof value === 'string' ? null : [...new Set(value)];
   if (ids === null || !ids.every(isNumber)) {
     problems.add('employee_ids', 'is invalid');
     return null;
   }
-  const found = await selectByIds(db, 'employees', ids);
-  for (const id of ids) if (!found.has(id)) problems.add('employee', `${id} must exist`);
+  const employees = await selectByIds(db, 'employees', ids);
+  for (const id of ids) if (!employees.has(id)) problems.add('employee', `${id} must exist`);
   return ids;
 }
 
@@ -238,22 +238,27 @@ export const jobChargeRoutes: readonly ServiceRoute[] = [
         resource: jobCharges,
         work: async (effects) => {
           const job = await findOwned(effects.client, jobResource, {number, lock: true});
-          const given = Object.fromEntries(
+          const nonNullChanges = Object.fromEntries(
             Object.entries(changes).filter(([, value]) => value !== null),
           );
-          const priced = {quantity: '1.0', price_per_unit: '0.0', discount: '0.0', ...given};
-          const total = await priceCharge(effects, priced);
+          const chargeFields = {
+            quantity: '1.0',
+            price_per_unit: '0.0',
+            discount: '0.0',
+            ...nonNullChanges,
+          };
+          const total = await priceCharge(effects, chargeFields);
           // Items have no endpoint, so an item_id cannot be checked: any item_id is accepted.
           const description = changes.description ?? changes.details ?? '';
           const fields = {
-            ...priced,
+            ...chargeFields,
             description,
             total,
             job_id: idOf(job.fields),
             tax_id: job.fields.tax_id ?? null,
           };
           const charge = await createRecord(effects, jobCharges, {fields});
-          await sumUp(effects, job, total);
+          await addToTotals(effects, job, total);
           return charge;
         },
       });
@@ -261,7 +266,7 @@ export const jobChargeRoutes: readonly ServiceRoute[] = [
   },
 ];
 
-interface Priced {
+interface ChargeAmounts {
   readonly quantity: string;
   readonly price_per_unit: string;
   readonly discount: string;
@@ -270,25 +275,25 @@ interface Priced {
 /** Calculated by Postgres: money has no place in floating point. */
 async function priceCharge(
   {client}: Effects,
-  {quantity, price_per_unit, discount}: Priced,
+  {quantity, price_per_unit, discount}: ChargeAmounts,
 ): Promise<string> {
-  const text = `SELECT ${plain('$1::numeric * $2::numeric - $3::numeric')} AS total`;
+  const text = `SELECT ${toDecimalText('$1::numeric * $2::numeric - $3::numeric')} AS total`;
   const {rows} = await client.query<{total: string}>(text, [quantity, price_per_unit, discount]);
   return rows[0]?.total ?? '0.0';
 }
 
 /** The job's subtotal, total and balance grow by the charge; its tax is not calculated again. */
-async function sumUp(effects: Effects, job: StoredRecord, total: string): Promise<void> {
-  const text = `SELECT ${plain('$1::numeric + $4::numeric')} AS subtotal,
-      ${plain('$2::numeric + $4::numeric')} AS total,
-    ${plain('$3::numeric + $4::numeric')} AS balance_remaining`;
+async function addToTotals(effects: Effects, job: StoredRecord, total: string): Promise<void> {
+  const text = `SELECT ${toDecimalText('$1::numeric + $4::numeric')} AS subtotal,
+      ${toDecimalText('$2::numeric + $4::numeric')} AS total,
+    ${toDecimalText('$3::numeric + $4::numeric')} AS balance_remaining`;
   const sums = ['subtotal', 'total', 'balance_remaining'].map((name) => job.fields[name] ?? '0.0');
   const {rows} = await effects.client.query<Record<string, string>>(text, [...sums, total]);
   await updateRecord(effects, jobResource, {record: job, changes: rows[0] ?? {}});
 }
 
 /** A decimal as the service writes it: no padding, but one place at least (`325.0`, `28.03`). */
-function plain(expression: string): string {
-  const places = `FM${'9'.repeat(36)}0.0${'9'.repeat(21)}`;
-  return `to_char(trim_scale(${expression}), '${places}')`;
+function toDecimalText(expression: string): string {
+  const format = `FM${'9'.repeat(36)}0.0${'9'.repeat(21)}`;
+  return `to_char(trim_scale(${expression}), '${format}')`;
 }

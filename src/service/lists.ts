@@ -53,8 +53,8 @@ export class Lists {
   async ids(query: ListQuery): Promise<Ids> {
     if (this.#listener === null) return await this.#select(query);
     const key = JSON.stringify(query);
-    const kept = this.#kept.get(key);
-    if (kept !== undefined) return await kept.ids;
+    const cached = this.#kept.get(key);
+    if (cached !== undefined) return await cached.ids;
     const ids = this.#select(query);
     this.#keep(key, query, ids);
     return await ids;
@@ -66,9 +66,9 @@ export class Lists {
    */
   drop(table: string, change: ListChange): void {
     for (const [key, {query}] of this.#kept) {
-      const isConcerned =
+      const isAffected =
         query.table === table && (change === 'members' || query.dependsOn === 'values');
-      if (isConcerned) this.#kept.delete(key);
+      if (isAffected) this.#kept.delete(key);
     }
   }
 
@@ -108,11 +108,11 @@ export class Lists {
   }
 
   #retry(): void {
-    const again = () => {
+    const listenAgain = () => {
       if (this.#isClosed) return;
       this.listen().catch(() => this.#retry());
     };
-    setTimeout(again, RECONNECT_MS).unref();
+    setTimeout(listenAgain, RECONNECT_MS).unref();
   }
 
   #keep(key: string, query: ListQuery, ids: Promise<Ids>): void {
@@ -126,8 +126,8 @@ export class Lists {
   async #select({table, conditions, order}: ListQuery): Promise<Ids> {
     const values = conditions.flatMap(({value}) => (value === undefined ? [] : [value]));
     let position = 0;
-    const wheres = conditions.map(({sql}) => sql.replace('$', () => `$${++position}`));
-    const where = ['deleted_at IS NULL', ...wheres].join(' AND ');
+    const conditionTexts = conditions.map(({sql}) => sql.replace('$', () => `$${++position}`));
+    const where = ['deleted_at IS NULL', ...conditionTexts].join(' AND ');
     const list = `SELECT id FROM service.${table} WHERE ${where} ORDER BY ${order}`;
     // Sorted below the aggregate, not within it: an index may bring the order.
     const text = `SELECT string_agg(id::text, ',') AS ids FROM (${list}) AS list`;

@@ -5,11 +5,11 @@
 
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import {arrivedAt, Ledger, makeCustomer} from './business-people.ts';
-import {BusinessPlan, idCount, type Kind, type Scale} from './business-plan.ts';
+import {Ledger, makeArrivalTime, makeCustomer} from './business-people.ts';
+import {BusinessPlan, countIds, type RecordKind, type Scale} from './business-plan.ts';
 import {copyRows, inServiceTransaction, openDatabase, type ServiceRow} from './database.ts';
 import {Roster} from './order.ts';
-import {lifeAt, timesOf} from './order-life.ts';
+import {listTimes, readLifeAt} from './order-life.ts';
 import type {ServiceFields, Table} from './resource.ts';
 import {makeJob} from './work-orders.ts';
 
@@ -34,25 +34,25 @@ const toInstant = (ms: number) => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 export async function playUntil(
   database: pg.Pool,
   player: Player,
-  to: string,
+  until: string,
 ): Promise<number | null> {
   return await inServiceTransaction(database, async (client) => {
     const {rows} = await client.query<{from: string}>(
       `SELECT to_char(played_until AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS "from"
          FROM service.business WHERE played_until IS NOT NULL FOR UPDATE`,
     );
-    const [held] = rows;
-    if (held === undefined) return null;
-    const written = await player.play(client, held.from, to);
+    const [business] = rows;
+    if (business === undefined) return null;
+    const writtenCount = await player.play(client, business.from, until);
     await client.query('UPDATE service.business SET played_until = greatest(played_until, $1)', [
-      to,
+      until,
     ]);
-    return written;
+    return writtenCount;
   });
 }
 
 /** A business that the caller plays on. */
-interface Life {
+interface PlayedBusiness {
   /**
    * `2026-11-02T12:59:00Z`, the moment up to which it was played when it was opened; null if no
    * business was made up.
@@ -63,7 +63,7 @@ interface Life {
 }
 
 /** @throws {FatalError} the database cannot be used */
-export async function openLife(databaseUrl: string): Promise<Life> {
+export async function openLife(databaseUrl: string): Promise<PlayedBusiness> {
   const database = await openDatabase(databaseUrl);
   const business = await readBusiness(database);
   const player = business === null ? null : new Player(business.scale);
@@ -84,12 +84,12 @@ export async function startLive(
   const business = await readBusiness(database);
   if (business === null) return {stop: async () => {}};
   const player = new Player(business.scale);
-  const begun = now();
+  const startedMs = now();
   // At the speed of the clock, missed time is made up for. At a higher speed, the business
   // continues from the moment at which it stopped.
-  const first = speed === 1 ? Math.max(business.playedMs, begun) : business.playedMs;
+  const firstMs = speed === 1 ? Math.max(business.playedMs, startedMs) : business.playedMs;
   const play = async () => {
-    const to = toInstant(first + (now() - begun) * speed);
+    const to = toInstant(firstMs + (now() - startedMs) * speed);
     const written = await playUntil(database, player, to);
     if (written !== 0)
       log?.info(
@@ -98,12 +98,12 @@ export async function startLive(
       );
   };
   await play();
-  let underWay: Promise<void> = Promise.resolve();
+  let currentPlay: Promise<void> = Promise.resolve();
   let isBusy = false;
   const timer = setInterval(() => {
     if (isBusy) return;
     isBusy = true;
-    underWay = play()
+    currentPlay = play()
       .catch((error: unknown) =>
         log?.error(
           {event: 'service.not_advanced', err: error},
@@ -117,7 +117,7 @@ export async function startLive(
   return {
     stop: async () => {
       clearInterval(timer);
-      await underWay;
+      await currentPlay;
     },
   };
 }
@@ -135,9 +135,9 @@ async function readBusiness(
       RETURNING seed, customers, jobs, today::text AS today, time_zone AS "timeZone",
         extract(epoch FROM played_until)::float * 1000 AS "playedMs"`,
   );
-  const [held] = rows;
-  if (held === undefined) return null;
-  const {playedMs, ...scale} = held;
+  const [row] = rows;
+  if (row === undefined) return null;
+  const {playedMs, ...scale} = row;
   return {scale, playedMs};
 }
 
@@ -145,31 +145,31 @@ async function readBusiness(
 const spareDays = 90;
 
 /** Something happens to a job. */
-interface Happening {
+interface JobEvent {
   readonly at: string;
   readonly job: number;
 }
 
 /** A customer or a job comes that was not there at first. */
-interface Birth {
+interface NewRecord {
   readonly at: string;
-  readonly kind: Kind;
+  readonly kind: RecordKind;
   readonly index: number;
 }
 
-interface Lives {
+interface Timeline {
   readonly roster: Roster;
   readonly horizonEnd: string;
   /** In the order of time, regardless of the steps: each gets the next id. */
-  readonly births: readonly Birth[];
+  readonly births: readonly NewRecord[];
   /** In the order of time. */
-  readonly happenings: readonly Happening[];
+  readonly happenings: readonly JobEvent[];
   readonly jobsOf: ReadonlyMap<number, readonly number[]>;
 }
 
 export class Player {
   readonly #scale: Scale;
-  #lives: Lives | null = null;
+  #lives: Timeline | null = null;
 
   constructor(scale: Scale) {
     this.#scale = scale;
@@ -184,51 +184,57 @@ export class Player {
    */
   async play(client: pg.PoolClient, from: string, to: string): Promise<number> {
     if (to <= from) return 0;
-    const lives = this.#reach(to);
-    const {plan} = lives.roster;
+    const timeline = this.#reach(to);
+    const {plan} = timeline.roster;
     await this.#takeBirths(client, plan);
-    const born = within(lives.births, from, to);
-    for (const birth of born) await bear(client, plan, birth);
-    const arrived = born.filter(({kind}) => kind === 'customer');
-    const rows = arrived.flatMap(({index}) => makeCustomer(plan, index, new Ledger()));
+    const newRecords = selectWithin(timeline.births, from, to);
+    for (const newRecord of newRecords) await assignIdentity(client, plan, newRecord);
+    const newCustomers = newRecords.filter(({kind}) => kind === 'customer');
+    const rows = newCustomers.flatMap(({index}) => makeCustomer(plan, index, new Ledger()));
     await copyRows(client, rows);
-    let written = rows.length;
+    let writtenCount = rows.length;
     const customers = new Set<number>();
     for (const job of new Set(
-      within(lives.happenings, from, to).map((happening) => happening.job),
+      selectWithin(timeline.happenings, from, to).map((event) => event.job),
     )) {
-      customers.add(lives.roster.order(job).customer);
-      const before = makeJob(lives.roster, job, from, new Ledger());
-      written += await writeStep(client, before, makeJob(lives.roster, job, to, new Ledger()));
+      customers.add(timeline.roster.order(job).customer);
+      const before = makeJob(timeline.roster, job, from, new Ledger());
+      writtenCount += await writeStep(
+        client,
+        before,
+        makeJob(timeline.roster, job, to, new Ledger()),
+      );
     }
     for (const customer of customers)
-      written += await writeSummary(client, lives, {customer, from, to});
-    return written;
+      writtenCount += await writeSummary(client, timeline, {customer, from, to});
+    return writtenCount;
   }
 
   /** The plan up to that moment, and all events in it. */
-  #reach(to: string): Lives {
+  #reach(to: string): Timeline {
     if (this.#lives !== null && to < this.#lives.horizonEnd) return this.#lives;
     const today = Date.parse(`${this.#scale.today}T00:00:00Z`);
     const horizon = Math.max(0, Math.ceil((Date.parse(to) - today) / 86_400_000)) + spareDays;
     const plan = new BusinessPlan(this.#scale, horizon);
     const roster = new Roster(plan, plan.lastJobs);
-    const happenings: Happening[] = [];
-    const births: Birth[] = [];
+    const happenings: JobEvent[] = [];
+    const births: NewRecord[] = [];
     const jobsOf = new Map<number, number[]>();
     for (let index = plan.customers; index < plan.lastCustomers; index++)
-      births.push({at: arrivedAt(plan, index), kind: 'customer', index});
+      births.push({at: makeArrivalTime(plan, index), kind: 'customer', index});
     for (let job = 0; job < plan.lastJobs; job++) {
       const {createdAt, life, customer} = roster.order(job);
       if (job >= plan.jobs) births.push({at: createdAt, kind: 'job', index: job});
-      for (const at of [createdAt, ...timesOf(life)]) happenings.push({at, job});
+      for (const at of [createdAt, ...listTimes(life)]) happenings.push({at, job});
       jobsOf.set(customer, [...(jobsOf.get(customer) ?? []), job]);
     }
     births.sort(
-      (one, other) =>
-        compare(one.at, other.at) || compare(one.kind, other.kind) || one.index - other.index,
+      (first, second) =>
+        compare(first.at, second.at) ||
+        compare(first.kind, second.kind) ||
+        first.index - second.index,
     );
-    happenings.sort((one, other) => compare(one.at, other.at) || one.job - other.job);
+    happenings.sort((first, second) => compare(first.at, second.at) || first.job - second.job);
     // A call may come as late as the evening of its day.
     const horizonEnd = new Date(today + (horizon - 1) * 86_400_000).toISOString();
     this.#lives = {roster, horizonEnd, births, happenings, jobsOf};
@@ -236,26 +242,29 @@ export class Player {
   }
 
   async #takeBirths(client: pg.PoolClient, plan: BusinessPlan): Promise<void> {
-    const {rows} = await client.query<{kind: Kind; index: number; id: string; number: string}>(
-      'SELECT kind, index, id::text, number::text FROM service.births',
-    );
+    const {rows} = await client.query<{
+      kind: RecordKind;
+      index: number;
+      id: string;
+      number: string;
+    }>('SELECT kind, index, id::text, number::text FROM service.births');
     for (const {kind, index, id, number} of rows) plan.bear(kind, index, {id, number});
   }
 }
 
-const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
+const compare = (first: string, second: string) => (first < second ? -1 : first > second ? 1 : 0);
 
 /** The entries from one moment on, before another. */
-function within<T extends {readonly at: string}>(
+function selectWithin<T extends {readonly at: string}>(
   list: readonly T[],
   from: string,
   to: string,
 ): readonly T[] {
-  return list.slice(firstFrom(list, from), firstFrom(list, to));
+  return list.slice(findFirstIndex(list, from), findFirstIndex(list, to));
 }
 
 /** The index of the first entry that is not before a moment. */
-function firstFrom(list: readonly {readonly at: string}[], moment: string): number {
+function findFirstIndex(list: readonly {readonly at: string}[], moment: string): number {
   let [low, high] = [0, list.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -266,16 +275,16 @@ function firstFrom(list: readonly {readonly at: string}[], moment: string): numb
 }
 
 /** Gives a record the next id and number, as the service gives them to any record. */
-async function bear(
+async function assignIdentity(
   client: pg.PoolClient,
   plan: BusinessPlan,
-  {kind, index}: Birth,
+  {kind, index}: NewRecord,
 ): Promise<void> {
   const {rows} = await client.query<{id: string; number: string}>(
     `INSERT INTO service.births (kind, index, id, number)
      SELECT $1, $2, setval('service.ids', nextval('service.ids') + $3 - 1) - $3 + 1,
             nextval('service.${kind}_numbers') RETURNING id::text, number::text`,
-    [kind, index, idCount(kind)],
+    [kind, index, countIds(kind)],
   );
   if (rows[0] !== undefined) plan.bear(kind, index, rows[0]);
 }
@@ -286,16 +295,16 @@ async function writeStep(
   before: readonly ServiceRow[],
   after: readonly ServiceRow[],
 ): Promise<number> {
-  const known = new Map(before.map((row) => [`${row.table} ${row.fields.id}`, row]));
-  const added: ServiceRow[] = [];
-  let written = 0;
+  const rowsBefore = new Map(before.map((row) => [`${row.table} ${row.fields.id}`, row]));
+  const addedRows: ServiceRow[] = [];
+  let writtenCount = 0;
   for (const row of after) {
-    const held = known.get(`${row.table} ${row.fields.id}`);
-    if (held === undefined) added.push(row);
-    else written += await writeChanges(client, held, row);
+    const rowBefore = rowsBefore.get(`${row.table} ${row.fields.id}`);
+    if (rowBefore === undefined) addedRows.push(row);
+    else writtenCount += await writeChanges(client, rowBefore, row);
   }
-  await copyRows(client, added);
-  return written + added.length;
+  await copyRows(client, addedRows);
+  return writtenCount + addedRows.length;
 }
 
 async function writeChanges(
@@ -303,12 +312,12 @@ async function writeChanges(
   before: ServiceRow,
   after: ServiceRow,
 ): Promise<number> {
-  const changed = differing(before.fields, after.fields);
+  const changed = findDifferences(before.fields, after.fields);
   const crew = after.beside?.employee_ids;
-  const isOtherCrew = crew !== undefined && crew !== before.beside?.employee_ids;
-  if (Object.keys(changed).length === 0 && !isOtherCrew) return 0;
-  await update(client, after.table, {id: after.fields.id ?? '', changed});
-  if (isOtherCrew)
+  const isCrewChanged = crew !== undefined && crew !== before.beside?.employee_ids;
+  if (Object.keys(changed).length === 0 && !isCrewChanged) return 0;
+  await updateFields(client, after.table, {id: after.fields.id ?? '', changed});
+  if (isCrewChanged)
     await client.query('UPDATE service.jobs SET employee_ids = $2 WHERE id = $1', [
       after.fields.id,
       crew,
@@ -316,7 +325,10 @@ async function writeChanges(
   return 1;
 }
 
-function differing(before: ServiceFields, after: ServiceFields): Record<string, string | null> {
+function findDifferences(
+  before: ServiceFields,
+  after: ServiceFields,
+): Record<string, string | null> {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const changed: Record<string, string | null> = {};
   for (const name of names) {
@@ -326,7 +338,7 @@ function differing(before: ServiceFields, after: ServiceFields): Record<string, 
   return changed;
 }
 
-async function update(
+async function updateFields(
   client: pg.PoolClient,
   table: Table,
   {id, changed}: {readonly id: string; readonly changed: Readonly<Record<string, string | null>>},
@@ -341,22 +353,28 @@ async function update(
 /** The sum owed by a customer and the last job done for it follow from its jobs. */
 async function writeSummary(
   client: pg.PoolClient,
-  lives: Lives,
+  timeline: Timeline,
   {customer, from, to}: {readonly customer: number; readonly from: string; readonly to: string},
 ): Promise<number> {
-  const changed = differing(summaryAt(lives, customer, from), summaryAt(lives, customer, to));
+  const changed = findDifferences(
+    makeSummary(timeline, customer, from),
+    makeSummary(timeline, customer, to),
+  );
   if (Object.keys(changed).length === 0) return 0;
-  await update(client, 'customers', {id: lives.roster.plan.customer(customer).id, changed});
+  await updateFields(client, 'customers', {
+    id: timeline.roster.plan.customer(customer).id,
+    changed,
+  });
   return 1;
 }
 
-function summaryAt({roster, jobsOf}: Lives, customer: number, now: string): ServiceFields {
+function makeSummary({roster, jobsOf}: Timeline, customer: number, now: string): ServiceFields {
   const ledger = new Ledger();
   const times: string[] = [];
   for (const job of jobsOf.get(customer) ?? []) {
     if (!roster.plan.isBorn('job', job)) continue;
     makeJob(roster, job, now, ledger);
-    const {endedAt, correctedAt, partPaidAt, paidAt} = lifeAt(roster.order(job).life, now);
+    const {endedAt, correctedAt, partPaidAt, paidAt} = readLifeAt(roster.order(job).life, now);
     for (const at of [endedAt, correctedAt, partPaidAt, paidAt]) if (at !== null) times.push(at);
   }
   return {...ledger.summaryOf(customer), updated_at: times.toSorted().at(-1) ?? null};

@@ -30,7 +30,7 @@ export interface Life {
   readonly paidShare: number;
 }
 
-const day = 1_440;
+const dayMinutes = 1_440;
 export const untouched: Life = {
   ...{
     estimate: null,
@@ -52,32 +52,36 @@ export const untouched: Life = {
 };
 
 /** The part of a life that has happened before a moment. */
-export function lifeAt(life: Life, now: string): Life {
-  const past = (at: string | null) => (at !== null && at < now ? at : null);
+export function readLifeAt(life: Life, now: string): Life {
+  const keepPast = (at: string | null) => (at !== null && at < now ? at : null);
   const {estimate, appointments} = life;
   return {
     estimate:
       estimate === null || estimate.sentAt >= now
         ? null
-        : {sentAt: estimate.sentAt, wonAt: past(estimate.wonAt), lostAt: past(estimate.lostAt)},
+        : {
+            sentAt: estimate.sentAt,
+            wonAt: keepPast(estimate.wonAt),
+            lostAt: keepPast(estimate.lostAt),
+          },
     // Anything that is decided with the call is known from then on.
     appointments: appointments.filter(({madeAt}) => madeAt < now),
-    canceledAt: past(life.canceledAt),
-    startedAt: past(life.startedAt),
-    endedAt: past(life.endedAt),
-    enteredAt: past(life.enteredAt),
-    invoicedAt: past(life.invoicedAt),
-    sentAt: past(life.sentAt),
-    viewedAt: past(life.viewedAt),
-    correctedAt: past(life.correctedAt),
-    partPaidAt: past(life.partPaidAt),
-    paidAt: past(life.paidAt),
+    canceledAt: keepPast(life.canceledAt),
+    startedAt: keepPast(life.startedAt),
+    endedAt: keepPast(life.endedAt),
+    enteredAt: keepPast(life.enteredAt),
+    invoicedAt: keepPast(life.invoicedAt),
+    sentAt: keepPast(life.sentAt),
+    viewedAt: keepPast(life.viewedAt),
+    correctedAt: keepPast(life.correctedAt),
+    partPaidAt: keepPast(life.partPaidAt),
+    paidAt: keepPast(life.paidAt),
     paidShare: life.paidShare,
   };
 }
 
 /** Every moment at which an event of a life happens. */
-export function timesOf({estimate, appointments, paidShare: _, ...single}: Life): string[] {
+export function listTimes({estimate, appointments, paidShare: _, ...single}: Life): string[] {
   const times = [
     ...Object.values(single),
     ...appointments.map(({madeAt}) => madeAt),
@@ -86,42 +90,43 @@ export function timesOf({estimate, appointments, paidShare: _, ...single}: Life)
   return times.filter((at) => at !== null && at !== undefined).toSorted();
 }
 
-export function statusOf({startedAt, endedAt}: Life): 'scheduled' | 'in_progress' | 'complete' {
+export function readStatus({startedAt, endedAt}: Life): 'scheduled' | 'in_progress' | 'complete' {
   if (endedAt !== null) return 'complete';
   return startedAt === null ? 'scheduled' : 'in_progress';
 }
 
 /** The appointment that counts; null if there is none. */
-export const startOf = ({appointments}: Life) => appointments.at(-1)?.start ?? null;
+export const readStart = ({appointments}: Life) => appointments.at(-1)?.start ?? null;
 
 /**
  * The length of a visit by the clock. If its end was forgotten, people enter a day at most; if
  * there is no end, the planned length counts.
  */
-export function workedMinutes({startedAt, endedAt}: Life, planned: number): number {
+export function measureWorkedMinutes({startedAt, endedAt}: Life, planned: number): number {
   if (startedAt === null || endedAt === null) return planned;
   return Math.min(480, (Date.parse(endedAt) - Date.parse(startedAt)) / 60_000);
 }
 
 /** A visit that begins some minutes later, with all that follows it. */
 export function postponeOrder(life: Life, minutes: number): Life {
-  const later = (at: string | null) => (at === null ? null : AccountTime.addMinutes(at, minutes));
+  const postpone = (at: string | null) =>
+    at === null ? null : AccountTime.addMinutes(at, minutes);
   return {
     ...life,
     ...{
-      startedAt: later(life.startedAt),
-      endedAt: later(life.endedAt),
-      enteredAt: later(life.enteredAt),
+      startedAt: postpone(life.startedAt),
+      endedAt: postpone(life.endedAt),
+      enteredAt: postpone(life.enteredAt),
     },
     ...{
-      invoicedAt: later(life.invoicedAt),
-      sentAt: later(life.sentAt),
-      viewedAt: later(life.viewedAt),
+      invoicedAt: postpone(life.invoicedAt),
+      sentAt: postpone(life.sentAt),
+      viewedAt: postpone(life.viewedAt),
     },
     ...{
-      correctedAt: later(life.correctedAt),
-      partPaidAt: later(life.partPaidAt),
-      paidAt: later(life.paidAt),
+      correctedAt: postpone(life.correctedAt),
+      partPaidAt: postpone(life.partPaidAt),
+      paidAt: postpone(life.paidAt),
     },
   };
 }
@@ -129,7 +134,7 @@ export function postponeOrder(life: Life, minutes: number): Life {
 /**
  * A number around 1 that is never negative: half of the values are below 1, and a few are large.
  */
-function around(random: Random, spread: number): number {
+function drawFactor(random: Random, spread: number): number {
   const normal =
     Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
   return Math.exp(spread * normal);
@@ -137,29 +142,29 @@ function around(random: Random, spread: number): number {
 
 /** The minutes by which a crew is late; negative if it is early. */
 function drawDelay(random: Random): number {
-  const place = random.weighted([8, 70, 22]);
-  if (place === 0) return -random.integer(5, 20);
-  return place === 1
+  const choice = random.weighted([8, 70, 22]);
+  if (choice === 0) return -random.integer(5, 20);
+  return choice === 1
     ? random.integer(0, 15)
     : Math.min(120, 15 + Math.round(-30 * Math.log(1 - random.next())));
 }
 
 /** The real length of a visit, from its planned length, in minutes. */
 function drawLength(random: Random, planned: number): number {
-  return Math.max(10, Math.round((planned * around(random, 0.3)) / 5) * 5);
+  return Math.max(10, Math.round((planned * drawFactor(random, 0.3)) / 5) * 5);
 }
 
 /** An estimate that is sent after a call, and how it ends; null for most jobs. */
 export function drawEstimate(random: Random, calledAt: string): Life['estimate'] {
   if (!random.isTrue(0.18)) return null;
-  const after = (minutes: number) => AccountTime.addMinutes(calledAt, minutes);
-  const sent = random.integer(60, 2 * day);
-  const end = random.weighted([55, 30, 15]);
-  const decided = after(sent + Math.round(6 * day * around(random, 0.7)));
+  const addMinutes = (minutes: number) => AccountTime.addMinutes(calledAt, minutes);
+  const sentAfter = random.integer(60, 2 * dayMinutes);
+  const outcome = random.weighted([55, 30, 15]);
+  const decidedAt = addMinutes(sentAfter + Math.round(6 * dayMinutes * drawFactor(random, 0.7)));
   return {
-    sentAt: after(sent),
-    wonAt: end === 0 ? decided : null,
-    lostAt: end === 1 ? decided : null,
+    sentAt: addMinutes(sentAfter),
+    wonAt: outcome === 0 ? decidedAt : null,
+    lostAt: outcome === 1 ? decidedAt : null,
   };
 }
 
@@ -174,7 +179,7 @@ function drawInvoice(random: Random): number | null {
 function drawPayment(random: Random, isFirm: boolean): number | null {
   if (random.isTrue(0.015)) return null;
   if (random.isTrue(isFirm ? 0.1 : 0.6)) return 0;
-  return Math.round((isFirm ? 24 : 16) * around(random, 0.7));
+  return Math.round((isFirm ? 24 : 16) * drawFactor(random, 0.7));
 }
 
 /** A visit, from its beginning to its payment. */
@@ -183,38 +188,62 @@ export function drawVisit(
   visit: {readonly start: string; readonly minutes: number; readonly isFirm: boolean},
 ): Partial<Life> {
   const {start, minutes, isFirm} = visit;
-  const later = (from: string, by: number) => AccountTime.addMinutes(from, by);
+  const addMinutes = (from: string, amount: number) => AccountTime.addMinutes(from, amount);
   // No crew came; the office found out later, or never.
-  const missed = random.weighted([98, 1.7, 0.3]);
-  if (missed > 0)
-    return {canceledAt: missed === 1 ? later(start, random.integer(3, 50) * day) : null};
-  const startedAt = later(start, drawDelay(random));
+  const missedKind = random.weighted([98, 1.7, 0.3]);
+  if (missedKind > 0)
+    return {
+      canceledAt: missedKind === 1 ? addMinutes(start, random.integer(3, 50) * dayMinutes) : null,
+    };
+  const startedAt = addMinutes(start, drawDelay(random));
   // If the crew did not press the button at the end, the office presses it later, or never.
-  const forgotten = random.weighted([97.2, 2, 0.8]);
-  const length = drawLength(random, minutes) + (forgotten === 1 ? random.integer(1, 50) * day : 0);
-  if (forgotten === 2) return {startedAt};
-  const endedAt = later(startedAt, length);
-  const lag = [0, 0, 0, 1, 2, 3][random.integer(0, 5)] ?? 0;
-  const enteredAt = random.isTrue(0.02) ? null : later(endedAt, lag * day + 5);
-  const days = drawInvoice(random);
-  const done = {startedAt, endedAt, enteredAt};
-  return days === null
-    ? done
-    : {...done, ...drawMoney(random, later(endedAt, days * day), drawPayment(random, isFirm))};
+  const forgottenEnd = random.weighted([97.2, 2, 0.8]);
+  const length =
+    drawLength(random, minutes) + (forgottenEnd === 1 ? random.integer(1, 50) * dayMinutes : 0);
+  if (forgottenEnd === 2) return {startedAt};
+  const endedAt = addMinutes(startedAt, length);
+  const entryDelayDays = [0, 0, 0, 1, 2, 3][random.integer(0, 5)] ?? 0;
+  const enteredAt = random.isTrue(0.02)
+    ? null
+    : addMinutes(endedAt, entryDelayDays * dayMinutes + 5);
+  const invoiceDays = drawInvoice(random);
+  const workEvents = {startedAt, endedAt, enteredAt};
+  return invoiceDays === null
+    ? workEvents
+    : {
+        ...workEvents,
+        ...drawBilling(
+          random,
+          addMinutes(endedAt, invoiceDays * dayMinutes),
+          drawPayment(random, isFirm),
+        ),
+      };
 }
 
-function drawMoney(random: Random, invoicedAt: string, wait: number | null): Partial<Life> {
-  const later = (minutes: number) => AccountTime.addMinutes(invoicedAt, minutes);
-  const sentAt = random.isTrue(0.9) ? later(random.integer(0, 1) * day + 10) : null;
-  const viewedAt = sentAt !== null && random.isTrue(0.4) ? later(2 * day) : null;
-  const paidAt = wait === null ? null : later(wait * day + 30);
-  const corrected = random.isTrue(0.03) ? later(random.integer(1, 20) * day) : null;
+function drawBilling(
+  random: Random,
+  invoicedAt: string,
+  paymentDays: number | null,
+): Partial<Life> {
+  const addMinutes = (minutes: number) => AccountTime.addMinutes(invoicedAt, minutes);
+  const sentAt = random.isTrue(0.9) ? addMinutes(random.integer(0, 1) * dayMinutes + 10) : null;
+  const viewedAt = sentAt !== null && random.isTrue(0.4) ? addMinutes(2 * dayMinutes) : null;
+  const paidAt = paymentDays === null ? null : addMinutes(paymentDays * dayMinutes + 30);
+  const possibleCorrection = random.isTrue(0.03)
+    ? addMinutes(random.integer(1, 20) * dayMinutes)
+    : null;
   const isInParts = random.isTrue(0.06);
   const paidShare = random.integer(30, 70) / 100;
   return {
     ...{invoicedAt, sentAt, viewedAt, paidAt, paidShare},
     // A bill that is paid is not corrected.
-    correctedAt: corrected !== null && (paidAt === null || corrected < paidAt) ? corrected : null,
-    partPaidAt: isInParts && wait !== null && wait > 3 ? later(Math.floor(wait / 2) * day) : null,
+    correctedAt:
+      possibleCorrection !== null && (paidAt === null || possibleCorrection < paidAt)
+        ? possibleCorrection
+        : null,
+    partPaidAt:
+      isInParts && paymentDays !== null && paymentDays > 3
+        ? addMinutes(Math.floor(paymentDays / 2) * dayMinutes)
+        : null,
   };
 }

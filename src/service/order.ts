@@ -2,17 +2,17 @@
 // roster decides the orders one after another, because each takes time from the following ones.
 
 import {AccountTime} from './account-time.ts';
-import {isFirm, taxOf} from './business-people.ts';
+import {findTaxId, isFirm} from './business-people.ts';
 import type {BusinessPlan} from './business-plan.ts';
 import {taxes} from './foundation.ts';
 import {
   drawEstimate,
   drawVisit,
   type Life,
+  measureWorkedMinutes,
   postponeOrder,
-  startOf,
+  readStart,
   untouched,
-  workedMinutes,
 } from './order-life.ts';
 import {type Random, type Work, workCatalogue} from './vocabulary.ts';
 
@@ -33,15 +33,15 @@ export interface WorkOrder {
 }
 
 /** In minutes after midnight. */
-const dayBegins = 420;
-const dayEnds = 1_080;
+const workdayStart = 420;
+const workdayEnd = 1_080;
 /** An emergency is handled until then. */
-const nightBegins = 1_260;
-const shortestNotice = 60;
+const nightStart = 1_260;
+const minNoticeMinutes = 60;
 /** How many days ahead the office searches for a day with room. */
-const searchedDays = 21;
+const searchDayCount = 21;
 /** A technician who leaves gets no visits from this many days before on. */
-const leaversNotice = 60;
+const leaverNoticeDays = 60;
 
 /**
  * Decides the customer of a job, its work, its crew, and its life.
@@ -54,35 +54,53 @@ function decideOrder(
   const {calendar} = plan;
   const random = plan.random('job', index);
   const day = calendar.dayAt(plan.shareOf(index));
-  const place = random.weighted(workCatalogue.map(({months}) => months[calendar.month(day)] ?? 1));
-  const work = workCatalogue[place] ?? workCatalogue[0];
+  const workIndex = random.weighted(
+    workCatalogue.map(({months}) => months[calendar.month(day)] ?? 1),
+  );
+  const work = workCatalogue[workIndex] ?? workCatalogue[0];
   if (work === undefined) throw new TypeError('the catalogue is empty');
   const isEmergency = work.name === 'Emergency call';
   const created = 480 + random.integer(0, 500);
   const minutes = work.minutes + random.integer(-1, 2) * 15;
   const size = random.isTrue(0.25) ? random.integer(2, work.crew) : 1;
-  const lead = isEmergency
+  const leadDays = isEmergency
     ? 0
     : random.integer(0, 3) === 0
       ? random.integer(8, 40)
       : random.integer(0, 7);
   const slot = work.minutes >= 480 ? random.integer(14, 18) * 30 : random.integer(14, 32) * 30;
   const customer = plan.customerOf(index, random);
-  const taxId = taxOf(plan, customer);
+  const taxId = findTaxId(plan, customer);
   const call = {day, created, at: calendar.at(day, created)};
-  const able = listAble(plan, {place, random, day: day + lead + leaversNotice});
-  const wish = {call, lead, slot, minutes, isEmergency, able, size: Math.min(size, able.length)};
-  const chance = plan.random('life', index);
-  const decided = decideLife(plan, wish, {chance, isFirm: isFirm(plan, customer), bookings});
+  const technicians = listAble(plan, {
+    place: workIndex,
+    random,
+    day: day + leadDays + leaverNoticeDays,
+  });
+  const visitRequest = {
+    call,
+    lead: leadDays,
+    slot,
+    minutes,
+    isEmergency,
+    able: technicians,
+    size: Math.min(size, technicians.length),
+  };
+  const lifeRandom = plan.random('life', index);
+  const decision = decideLife(plan, visitRequest, {
+    chance: lifeRandom,
+    isFirm: isFirm(plan, customer),
+    bookings,
+  });
   return {
     ...{index, customer, work, minutes, taxId},
-    ...decided,
+    ...decision,
     createdAt: call.at,
     taxRate: taxes.find(({id}) => id === taxId)?.rate ?? '0.0',
   };
 }
 
-interface Wish {
+interface VisitRequest {
   readonly call: {
     readonly day: number;
     /** Minutes after midnight. */
@@ -101,38 +119,40 @@ interface Wish {
   readonly size: number;
 }
 
-type Decided = Pick<WorkOrder, 'life' | 'crew'>;
+type Decision = Pick<WorkOrder, 'life' | 'crew'>;
 
 function decideLife(
   plan: BusinessPlan,
-  wish: Wish,
+  visitRequest: VisitRequest,
   {
     chance,
     isFirm,
     bookings,
   }: {readonly chance: Random; readonly isFirm: boolean; readonly bookings: Bookings},
-): Decided {
-  const {call, minutes, isEmergency, able, size} = wish;
-  const nobody = able.slice(0, size);
+): Decision {
+  const {call, minutes, isEmergency, able, size} = visitRequest;
+  const defaultCrew = able.slice(0, size);
   const estimate = isEmergency ? null : drawEstimate(chance, call.at);
-  const unplanned = {crew: nobody, life: {...untouched, estimate}};
-  if (estimate !== null && estimate.wonAt === null) return unplanned;
+  const unplannedOrder = {crew: defaultCrew, life: {...untouched, estimate}};
+  if (estimate !== null && estimate.wonAt === null) return unplannedOrder;
   const agreedAt = estimate?.wonAt ?? call.at;
-  const waits = isEmergency ? 0 : chance.weighted([91.7, 8, 0.3]);
-  if (waits === 2) return unplanned;
+  const waitKind = isEmergency ? 0 : chance.weighted([91.7, 8, 0.3]);
+  if (waitKind === 2) return unplannedOrder;
   const madeAt =
-    waits === 1 ? AccountTime.addMinutes(agreedAt, chance.integer(1, 40) * 1_440) : agreedAt;
-  const visit = chooseVisit(plan, wish, {madeAt, bookings});
+    waitKind === 1 ? AccountTime.addMinutes(agreedAt, chance.integer(1, 40) * 1_440) : agreedAt;
+  const visit = chooseVisit(plan, visitRequest, {madeAt, bookings});
   const {crew} = visit;
-  const first = {madeAt, start: plan.calendar.at(visit.day, visit.slot)};
-  const moved = isEmergency ? null : drawMove(plan, wish, {chance, visit, first, bookings});
-  const appointments = moved === null ? [first] : [first, moved.appointment];
-  const {start} = moved?.appointment ?? first;
+  const firstAppointment = {madeAt, start: plan.calendar.at(visit.day, visit.slot)};
+  const move = isEmergency
+    ? null
+    : drawMove(plan, visitRequest, {chance, visit, first: firstAppointment, bookings});
+  const appointments = move === null ? [firstAppointment] : [firstAppointment, move.appointment];
+  const {start} = move?.appointment ?? firstAppointment;
   const canceledAt = drawCancellation(chance, appointments.at(-1)?.madeAt ?? madeAt, start);
-  const planned = {...untouched, estimate, appointments};
-  if (canceledAt !== null) return {crew, life: {...planned, canceledAt}};
-  bookings.book(moved?.visit ?? visit, minutes);
-  return {crew, life: {...planned, ...drawVisit(chance, {start, minutes, isFirm})}};
+  const plannedLife = {...untouched, estimate, appointments};
+  if (canceledAt !== null) return {crew, life: {...plannedLife, canceledAt}};
+  bookings.book(move?.visit ?? visit, minutes);
+  return {crew, life: {...plannedLife, ...drawVisit(chance, {start, minutes, isFirm})}};
 }
 
 /**
@@ -141,44 +161,53 @@ function decideLife(
  */
 function chooseVisit(
   plan: BusinessPlan,
-  wish: Wish,
+  visitRequest: VisitRequest,
   {madeAt, bookings}: {readonly madeAt: string; readonly bookings: Bookings},
 ): Booking {
   const {calendar} = plan;
-  const {call, lead, minutes, isEmergency, able, size} = wish;
-  const afterwards = madeAt === call.at ? 0 : Math.ceil(Date.parse(madeAt) / 86_400_000);
-  const earliest = Math.max(call.day + lead, afterwards);
-  const soonest = Math.ceil((call.created + shortestNotice) / 30) * 30;
-  const latest = isEmergency ? nightBegins : Math.max(dayBegins, dayEnds - minutes);
+  const {call, lead, minutes, isEmergency, able, size} = visitRequest;
+  const agreementDay = madeAt === call.at ? 0 : Math.ceil(Date.parse(madeAt) / 86_400_000);
+  const earliest = Math.max(call.day + lead, agreementDay);
+  const soonestMinute = Math.ceil((call.created + minNoticeMinutes) / 30) * 30;
+  const latestMinute = isEmergency ? nightStart : Math.max(workdayStart, workdayEnd - minutes);
   const slotsOf = (day: number) =>
-    slotsFrom(wish.slot, latest).filter((slot) => day > call.day || slot >= soonest);
-  const days = isEmergency ? [earliest] : workingDays(plan, earliest);
-  const found = bookings.find({days, slotsOf, minutes, able, size});
-  if (found !== null) return found;
+    listSlots(visitRequest.slot, latestMinute).filter(
+      (slot) => day > call.day || slot >= soonestMinute,
+    );
+  const days = isEmergency ? [earliest] : listWorkingDays(plan, earliest);
+  const booking = bookings.find({days, slotsOf, minutes, able, size});
+  if (booking !== null) return booking;
   const crew = able.slice(0, size);
-  if (isEmergency) return {day: earliest, slot: Math.max(wish.slot, soonest), crew};
-  return {day: calendar.workingDay(earliest + 1), slot: Math.min(wish.slot, latest), crew};
+  if (isEmergency) return {day: earliest, slot: Math.max(visitRequest.slot, soonestMinute), crew};
+  return {
+    day: calendar.workingDay(earliest + 1),
+    slot: Math.min(visitRequest.slot, latestMinute),
+    crew,
+  };
 }
 
 /** Working days, from a given day on. */
-function workingDays({calendar}: BusinessPlan, first: number): number[] {
-  const days = Array.from({length: searchedDays}, (_, step) => calendar.workingDay(first + step));
+function listWorkingDays({calendar}: BusinessPlan, first: number): number[] {
+  const days = Array.from({length: searchDayCount}, (_, step) => calendar.workingDay(first + step));
   return [...new Set(days)];
 }
 
 /** Each half hour of a working day, those from the wanted time on first. */
-function slotsFrom(wish: number, latest: number): number[] {
-  const all = Array.from(
-    {length: Math.floor((latest - dayBegins) / 30) + 1},
-    (_, step) => dayBegins + step * 30,
+function listSlots(wantedSlot: number, latest: number): number[] {
+  const slots = Array.from(
+    {length: Math.floor((latest - workdayStart) / 30) + 1},
+    (_, step) => workdayStart + step * 30,
   );
-  return [...all.filter((slot) => slot >= wish), ...all.filter((slot) => slot < wish).toReversed()];
+  return [
+    ...slots.filter((slot) => slot >= wantedSlot),
+    ...slots.filter((slot) => slot < wantedSlot).toReversed(),
+  ];
 }
 
 /** A few appointments are moved before their time. */
 function drawMove(
   plan: BusinessPlan,
-  {minutes}: Wish,
+  {minutes}: VisitRequest,
   {
     chance,
     visit,
@@ -193,19 +222,22 @@ function drawMove(
 ): {readonly visit: Booking; readonly appointment: Life['appointments'][number]} | null {
   const isMoved = chance.isTrue(0.06);
   const share = chance.next();
-  const days = workingDays(plan, visit.day + chance.integer(1, 10));
-  const madeAt = between(first.madeAt, first.start, share);
+  const days = listWorkingDays(plan, visit.day + chance.integer(1, 10));
+  const madeAt = pickBetween(first.madeAt, first.start, share);
   if (!isMoved || madeAt <= first.madeAt) return null;
   const {crew, slot} = visit;
-  const moved = bookings.find({
+  const booking = bookings.find({
     days,
     slotsOf: () => [slot],
     minutes,
     able: crew,
     size: crew.length,
   });
-  if (moved === null) return null;
-  return {visit: moved, appointment: {madeAt, start: plan.calendar.at(moved.day, moved.slot)}};
+  if (booking === null) return null;
+  return {
+    visit: booking,
+    appointment: {madeAt, start: plan.calendar.at(booking.day, booking.slot)},
+  };
 }
 
 /** A visit that is cancelled in time, half of these on the day before; null for nearly all. */
@@ -215,12 +247,12 @@ function drawCancellation(chance: Random, madeAt: string, start: string): string
   const share = chance.next();
   if (!isCanceled) return null;
   const dayBefore = AccountTime.addMinutes(start, -1_080);
-  const at = isLate && dayBefore > madeAt ? dayBefore : between(madeAt, start, share);
+  const at = isLate && dayBefore > madeAt ? dayBefore : pickBetween(madeAt, start, share);
   return at > madeAt && at < start ? at : null;
 }
 
 /** A whole minute between two moments. */
-function between(from: string, to: string, share: number): string {
+function pickBetween(from: string, to: string, share: number): string {
   const minutes = (Date.parse(to) - Date.parse(from)) / 60_000;
   return AccountTime.addMinutes(from, Math.floor(minutes * share));
 }
@@ -230,16 +262,22 @@ function between(from: string, to: string, share: number): string {
  */
 function listAble(
   plan: BusinessPlan,
-  {place, random, day}: {readonly place: number; readonly random: Random; readonly day: number},
+  {
+    place: workIndex,
+    random,
+    day,
+  }: {readonly place: number; readonly random: Random; readonly day: number},
 ): readonly number[] {
-  const chance = random.next();
-  const all = Array.from({length: plan.technicians}, (_, step) => plan.technician(step)).filter(
-    (technician) => plan.isThere(technician, day),
+  const startShare = random.next();
+  const presentTechnicians = Array.from({length: plan.technicians}, (_, step) =>
+    plan.technician(step),
+  ).filter((technician) => plan.isThere(technician, day));
+  const skilledTechnicians = presentTechnicians.filter((technician) =>
+    plan.isSkilled(technician, workIndex),
   );
-  const skilled = all.filter((technician) => plan.isSkilled(technician, place));
-  const able = skilled.length === 0 ? all : skilled;
-  const first = Math.floor(chance * able.length);
-  return [...able.slice(first), ...able.slice(0, first)];
+  const technicians = skilledTechnicians.length === 0 ? presentTechnicians : skilledTechnicians;
+  const firstIndex = Math.floor(startShare * technicians.length);
+  return [...technicians.slice(firstIndex), ...technicians.slice(0, firstIndex)];
 }
 
 const minutesOfDay = 1_440;
@@ -252,7 +290,7 @@ interface Span {
 }
 
 /** A wanted visit: minutes are counted from local midnight. */
-interface Wanted {
+interface WantedVisit {
   readonly days: readonly number[];
   /** The start times that would suit on a day, the best one first. */
   readonly slotsOf: (day: number) => readonly number[];
@@ -276,7 +314,7 @@ class Bookings {
   /**
    * The first day and time at which enough suitable technicians are free; null if there is none.
    */
-  find({days, slotsOf, minutes, able, size}: Wanted): Booking | null {
+  find({days, slotsOf, minutes, able, size}: WantedVisit): Booking | null {
     for (const day of days) {
       for (const slot of slotsOf(day)) {
         const free = able.filter((technician) => this.#isFree(technician, {day, slot, minutes}));
@@ -287,25 +325,25 @@ class Bookings {
   }
 
   book({day, slot, crew}: Booking, minutes: number): void {
-    const span = spanOf({day, slot, minutes});
+    const span = makeSpan({day, slot, minutes});
     for (const technician of crew)
-      for (const each of daysOf(span)) {
-        const key = `${technician} ${each}`;
+      for (const spanDay of listDays(span)) {
+        const key = `${technician} ${spanDay}`;
         this.#spans.set(key, [...(this.#spans.get(key) ?? []), span]);
       }
   }
 
-  #isFree(technician: number, visit: Parameters<typeof spanOf>[0]): boolean {
-    const {from, to} = spanOf(visit);
-    return daysOf({from, to}).every((day) =>
+  #isFree(technician: number, visit: Parameters<typeof makeSpan>[0]): boolean {
+    const {from, to} = makeSpan(visit);
+    return listDays({from, to}).every((day) =>
       (this.#spans.get(`${technician} ${day}`) ?? []).every(
-        (held) => held.to <= from || held.from >= to,
+        (booked) => booked.to <= from || booked.from >= to,
       ),
     );
   }
 }
 
-function spanOf({
+function makeSpan({
   day,
   slot,
   minutes,
@@ -318,14 +356,14 @@ function spanOf({
   return {from, to: from + minutes + travelMinutes};
 }
 
-function daysOf({from, to}: Span): number[] {
+function listDays({from, to}: Span): number[] {
   const first = Math.floor(from / minutesOfDay);
   const last = Math.floor((to - 1) / minutesOfDay);
   return Array.from({length: last - first + 1}, (_, step) => first + step);
 }
 
 /** If a crew is delayed for longer, it leaves the work to others, and still comes. */
-const longestDelay = 240;
+const maxDelayMinutes = 240;
 
 /**
  * All orders of a plan, in the order of their calls. The life of an order depends only on calls
@@ -355,23 +393,27 @@ export class Roster {
   #keepTimes(): void {
     const freeAt = new Map<number, number>();
     const visits = this.#orders.filter(({life}) => life.startedAt !== null);
-    const starts = new Map(visits.map(({index, life}) => [index, startOf(life) ?? '']));
-    const inTime = visits.toSorted((one, other) =>
-      compare(starts.get(one.index) ?? '', starts.get(other.index) ?? ''),
+    const starts = new Map(visits.map(({index, life}) => [index, readStart(life) ?? '']));
+    const visitsByStart = visits.toSorted((first, second) =>
+      compare(starts.get(first.index) ?? '', starts.get(second.index) ?? ''),
     );
-    for (const {index, crew, life, minutes} of inTime) {
-      const begins = Date.parse(life.startedAt ?? '');
-      const ready = Math.max(...crew.map((technician) => freeAt.get(technician) ?? 0));
-      const late = Math.ceil((ready - begins) / 60_000);
-      const kept: Life = late > 0 && late <= longestDelay ? postponeOrder(life, late) : life;
+    for (const {index, crew, life, minutes} of visitsByStart) {
+      const plannedStart = Date.parse(life.startedAt ?? '');
+      const crewFreeAt = Math.max(...crew.map((technician) => freeAt.get(technician) ?? 0));
+      const delayMinutes = Math.ceil((crewFreeAt - plannedStart) / 60_000);
+      const actualLife: Life =
+        delayMinutes > 0 && delayMinutes <= maxDelayMinutes
+          ? postponeOrder(life, delayMinutes)
+          : life;
       const order = this.order(index);
-      this.#orders[index] = {...order, life: kept};
-      const left =
-        Date.parse(kept.startedAt ?? '') + (workedMinutes(kept, minutes) + travelMinutes) * 60_000;
+      this.#orders[index] = {...order, life: actualLife};
+      const crewLeavesAt =
+        Date.parse(actualLife.startedAt ?? '') +
+        (measureWorkedMinutes(actualLife, minutes) + travelMinutes) * 60_000;
       for (const technician of crew)
-        freeAt.set(technician, Math.max(left, freeAt.get(technician) ?? 0));
+        freeAt.set(technician, Math.max(crewLeavesAt, freeAt.get(technician) ?? 0));
     }
   }
 }
 
-const compare = (one: string, other: string) => (one < other ? -1 : one > other ? 1 : 0);
+const compare = (first: string, second: string) => (first < second ? -1 : first > second ? 1 : 0);

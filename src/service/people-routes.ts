@@ -123,11 +123,11 @@ export const customerRoutes: readonly ServiceRoute[] = [
 async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise<StoredRecord> {
   const id = idOf(customer.fields);
   const deleted = await deleteRecord(effects, customerResource, customer);
-  const owned = {column: 'customer_id', ids: [id]} as const;
-  const ownJobs = await selectByParents(effects.client, 'jobs', owned);
-  for (const job of ownJobs.get(id) ?? []) await deleteJob(effects, job);
-  const ownTasks = await selectByParents(effects.client, 'tasks', owned);
-  for (const task of ownTasks.get(id) ?? []) await deleteRecord(effects, taskResource, task);
+  const parent = {column: 'customer_id', ids: [id]} as const;
+  const jobs = await selectByParents(effects.client, 'jobs', parent);
+  for (const job of jobs.get(id) ?? []) await deleteJob(effects, job);
+  const tasks = await selectByParents(effects.client, 'tasks', parent);
+  for (const task of tasks.get(id) ?? []) await deleteRecord(effects, taskResource, task);
   return deleted;
 }
 
@@ -183,18 +183,22 @@ export const employeeRoutes: readonly ServiceRoute[] = [
 ];
 
 async function createEmployee(service: Service, request: ServiceRequest) {
-  const {given, problems, changes} = readListChanges(service, request, employeeResource);
-  const password = readPassword(given, problems);
+  const {
+    given: requestFields,
+    problems,
+    changes,
+  } = readListChanges(service, request, employeeResource);
+  const password = readPassword(requestFields, problems);
   return await answerCreate(service, request, {
     resource: employeeResource,
     work: async (effects) => {
       const fields = {...employeeDefaults, ...dropEmptyUsername(changes)};
       await checkEmployee(effects, {fields, hasPassword: password !== null, problems});
       const token = newToken();
-      const full = {...fields, ...makeUpCredentials(token)};
+      const allFields = {...fields, ...makeUpCredentials(token)};
       const passwordHash = password === null ? {} : {passwordHash: await hashPassword(password)};
       return await createRecord(effects, employeeResource, {
-        fields: full,
+        fields: allFields,
         beside: {token, ...passwordHash},
       });
     },
@@ -204,21 +208,29 @@ async function createEmployee(service: Service, request: ServiceRequest) {
 async function updateEmployee(service: Service, request: ServiceRequest) {
   const number = request.params.employee_number;
   await findOwned(service.database, employeeResource, {number});
-  const {given, problems, changes} = readListChanges(service, request, employeeResource);
-  const password = readPassword(given, problems);
+  const {
+    given: requestFields,
+    problems,
+    changes,
+  } = readListChanges(service, request, employeeResource);
+  const password = readPassword(requestFields, problems);
   return await answerEffects(service, request, {
     resource: employeeResource,
     work: async (effects) => {
       const record = await findOwned(effects.client, employeeResource, {number, lock: true});
-      const held = await selectPasswordHash(effects, idOf(record.fields));
-      const named = dropEmptyUsername(changes);
-      const hasPassword = password !== null || held !== null;
-      await checkEmployee(effects, {fields: {...record.fields, ...named}, hasPassword, problems});
-      const beside = await renewCredentials(password, held);
+      const storedHash = await selectPasswordHash(effects, idOf(record.fields));
+      const validChanges = dropEmptyUsername(changes);
+      const hasPassword = password !== null || storedHash !== null;
+      await checkEmployee(effects, {
+        fields: {...record.fields, ...validChanges},
+        hasPassword,
+        problems,
+      });
+      const beside = await renewCredentials(password, storedHash);
       const credentials = beside.token === undefined ? {} : makeUpCredentials(beside.token);
       return await updateRecord(effects, employeeResource, {
         record,
-        changes: {...named, ...credentials},
+        changes: {...validChanges, ...credentials},
         beside,
       });
     },
@@ -228,14 +240,18 @@ async function updateEmployee(service: Service, request: ServiceRequest) {
 /**
  * Changing the password also changes the token; setting the same password again changes nothing.
  */
-async function renewCredentials(password: string | null, held: string | null): Promise<Beside> {
-  if (password === null || (held !== null && (await isPassword(password, held)))) return {};
+async function renewCredentials(
+  password: string | null,
+  storedHash: string | null,
+): Promise<Beside> {
+  if (password === null || (storedHash !== null && (await isPassword(password, storedHash))))
+    return {};
   return {token: newToken(), passwordHash: await hashPassword(password)};
 }
 
 /** A password that is nil or empty is no password: it changes nothing. */
-function readPassword(given: RequestFields, problems: Problems): string | null {
-  const password = given.get('password') ?? '';
+function readPassword(requestFields: RequestFields, problems: Problems): string | null {
+  const password = requestFields.get('password') ?? '';
   if (typeof password !== 'string') {
     problems.add('password', 'is invalid');
     return null;
@@ -258,8 +274,8 @@ async function checkEmployee(
   }
   const text =
     'SELECT 1 FROM service.employees WHERE username = $1 AND id IS DISTINCT FROM $2::bigint';
-  const taken = await client.query(text, [fields.username ?? null, fields.id ?? null]);
-  if (taken.rows.length > 0) problems.add('username', 'has already been taken');
+  const sameUsername = await client.query(text, [fields.username ?? null, fields.id ?? null]);
+  if (sameUsername.rows.length > 0) problems.add('username', 'has already been taken');
   problems.refuse();
 }
 
@@ -275,7 +291,7 @@ function dropEmptyUsername(changes: Changes): Changes {
 }
 
 const LIST = '/jobs/:job_number/time_entries.xml';
-const entryPlace = {
+const entryRoute = {
   path: '/jobs/:job_number/time_entries/:time_entry_id.xml',
   find: findEntry,
 };
@@ -288,17 +304,17 @@ export const timeEntryRoutes: readonly ServiceRoute[] = [
       const id = idOf(
         (await findOwned(service.database, jobResource, {number: params.job_number})).fields,
       );
-      const found = await selectByParents(service.database, 'time_entries', {
+      const entriesByJob = await selectByParents(service.database, 'time_entries', {
         column: 'job_id',
         ids: [id],
       });
-      return answerRecords(service, timeEntries, found.get(id) ?? []);
+      return answerRecords(service, timeEntries, entriesByJob.get(id) ?? []);
     },
   },
-  showRoute(timeEntries, entryPlace),
+  showRoute(timeEntries, entryRoute),
   {method: 'POST', path: LIST, answer: createEntry},
-  {method: 'PUT', path: entryPlace.path, answer: updateEntry},
-  deleteRoute(timeEntries, {place: entryPlace}),
+  {method: 'PUT', path: entryRoute.path, answer: updateEntry},
+  deleteRoute(timeEntries, {place: entryRoute}),
 ];
 
 async function createEntry(service: Service, request: ServiceRequest) {

@@ -28,12 +28,12 @@ import {
   selectByIds,
   selectByParents,
 } from './store.ts';
-import {type Branch, humanize, invalid, type Node} from './xml-write.ts';
+import {type Branch, humanize, makeInvalidRefusal, type Node} from './xml-write.ts';
 
 /** The parameters of one request; of several with one name, the last. */
 export type Query = ReadonlyMap<string, string>;
 
-const NOTHING: Condition = {sql: 'false'};
+const MATCHES_NOTHING: Condition = {sql: 'false'};
 
 /**
  * Fields of a customer that filter a list, each exact, alone or combined. `customer_number` is the
@@ -73,17 +73,17 @@ export function readView(query: Query): View {
 
 /** The exact filters of the customer list. */
 export function customerConditions(query: Query): readonly Condition[] {
-  const wanted = customerFilters.flatMap((name) => {
+  const filters = customerFilters.flatMap((name) => {
     const value = query.get(name);
     return value === undefined ? [] : [[name, value] as const];
   });
   // No stored text can hold this character, and jsonb refuses it.
-  if (wanted.some(([, value]) => value.includes('\u0000'))) return [NOTHING];
+  if (filters.some(([, value]) => value.includes('\u0000'))) return [MATCHES_NOTHING];
   const fields =
-    wanted.length === 0
+    filters.length === 0
       ? []
-      : [{sql: 'fields @> $::jsonb', value: JSON.stringify(Object.fromEntries(wanted))}];
-  return [...byNumber(query, 'customer_number', 'customer_number = $'), ...fields];
+      : [{sql: 'fields @> $::jsonb', value: JSON.stringify(Object.fromEntries(filters))}];
+  return [...filterByNumber(query, 'customer_number', 'customer_number = $'), ...fields];
 }
 
 /**
@@ -91,15 +91,15 @@ export function customerConditions(query: Query): readonly Condition[] {
  */
 export function jobConditions(query: Query, time: AccountTime): readonly Condition[] {
   return [
-    ...bySpan(query, {name: 'scheduled', column: 'scheduled_on', time}),
-    ...byState(query.get('state')),
-    ...byNumber(
+    ...filterBySpan(query, {name: 'scheduled', column: 'scheduled_on', time}),
+    ...filterByState(query.get('state')),
+    ...filterByNumber(
       query,
       'employee_number',
       'employee_ids && (SELECT array_agg(id) FROM service.employees WHERE employee_number = $)',
     ),
-    ...byNumber(query, 'job_type_id', 'job_type_id = $'),
-    ...byNumber(query, 'job_status_id', 'job_status_id = $'),
+    ...filterByNumber(query, 'job_type_id', 'job_type_id = $'),
+    ...filterByNumber(query, 'job_status_id', 'job_status_id = $'),
   ];
 }
 
@@ -109,23 +109,23 @@ export function jobConditions(query: Query, time: AccountTime): readonly Conditi
  */
 export function taskConditions(query: Query, time: AccountTime): readonly Condition[] {
   return [
-    ...byNumber(
+    ...filterByNumber(
       query,
       'employee_number',
       'employee_id = (SELECT id FROM service.employees WHERE employee_number = $)',
     ),
-    ...byCompleted(query.get('completed')),
-    ...bySpan(query, {name: 'scheduled_at', column: 'scheduled_at', time}),
+    ...filterByCompleted(query.get('completed')),
+    ...filterBySpan(query, {name: 'scheduled_at', column: 'scheduled_at', time}),
   ];
 }
 
-function byNumber(query: Query, name: string, sql: string): readonly Condition[] {
+function filterByNumber(query: Query, name: string, sql: string): readonly Condition[] {
   const value = query.get(name);
   if (value === undefined) return [];
-  return isNumber(value) ? [{sql, value}] : [NOTHING];
+  return isNumber(value) ? [{sql, value}] : [MATCHES_NOTHING];
 }
 
-function bySpan(
+function filterBySpan(
   query: Query,
   {
     name,
@@ -136,7 +136,7 @@ function bySpan(
   const value = query.get(name);
   if (value === undefined) return [];
   const span = time.span(value);
-  if (span === null) throw notInList(name);
+  if (span === null) throw makeListError(name);
   return [
     {sql: `${column} >= $`, value: span.from},
     {sql: `${column} < $`, value: span.until},
@@ -147,20 +147,20 @@ function bySpan(
  * Several states mean any of them: a public client sends `uncompleted in_progress` (docs/service.md
  * "Filters").
  */
-function byState(value: string | undefined): readonly Condition[] {
+function filterByState(value: string | undefined): readonly Condition[] {
   if (value === undefined) return [];
   const statuses = [...readNames(value)].flatMap((name) => {
-    const found = Object.hasOwn(states, name) ? states[name] : undefined;
-    if (found === undefined) throw notInList('state');
-    return found;
+    const stateStatuses = Object.hasOwn(states, name) ? states[name] : undefined;
+    if (stateStatuses === undefined) throw makeListError('state');
+    return stateStatuses;
   });
-  if (statuses.length === 0) throw notInList('state');
+  if (statuses.length === 0) throw makeListError('state');
   return [{sql: 'status = ANY ($::text[])', value: `{${[...new Set(statuses)].join(',')}}`}];
 }
 
-function byCompleted(value: string | undefined): readonly Condition[] {
+function filterByCompleted(value: string | undefined): readonly Condition[] {
   if (value === undefined) return [];
-  if (value !== 'true' && value !== 'false') throw notInList('completed');
+  if (value !== 'true' && value !== 'false') throw makeListError('completed');
   return [{sql: 'completed = $', value}];
 }
 
@@ -169,8 +169,8 @@ function readNames(text: string | undefined): ReadonlySet<string> {
   return new Set(names.filter((name) => name !== ''));
 }
 
-function notInList(name: string): Error {
-  return invalid([`${humanize(name)} is not included in the list`]);
+function makeListError(name: string): Error {
+  return makeInvalidRefusal([`${humanize(name)} is not included in the list`]);
 }
 
 /** How an embedded record is found from the one that embeds it. */
@@ -248,25 +248,25 @@ export async function embed(
   resource: ServiceResource,
   {records, view}: {readonly records: readonly StoredRecord[]; readonly view: View},
 ): Promise<readonly Node[]> {
-  const found = await Promise.all(
-    asked(resource, view).map((association) => load(db, association, records)),
+  const branchesByAssociation = await Promise.all(
+    listAssociations(resource, view).map((association) => loadBranches(db, association, records)),
   );
   return records.map((record, index) => ({
     ...record,
-    branches: found.flatMap((branches) => branches[index] ?? []),
+    branches: branchesByAssociation.flatMap((branches) => branches[index] ?? []),
   }));
 }
 
-function asked(resource: ServiceResource, view: View): readonly Association[] {
-  const wanted = (associations[resource.table] ?? []).filter(({name}) => view.include.has(name));
+function listAssociations(resource: ServiceResource, view: View): readonly Association[] {
+  const included = (associations[resource.table] ?? []).filter(({name}) => view.include.has(name));
   // `only` is exactly the named columns: the sub-customers, too, come only when they are named.
   const hasChildren =
     resource.table === 'customers' && (view.only === null || view.only.has('children'));
-  return hasChildren ? [...wanted, children] : wanted;
+  return hasChildren ? [...included, children] : included;
 }
 
 /** One branch per record; null if a single association is missing. */
-async function load(
+async function loadBranches(
   db: ServiceQueryable,
   association: Association,
   records: readonly StoredRecord[],
@@ -274,21 +274,21 @@ async function load(
   const {resource, link} = association;
   if (link.kind === 'many') {
     const ids = records.map(({fields}) => idOf(fields));
-    const found = await selectByParents(db, resource.table, {column: link.column, ids});
-    return ids.map((id) => branch(association, found.get(id) ?? []));
+    const recordsByParent = await selectByParents(db, resource.table, {column: link.column, ids});
+    return ids.map((id) => makeBranch(association, recordsByParent.get(id) ?? []));
   }
-  const idsOf = ({fields, employeeIds}: StoredRecord) =>
+  const listIds = ({fields, employeeIds}: StoredRecord) =>
     link.kind === 'assigned'
       ? employeeIds
       : [fields[link.field] ?? null].filter((id) => id !== null);
-  const found = await selectByIds(db, resource.table, [...new Set(records.flatMap(idsOf))]);
+  const recordsById = await selectByIds(db, resource.table, [...new Set(records.flatMap(listIds))]);
   return records.map((record) => {
-    const embedded = idsOf(record).flatMap((id) => found.get(id) ?? []);
-    return link.kind === 'one' && embedded.length === 0 ? [] : branch(association, embedded);
+    const embedded = listIds(record).flatMap((id) => recordsById.get(id) ?? []);
+    return link.kind === 'one' && embedded.length === 0 ? [] : makeBranch(association, embedded);
   });
 }
 
-function branch(association: Association, records: readonly StoredRecord[]): Branch {
+function makeBranch(association: Association, records: readonly StoredRecord[]): Branch {
   const {name, resource, link, item = resource.element, className = null} = association;
   const nodes = records.map((record) => ({...record, branches: []}));
   return {resource, element: name, item: link.kind === 'one' ? null : item, className, nodes};

@@ -13,10 +13,10 @@ import {
   type StoredRecord,
   selectByIds,
   selectByNumber,
-  takeChanges,
+  toChanges,
 } from './store.ts';
 import {type RequestFields, readRequest} from './xml-read.ts';
-import {ServiceRefusal, unknownRecord, type XmlWriter} from './xml-write.ts';
+import {makeUnknownRefusal, ServiceRefusal, type XmlWriter} from './xml-write.ts';
 
 /**
  * How lists are ordered: no order is contractual, and each of these was seen in the real service.
@@ -66,7 +66,7 @@ export async function answerPage(
   resource: ServiceResource,
   {query, conditions}: {readonly query: Query; readonly conditions: readonly Condition[]},
 ): Promise<ServiceAnswer> {
-  const ids = await service.lists.ids(listOf(service, resource, conditions));
+  const ids = await service.lists.ids(makeListQuery(service, resource, conditions));
   const start = (readPageNumber(query) - 1) * service.pageSize;
   return await answerIds(service, resource, {
     ids: ids.slice(start, start + service.pageSize),
@@ -80,7 +80,7 @@ export async function answerWhole(
   resource: ServiceResource,
   query: Query,
 ): Promise<ServiceAnswer> {
-  const ids = await service.lists.ids(listOf(service, resource, []));
+  const ids = await service.lists.ids(makeListQuery(service, resource, []));
   return await answerIds(service, resource, {ids, query});
 }
 
@@ -103,7 +103,7 @@ async function answerRecord(
   resource: ServiceResource,
   {record, query}: {readonly record: StoredRecord; readonly query?: Query},
 ): Promise<ServiceAnswer> {
-  const view = query === undefined ? plainView : viewOf(resource, query);
+  const view = query === undefined ? plainView : chooseView(resource, query);
   const nodes = service.showsEmbed
     ? await embed(service.database, resource, {records: [record], view})
     : [{...record, branches: []}];
@@ -184,9 +184,13 @@ export function readListChanges(
   request: ServiceRequest,
   resource: ServiceResource,
 ) {
-  const given = readPayload(request, resource);
+  const requestFields = readPayload(request, resource);
   const problems = new Problems();
-  return {given, problems, changes: takeChanges(resource, given, {time: service.time, problems})};
+  return {
+    given: requestFields,
+    problems,
+    changes: toChanges(resource, requestFields, {time: service.time, problems}),
+  };
 }
 
 /** The record that a path names. @throws {ServiceRefusal} 400 `Invalid customer.` */
@@ -196,7 +200,7 @@ export async function findOwned(
   {number, lock = false}: {readonly number: string | undefined; readonly lock?: boolean},
 ): Promise<StoredRecord> {
   const record = await selectByNumber(db, resource, {number: number ?? '', lock});
-  if (record === null) throw unknownRecord(resource.element);
+  if (record === null) throw makeUnknownRefusal(resource.element);
   return record;
 }
 
@@ -215,7 +219,7 @@ export async function findChild(
 ): Promise<StoredRecord> {
   const child = await findOwned(db, resource, {number, lock});
   const isOwned = Object.entries(owner).every(([name, value]) => child.fields[name] === value);
-  if (!isOwned) throw unknownRecord(resource.element);
+  if (!isOwned) throw makeUnknownRefusal(resource.element);
   return child;
 }
 
@@ -230,7 +234,7 @@ interface RecordPlace {
 }
 
 /** `/customers/4711.xml` */
-function placeOf(resource: ServiceResource): RecordPlace {
+function makePlace(resource: ServiceResource): RecordPlace {
   const {table, key} = resource;
   const path = `/${table}/:${key}.xml`;
   return {path, find: (db, {params}, lock) => findOwned(db, resource, {number: params[key], lock})};
@@ -239,7 +243,7 @@ function placeOf(resource: ServiceResource): RecordPlace {
 /** The address at which a record is shown. */
 export function showRoute(
   resource: ServiceResource,
-  {path, find} = placeOf(resource),
+  {path, find} = makePlace(resource),
 ): ServiceRoute {
   return {
     method: 'GET',
@@ -253,12 +257,13 @@ export function showRoute(
 
 /**
  * The address at which a record is deleted.
- * @param way.remove - deletes the record, which is locked, and the records that are deleted with it
+ * @param options.remove - deletes the record, which is locked, and the records that are deleted
+ *   with it
  */
 export function deleteRoute(
   resource: ServiceResource,
   {
-    place: {path, find} = placeOf(resource),
+    place: {path, find} = makePlace(resource),
     remove = (effects, record) => deleteRecord(effects, resource, record),
   }: {
     readonly place?: RecordPlace;
@@ -308,19 +313,19 @@ async function answerIds(
   resource: ServiceResource,
   {ids, query}: {readonly ids: readonly string[]; readonly query: Query},
 ): Promise<ServiceAnswer> {
-  const view = viewOf(resource, query);
-  const found = await selectByIds(service.database, resource.table, ids);
-  const records = ids.flatMap((id) => found.get(id) ?? []);
+  const view = chooseView(resource, query);
+  const recordsById = await selectByIds(service.database, resource.table, ids);
+  const records = ids.flatMap((id) => recordsById.get(id) ?? []);
   const nodes = await embed(service.database, resource, {records, view});
   return {body: service.writer.writeList(resource, nodes, view.only)};
 }
 
 /** `only` and `include` apply to customers and jobs. */
-function viewOf(resource: ServiceResource, query: Query) {
+function chooseView(resource: ServiceResource, query: Query) {
   return resource.table === 'customers' || resource.table === 'jobs' ? readView(query) : plainView;
 }
 
-function listOf(
+function makeListQuery(
   {order}: Service,
   {table, key}: ServiceResource,
   conditions: readonly Condition[],

@@ -53,17 +53,17 @@ function readServiceFields(text: string): readonly ServiceField[] {
 }
 
 /** The custom fields 1 to 10, in triples, as customers, jobs and employees have them. */
-const customTriples = numbered(
+const customTriples = repeatNumbered(
   1,
   10,
   (n) => `custom_text${n} custom_number${n}:decimal custom_datetime${n}:dateTime`,
 );
 
 /** The custom texts 11 to 20 of customers and jobs. */
-export const customTexts = numbered(11, 20, (n) => `custom_text${n}`);
+export const customTexts = repeatNumbered(11, 20, (n) => `custom_text${n}`);
 
-function numbered(from: number, to: number, write: (n: number) => string): string {
-  return Array.from({length: to - from + 1}, (_, index) => write(from + index)).join(' ');
+function repeatNumbered(from: number, to: number, render: (n: number) => string): string {
+  return Array.from({length: to - from + 1}, (_, index) => render(from + index)).join(' ');
 }
 
 /** One kind of record: its table, its names on the wire, its fields. */
@@ -101,10 +101,10 @@ export type Table =
   | 'job_statuses'
   | 'tax_entities';
 
-const address = (kind: string) =>
+const listAddress = (kind: string) =>
   `${kind}_address ${kind}_address_2 ${kind}_city ${kind}_state ${kind}_zip_code ${kind}_country`;
 
-export const customerResource = define({
+export const customerResource = defineResource({
   table: 'customers',
   element: 'customer',
   key: 'customer_number',
@@ -128,13 +128,13 @@ export const customerResource = define({
     notify_via_email:boolean notify_via_sms:boolean send_notifications:boolean notification_email
     sales_terms_ref_id sales_tax_code_id:integer service_address_2 billing_address_2
     last_job_completed_number:integer last_job_completed_at:dateTime last_job_completed_name`,
-  writable: `name phone_number fax email_address ${address('service')} ${address('billing')}
+  writable: `name phone_number fax email_address ${listAddress('service')} ${listAddress('billing')}
     company company_name first_name last_name contact alt_contact alt_phone_number mobile pager
     account_number special_instructions customer_type_id customer_source_id notify_via_email
     notify_via_sms is_active parent_id tax_id`,
 });
 
-export const jobResource = define({
+export const jobResource = defineResource({
   table: 'jobs',
   element: 'job',
   key: 'job_number',
@@ -164,7 +164,7 @@ export const jobResource = define({
   textualTime: {name: 'scheduled_on', shape: 'M/D/YY'},
 });
 
-export const jobCharges = define({
+export const jobCharges = defineResource({
   table: 'job_charges',
   element: 'job_charge',
   fields: `id:integer job_id:integer created_on:dateTime description quantity:decimal
@@ -175,7 +175,7 @@ export const jobCharges = define({
   writable: 'item_id details quantity price_per_unit description discount job_charge_type_id',
 });
 
-export const employeeResource = define({
+export const employeeResource = defineResource({
   table: 'employees',
   element: 'employee',
   key: 'employee_number',
@@ -189,7 +189,7 @@ export const employeeResource = define({
     home_phone cell_phone pager hired_date notify_via_email notify_via_mobile`,
 });
 
-export const timeEntries = define({
+export const timeEntries = defineResource({
   table: 'time_entries',
   element: 'time_entry',
   fields: `id:integer job_id:integer employee_id:integer started_on:dateTime ended_on:dateTime
@@ -200,7 +200,7 @@ export const timeEntries = define({
   textualTime: {name: 'started_on', shape: 'MM/DD/YYYY'},
 });
 
-export const taskResource = define({
+export const taskResource = defineResource({
   table: 'tasks',
   element: 'task',
   fields: `id:integer job_id:integer customer_id:integer employee_id:integer task_type_id:integer
@@ -212,7 +212,7 @@ export const taskResource = define({
   textualTime: {name: 'scheduled_at', shape: 'M/D/YYYY'},
 });
 
-export const notes = define({
+export const notes = defineResource({
   table: 'notes',
   element: 'note',
   fields: `id:integer noteable_id:integer noteable_type note public:boolean created_by:integer
@@ -220,27 +220,27 @@ export const notes = define({
   writable: 'note public',
 });
 
-export const contacts = define({
+export const contacts = defineResource({
   table: 'contacts',
   element: 'contact',
   fields: `id:integer customer_id:integer name first_name last_name title phone_number mobile
     email_address primary:boolean created_at:dateTime updated_at:dateTime`,
 });
 
-export const jobTypes = define({
+export const jobTypes = defineResource({
   table: 'job_types',
   element: 'job_type',
   fields: `id:integer name description duration:decimal active:boolean created_at:dateTime
     updated_at:dateTime`,
 });
 
-export const jobStatuses = define({
+export const jobStatuses = defineResource({
   table: 'job_statuses',
   element: 'job_status',
   fields: 'id:integer name color active:boolean created_at:dateTime updated_at:dateTime',
 });
 
-export const taxEntityResource = define({
+export const taxEntityResource = defineResource({
   table: 'tax_entities',
   element: 'tax_entity',
   fields: `id:integer name description tax_rate:decimal agency active:boolean created_at:dateTime
@@ -254,7 +254,7 @@ interface Definition
   readonly writable?: string;
 }
 
-function define({
+function defineResource({
   table,
   element,
   key = 'id',

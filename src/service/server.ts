@@ -107,7 +107,7 @@ function addRoute(
 ): void {
   const actors = new WeakMap<FastifyRequest, string>();
   http.route({
-    method: methodsOf(route),
+    method: listMethods(route),
     url: options.basePath + route.path,
     exposeHeadRoute: false,
     onRequest: async (request) => {
@@ -116,11 +116,11 @@ function addRoute(
       actors.set(request, actorId);
     },
     handler: async (request, reply) => {
-      const asked = toServiceRequest(request, {
+      const serviceRequest = toServiceRequest(request, {
         actorId: actors.get(request) ?? '',
         basePath: options.basePath,
       });
-      const answer = await route.answer(service, asked);
+      const answer = await route.answer(service, serviceRequest);
       if (answer.location !== undefined)
         reply.header('location', options.basePath + answer.location);
       return await send(request, reply, {body: answer.body, compress: options.compress});
@@ -129,13 +129,13 @@ function addRoute(
 }
 
 /** PATCH means the same as PUT; HEAD is a GET without its body. */
-function methodsOf({method}: ServiceRoute): HTTPMethods[] {
+function listMethods({method}: ServiceRoute): HTTPMethods[] {
   if (method === 'PUT') return ['PUT', 'PATCH'];
   return method === 'GET' ? ['GET', 'HEAD'] : [method];
 }
 
 function refuseOtherMethods(http: FastifyInstance, path: string, {basePath}: HttpOptions): void {
-  const allowed = routes.filter((route) => route.path === path).flatMap(methodsOf);
+  const allowed = routes.filter((route) => route.path === path).flatMap(listMethods);
   http.route({
     method: allMethods.filter((method) => !allowed.includes(method)),
     url: basePath + path,
@@ -184,7 +184,7 @@ async function send(
   reply
     .code(200)
     .headers(recordedHeaders)
-    .headers(traceHeaders(reply))
+    .headers(makeTraceHeaders(reply))
     .type('application/xml; charset=utf-8');
   reply.header('vary', 'Accept-Encoding');
   const offersGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(
@@ -198,12 +198,12 @@ function sendErrors(reply: FastifyReply, {status, texts}: ServiceRefusal): Fasti
   reply
     .code(status)
     .header('cache-control', 'no-cache')
-    .headers(traceHeaders(reply))
+    .headers(makeTraceHeaders(reply))
     .type('application/xml; charset=utf-8');
   return reply.send(writeErrors(texts));
 }
 
-function traceHeaders(reply: FastifyReply): Record<string, string> {
+function makeTraceHeaders(reply: FastifyReply): Record<string, string> {
   const now = performance.now();
   const seconds = ((now - (arrivals.get(reply.request) ?? now)) / 1000).toFixed(6);
   return {'x-request-id': randomUUID(), 'x-transaction': randomUUID(), 'x-runtime': seconds};
@@ -239,15 +239,15 @@ async function authenticate(
 function readToken(authorization: string | undefined): string | null {
   const encoded = /^Basic\s+([A-Za-z0-9+/=_-]+)\s*$/i.exec(authorization ?? '')?.[1];
   if (encoded === undefined) return null;
-  const [user, ...rest] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
-  const password = rest.join(':');
+  const [user, ...passwordParts] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  const password = passwordParts.join(':');
   if (user === undefined || user === '' || user.includes('\u0000')) return null;
   return isSame(user, password) ? user : null;
 }
 
 function isSame(left: string, right: string): boolean {
-  const [a, b] = [Buffer.from(left), Buffer.from(right)];
-  return a.length === b.length && timingSafeEqual(a, b);
+  const [leftBytes, rightBytes] = [Buffer.from(left), Buffer.from(right)];
+  return leftBytes.length === rightBytes.length && timingSafeEqual(leftBytes, rightBytes);
 }
 
 export interface ServiceOptions {
@@ -319,7 +319,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     timeZone = 'America/New_York',
     log,
   } = options;
-  const now = skewed(options);
+  const now = makeClock(options);
   const time = new AccountTime(timeZone, now);
   const database = await openDatabase(databaseUrl, log);
   const lists = new Lists(database, databaseUrl, log);
@@ -351,11 +351,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     if (options.faults !== undefined) addFaults(http, options.faults, {now, log});
     await listen(http, {port, host});
     const address = http.server.address();
-    const taken = typeof address === 'object' && address !== null ? address.port : port;
-    log?.info({event: 'service.listening', port: taken, host}, 'the reference service listens');
+    const usedPort = typeof address === 'object' && address !== null ? address.port : port;
+    log?.info({event: 'service.listening', port: usedPort, host}, 'the reference service listens');
     return {
-      url: `http://${host.includes(':') ? `[${host}]` : host}:${taken}${basePath}`,
-      port: taken,
+      url: `http://${host.includes(':') ? `[${host}]` : host}:${usedPort}${basePath}`,
+      port: usedPort,
       token,
       tokenOf: (employeeNumber) => selectToken(service, String(employeeNumber)),
       close: async () => {
@@ -370,7 +370,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 }
 
 /** The clock of a service, moved by the skew of its faults. */
-function skewed({now = Date.now, faults}: ServiceOptions): () => number {
+function makeClock({now = Date.now, faults}: ServiceOptions): () => number {
   const aheadMs = (faults?.skew ?? 0) * 1000;
   return () => {
     const value = now();
@@ -378,17 +378,17 @@ function skewed({now = Date.now, faults}: ServiceOptions): () => number {
   };
 }
 
-interface PortPlace {
+interface PortAddress {
   readonly port: number;
   readonly host: string;
 }
 
-async function listen(http: ReturnType<typeof createHttp>, place: PortPlace): Promise<void> {
+async function listen(http: ReturnType<typeof createHttp>, address: PortAddress): Promise<void> {
   try {
-    await http.listen(place);
+    await http.listen(address);
   } catch (cause) {
     await http.close();
-    throw explainPort(place, cause);
+    throw explainPort(address, cause);
   }
 }
 
@@ -399,20 +399,20 @@ async function listen(http: ReturnType<typeof createHttp>, place: PortPlace): Pr
  * @throws {FatalError} the port is taken
  */
 export async function reservePort(port: number): Promise<() => Promise<void>> {
-  const place = {port, host: '127.0.0.1'};
-  const holder = createServer((socket) => socket.destroy());
-  const listening = once(holder, 'listening');
-  holder.listen(place);
+  const address = {port, host: '127.0.0.1'};
+  const server = createServer((socket) => socket.destroy());
+  const listening = once(server, 'listening');
+  server.listen(address);
   await listening.catch((cause: unknown) => {
-    throw explainPort(place, cause);
+    throw explainPort(address, cause);
   });
   return async () => {
-    holder.close();
-    await once(holder, 'close');
+    server.close();
+    await once(server, 'close');
   };
 }
 
-function explainPort({port, host}: PortPlace, cause: unknown): FatalError {
+function explainPort({port, host}: PortAddress, cause: unknown): FatalError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : null;
   const reason =
     code === 'EADDRINUSE'

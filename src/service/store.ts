@@ -6,8 +6,8 @@ import type {AccountTime} from './account-time.ts';
 import type {ServiceQueryable} from './database.ts';
 import type {ListChange} from './lists.ts';
 import type {ServiceField, ServiceFields, ServiceResource, Table} from './resource.ts';
-import type {Given, RequestFields} from './xml-read.ts';
-import {humanize, invalid} from './xml-write.ts';
+import type {RequestFields, RequestValue} from './xml-read.ts';
+import {humanize, makeInvalidRefusal} from './xml-write.ts';
 
 /** A record as it is kept. */
 export interface StoredRecord {
@@ -31,7 +31,7 @@ export async function selectByIds(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, StoredRecord>> {
   if (ids.length === 0) return new Map();
-  const text = `SELECT fields, ${employeeIds(table)} FROM service.${table}
+  const text = `SELECT fields, ${makeIdsColumn(table)} FROM service.${table}
       WHERE id = ANY ($1::bigint[]) AND deleted_at IS NULL`;
   const {rows} = await db.query<RawRecord>({name: `${table} by ids`, text, values: [ids]});
   return new Map(rows.map((row) => [idOf(row.fields), toRecord(row)]));
@@ -43,17 +43,17 @@ export async function selectByParents(
   table: Table,
   {column, ids}: {readonly column: ParentColumn; readonly ids: readonly string[]},
 ): Promise<ReadonlyMap<string, readonly StoredRecord[]>> {
-  const found = new Map<string, StoredRecord[]>(ids.map((id) => [id, []]));
-  if (ids.length === 0) return found;
-  const text = `SELECT fields, ${employeeIds(table)}, ${column} AS parent FROM service.${table}
+  const recordsByParent = new Map<string, StoredRecord[]>(ids.map((id) => [id, []]));
+  if (ids.length === 0) return recordsByParent;
+  const text = `SELECT fields, ${makeIdsColumn(table)}, ${column} AS parent FROM service.${table}
     WHERE ${column} = ANY ($1::bigint[]) AND deleted_at IS NULL ORDER BY id`;
   const {rows} = await db.query<RawRecord & {parent: string}>({
     name: `${table} by ${column}`,
     text,
     values: [ids],
   });
-  for (const row of rows) found.get(row.parent)?.push(toRecord(row));
-  return found;
+  for (const row of rows) recordsByParent.get(row.parent)?.push(toRecord(row));
+  return recordsByParent;
 }
 
 /**
@@ -67,7 +67,7 @@ export async function selectByNumber(
 ): Promise<StoredRecord | null> {
   if (!isNumber(number)) return null;
   const {table, key} = resource;
-  const text = `SELECT fields, ${employeeIds(table)} FROM service.${table}
+  const text = `SELECT fields, ${makeIdsColumn(table)} FROM service.${table}
     WHERE ${key} = $1 AND deleted_at IS NULL${lock ? ' FOR UPDATE' : ''}`;
   const name = `${table} by number${lock ? ', locked' : ''}`;
   const {rows} = await db.query<RawRecord>({name, text, values: [number]});
@@ -87,7 +87,7 @@ export function idOf(fields: ServiceFields): string {
   return fields.id ?? '';
 }
 
-function employeeIds(table: Table): string {
+function makeIdsColumn(table: Table): string {
   return table === 'jobs' ? 'employee_ids' : `'{}'::bigint[] AS employee_ids`;
 }
 
@@ -115,7 +115,7 @@ export interface Beside {
   readonly passwordHash?: string;
 }
 
-type Kind = 'create' | 'update' | 'delete';
+type EffectKind = 'create' | 'update' | 'delete';
 
 const besideColumns: Readonly<Record<keyof Beside, string>> = {
   employeeIds: 'employee_ids',
@@ -139,9 +139,9 @@ async function assignNumbers(
   resource: ServiceResource,
 ): Promise<ServiceFields> {
   const sequence = NUMBERS[resource.table];
-  const number = sequence === undefined ? 'NULL' : `nextval('${sequence}')`;
+  const numberSql = sequence === undefined ? 'NULL' : `nextval('${sequence}')`;
   const {rows} = await db.query<{id: string; number: string | null}>(
-    `SELECT nextval('service.ids') AS id, ${number} AS number`,
+    `SELECT nextval('service.ids') AS id, ${numberSql} AS number`,
   );
   const id = rows[0]?.id ?? null;
   return resource.key === 'id' ? {id} : {id, [resource.key]: rows[0]?.number ?? null};
@@ -153,10 +153,10 @@ export async function createRecord(
   resource: ServiceResource,
   {fields, beside = {}}: {readonly fields: ServiceFields; readonly beside?: Beside},
 ): Promise<StoredRecord> {
-  const full = {
+  const allFields = {
     ...fields,
     ...(await assignNumbers(effects.client, resource)),
-    ...stamps(resource, effects, [
+    ...makeStamps(resource, effects, [
       'created_at',
       'created_on',
       'updated_at',
@@ -164,19 +164,19 @@ export async function createRecord(
       'updated_by',
     ]),
   };
-  const columns = besideEntries(beside);
+  const columns = listBesideEntries(beside);
   const names = ['fields', ...columns.map(([name]) => name)].join(', ');
-  const places = ['$1', ...columns.map((_, index) => `$${index + 2}`)].join(', ');
+  const placeholders = ['$1', ...columns.map((_, index) => `$${index + 2}`)].join(', ');
   await effects.client.query(
-    `INSERT INTO service.${resource.table} (${names}) VALUES (${places})`,
-    [JSON.stringify(dropNil(full)), ...columns.map(([, value]) => value)],
+    `INSERT INTO service.${resource.table} (${names}) VALUES (${placeholders})`,
+    [JSON.stringify(dropNil(allFields)), ...columns.map(([, value]) => value)],
   );
   await writeJournal(effects, resource, {
-    fields: full,
+    fields: allFields,
     kind: 'create',
-    changed: changedOf(dropNil(full), beside),
+    changed: listJournalValues(dropNil(allFields), beside),
   });
-  return {fields: dropNil(full), employeeIds: beside.employeeIds ?? []};
+  return {fields: dropNil(allFields), employeeIds: beside.employeeIds ?? []};
 }
 
 /**
@@ -195,17 +195,18 @@ export async function updateRecord(
   const changed = Object.fromEntries(
     Object.entries(changes).filter(([name, value]) => (record.fields[name] ?? null) !== value),
   );
-  const columns = besideEntries(beside);
+  const columns = listBesideEntries(beside);
   if (Object.keys(changed).length === 0 && columns.length === 0) return record;
   const fields = dropNil({
     ...record.fields,
     ...changed,
-    ...stamps(resource, effects, ['updated_at', 'updated_by']),
+    ...makeStamps(resource, effects, ['updated_at', 'updated_by']),
   });
-  const sets = ['fields = $2', ...columns.map(([name], index) => `${name} = $${index + 3}`)].join(
-    ', ',
-  );
-  await effects.client.query(`UPDATE service.${resource.table} SET ${sets} WHERE id = $1`, [
+  const assignments = [
+    'fields = $2',
+    ...columns.map(([name], index) => `${name} = $${index + 3}`),
+  ].join(', ');
+  await effects.client.query(`UPDATE service.${resource.table} SET ${assignments} WHERE id = $1`, [
     idOf(fields),
     JSON.stringify(fields),
     ...columns.map(([, value]) => value),
@@ -213,7 +214,7 @@ export async function updateRecord(
   await writeJournal(effects, resource, {
     fields,
     kind: 'update',
-    changed: changedOf(changed, beside),
+    changed: listJournalValues(changed, beside),
   });
   return {fields, employeeIds: beside.employeeIds ?? record.employeeIds};
 }
@@ -227,7 +228,7 @@ export async function deleteRecord(
   const fields = {
     ...record.fields,
     deleted_at: effects.at,
-    ...stamps(resource, effects, ['updated_at']),
+    ...makeStamps(resource, effects, ['updated_at']),
   };
   await effects.client.query(`UPDATE service.${resource.table} SET fields = $2 WHERE id = $1`, [
     idOf(fields),
@@ -246,7 +247,7 @@ async function writeJournal(
     changed,
   }: {
     readonly fields: ServiceFields;
-    readonly kind: Kind;
+    readonly kind: EffectKind;
     readonly changed: Readonly<Record<string, unknown>>;
   },
 ): Promise<void> {
@@ -264,30 +265,30 @@ async function writeJournal(
 }
 
 /** The values for the journal: all but those that are secrets by their names. */
-function changedOf(
+function listJournalValues(
   fields: ServiceFields,
   {employeeIds}: Beside,
 ): Readonly<Record<string, unknown>> {
-  const open = Object.fromEntries(
+  const publicFields = Object.fromEntries(
     Object.entries(fields).filter(([name]) => !secretName.test(name)),
   );
-  return employeeIds === undefined ? open : {...open, employee_ids: employeeIds};
+  return employeeIds === undefined ? publicFields : {...publicFields, employee_ids: employeeIds};
 }
 
 /** The fields for time and author of a write, if the resource has them. */
-function stamps(
+function makeStamps(
   resource: ServiceResource,
   effects: Effects,
   names: readonly string[],
 ): ServiceFields {
-  const own = new Set(resource.fields.map(({name}) => name));
-  const value = (name: string) => (name.endsWith('_by') ? effects.actorId : effects.at);
+  const fieldNames = new Set(resource.fields.map(({name}) => name));
+  const readStamp = (name: string) => (name.endsWith('_by') ? effects.actorId : effects.at);
   return Object.fromEntries(
-    names.filter((name) => own.has(name)).map((name) => [name, value(name)]),
+    names.filter((name) => fieldNames.has(name)).map((name) => [name, readStamp(name)]),
   );
 }
 
-function besideEntries(beside: Beside): readonly (readonly [string, unknown])[] {
+function listBesideEntries(beside: Beside): readonly (readonly [string, unknown])[] {
   const entries = [
     [besideColumns.employeeIds, beside.employeeIds],
     [besideColumns.token, beside.token],
@@ -319,7 +320,7 @@ export class Problems {
 
   /** @throws {Refusal} 422 with every text, if there is one */
   refuse(): void {
-    if (this.#texts.length > 0) throw invalid([...new Set(this.#texts)]);
+    if (this.#texts.length > 0) throw makeInvalidRefusal([...new Set(this.#texts)]);
   }
 }
 
@@ -328,29 +329,29 @@ export class Problems {
  * it is kept; other fields are ignored. Decimals stay as they are sent (`275.10`), an empty text is
  * kept for text fields and nil for others.
  */
-export function takeChanges(
+export function toChanges(
   resource: ServiceResource,
-  given: RequestFields,
+  requestFields: RequestFields,
   {time, problems}: {readonly time: AccountTime; readonly problems: Problems},
 ): Changes {
   const changes: Changes = {};
   for (const field of resource.fields) {
-    const value = resource.writable.has(field.name) ? given.get(field.name) : undefined;
+    const value = resource.writable.has(field.name) ? requestFields.get(field.name) : undefined;
     if (value === undefined) continue;
-    const taken = takeValue(field, value, time);
-    if ('problem' in taken) problems.add(field.name, taken.problem);
-    else changes[field.name] = taken.value;
+    const result = readValue(field, value, time);
+    if ('problem' in result) problems.add(field.name, result.problem);
+    else changes[field.name] = result.value;
   }
   return changes;
 }
 
-type Taken = {readonly value: string | null} | {readonly problem: string};
+type ReadResult = {readonly value: string | null} | {readonly problem: string};
 
-function takeValue(field: ServiceField, given: Given, time: AccountTime): Taken {
-  if (given === null) return {value: null};
-  if (typeof given !== 'string') return {problem: 'is invalid'};
-  if (field.type === 'text') return {value: given};
-  const text = given.trim();
+function readValue(field: ServiceField, value: RequestValue, time: AccountTime): ReadResult {
+  if (value === null) return {value: null};
+  if (typeof value !== 'string') return {problem: 'is invalid'};
+  if (field.type === 'text') return {value};
+  const text = value.trim();
   if (text === '') return {value: null};
   switch (field.type) {
     case 'integer':
@@ -361,20 +362,20 @@ function takeValue(field: ServiceField, given: Given, time: AccountTime): Taken 
         ? {value: text}
         : {problem: 'is not a number'};
     case 'boolean':
-      return takeBoolean(text);
+      return readBoolean(text);
     case 'dateTime':
-      return takeTime(time.parse(text));
+      return readTime(time.parse(text));
     default:
       return {problem: 'is invalid'};
   }
 }
 
-function takeBoolean(text: string): Taken {
+function readBoolean(text: string): ReadResult {
   if (/^(true|1)$/i.test(text)) return {value: 'true'};
   if (/^(false|0)$/i.test(text)) return {value: 'false'};
   return {problem: 'is not true or false'};
 }
 
-function takeTime(utc: string | null): Taken {
+function readTime(utc: string | null): ReadResult {
   return utc === null ? {problem: 'is not a valid date and time'} : {value: utc};
 }

@@ -64,13 +64,13 @@ async function createTask(service: Service, request: ServiceRequest) {
     work: async (effects) => {
       const fields = {completed: 'false', ...changes};
       await checkTask(effects.client, {fields, changes, problems});
-      const belonging = await inheritCustomer(effects, fields);
-      const full = {
+      const inheritedFields = await inheritCustomer(effects, fields);
+      const allFields = {
         ...fields,
-        ...belonging,
+        ...inheritedFields,
         ...deriveTask(fields, {changes, at: effects.at}),
       };
-      const task = await createRecord(effects, taskResource, {fields: full});
+      const task = await createRecord(effects, taskResource, {fields: allFields});
       await countTasks(effects, changes.job_id);
       return task;
     },
@@ -136,9 +136,12 @@ function deriveTask(
   const isMoved = changes.scheduled_at !== undefined || changes.duration !== undefined;
   const end =
     start === null || duration === null ? null : AccountTime.findEnd(start, Number(duration));
-  const ends = isMoved && changes.ends_at === undefined ? {ends_at: end} : {};
-  if (changes.completed === undefined) return ends;
-  return {...ends, completed_at: changes.completed === 'true' ? (fields.completed_at ?? at) : null};
+  const endFields = isMoved && changes.ends_at === undefined ? {ends_at: end} : {};
+  if (changes.completed === undefined) return endFields;
+  return {
+    ...endFields,
+    completed_at: changes.completed === 'true' ? (fields.completed_at ?? at) : null,
+  };
 }
 
 /** The job's `tasks_count` follows its live tasks. */
@@ -148,10 +151,10 @@ async function countTasks(effects: Effects, jobId: string | null | undefined): P
       (SELECT count(*) FROM service.tasks WHERE job_id = job.id AND deleted_at IS NULL) AS count
     FROM service.jobs AS job WHERE job.id = $1 AND job.deleted_at IS NULL FOR UPDATE OF job`;
   const {rows} = await effects.client.query<{number: string; count: string}>(text, [jobId]);
-  const [counted] = rows;
-  if (counted === undefined) return;
-  const record = await findOwned(effects.client, jobResource, {number: counted.number});
-  await updateRecord(effects, jobResource, {record, changes: {tasks_count: counted.count}});
+  const [row] = rows;
+  if (row === undefined) return;
+  const record = await findOwned(effects.client, jobResource, {number: row.number});
+  await updateRecord(effects, jobResource, {record, changes: {tasks_count: row.count}});
 }
 
 interface Owner {
@@ -162,11 +165,11 @@ interface Owner {
 
 /** Customer notes and job notes are one kind of record with two kinds of owner. */
 export const noteRoutes: readonly ServiceRoute[] = [
-  ...routesUnder({resource: customerResource, className: 'Customer', column: 'customer_id'}),
-  ...routesUnder({resource: jobResource, className: 'Job', column: 'job_id'}),
+  ...makeNoteRoutes({resource: customerResource, className: 'Customer', column: 'customer_id'}),
+  ...makeNoteRoutes({resource: jobResource, className: 'Job', column: 'job_id'}),
 ];
 
-function routesUnder(owner: Owner): readonly ServiceRoute[] {
+function makeNoteRoutes(owner: Owner): readonly ServiceRoute[] {
   const base = `/${owner.resource.table}/:${owner.resource.key}/notes`;
   const place = {
     path: `${base}/:note_id.xml`,
@@ -196,8 +199,11 @@ function routesUnder(owner: Owner): readonly ServiceRoute[] {
 
 async function listNotes(service: Service, request: ServiceRequest, owner: Owner) {
   const id = idOf((await findOwner(service.database, request, owner)).fields);
-  const found = await selectByParents(service.database, 'notes', {column: owner.column, ids: [id]});
-  return answerRecords(service, notes, found.get(id) ?? []);
+  const notesByOwner = await selectByParents(service.database, 'notes', {
+    column: owner.column,
+    ids: [id],
+  });
+  return answerRecords(service, notes, notesByOwner.get(id) ?? []);
 }
 
 async function createNote(service: Service, request: ServiceRequest, owner: Owner) {
@@ -208,9 +214,9 @@ async function createNote(service: Service, request: ServiceRequest, owner: Owne
     resource: notes,
     work: async (effects) => {
       const {fields} = await findOwner(effects.client, request, owner);
-      const belonging = {noteable_id: idOf(fields), noteable_type: owner.className};
+      const ownerFields = {noteable_id: idOf(fields), noteable_type: owner.className};
       return await createRecord(effects, notes, {
-        fields: {public: 'false', ...changes, ...belonging},
+        fields: {public: 'false', ...changes, ...ownerFields},
       });
     },
   });
@@ -248,6 +254,6 @@ async function findNote(
   {owner, lock}: {readonly owner: Owner; readonly lock: boolean},
 ): Promise<StoredRecord> {
   const {fields} = await findOwner(db, request, owner);
-  const belonging = {noteable_id: idOf(fields), noteable_type: owner.className};
-  return await findChild(db, notes, {number: request.params.note_id, lock, owner: belonging});
+  const ownerFields = {noteable_id: idOf(fields), noteable_type: owner.className};
+  return await findChild(db, notes, {number: request.params.note_id, lock, owner: ownerFields});
 }

@@ -40,10 +40,10 @@ export class Random {
 
   /** The index of a weight, chosen with a probability in proportion to the weight. */
   weighted(weights: readonly number[]): number {
-    let rest = this.next() * weights.reduce((sum, weight) => sum + weight, 0);
+    let remaining = this.next() * weights.reduce((sum, weight) => sum + weight, 0);
     const index = weights.findIndex((weight) => {
-      rest -= weight;
-      return rest < 0;
+      remaining -= weight;
+      return remaining < 0;
     });
     return Math.max(0, index);
   }
@@ -66,9 +66,9 @@ export function hash(text: string): number {
   return (value ^ (value >>> 16)) >>> 0;
 }
 
-type Words = readonly [string, ...string[]];
+type WordList = readonly [string, ...string[]];
 
-const firstNames: Words = [
+const firstNames: WordList = [
   'Ada',
   'Bo',
   'Cleo',
@@ -96,7 +96,7 @@ const firstNames: Words = [
   'Yuki',
   'Zoë',
 ];
-const nameStarts: Words = [
+const nameStarts: WordList = [
   'Alder',
   'Bram',
   'Calder',
@@ -118,7 +118,7 @@ const nameStarts: Words = [
   'Thorn',
   'Win',
 ];
-const nameEnds: Words = [
+const nameEnds: WordList = [
   'wick',
   'holt',
   'mere',
@@ -132,7 +132,7 @@ const nameEnds: Words = [
   'bück',
   'dale',
 ];
-const firmKinds: Words = [
+const firmKinds: WordList = [
   'Bakery',
   'Dental Care',
   'Property Management',
@@ -144,8 +144,8 @@ const firmKinds: Words = [
   'Books',
   'Veterinary Clinic',
 ];
-const firmForms: Words = ['', ' LLC', ' & Sons', ' Inc.', ' & Co.', ' Group'];
-const streets: Words = [
+const firmForms: WordList = ['', ' LLC', ' & Sons', ' Inc.', ' & Co.', ' Group'];
+const streets: WordList = [
   'Alder Lane',
   'Birch Street',
   'Canal Road',
@@ -157,7 +157,7 @@ const streets: Words = [
   'Juniper Drive',
   'Kiln Road',
 ];
-const extras: Words = [
+const addressExtras: WordList = [
   'Unit 4',
   'Rear entrance',
   'Suite 210',
@@ -165,7 +165,7 @@ const extras: Words = [
   'c/o front desk',
   'Apt. B',
 ];
-const towns: Words = [
+const towns: WordList = [
   'Marlow Falls',
   'Eastbrook',
   'Pinewick',
@@ -175,8 +175,8 @@ const towns: Words = [
   'Nörd Haven',
   'Stonebridge',
 ];
-const areas: Words = ['937', '614', '413', '201'];
-const instructions: Words = [
+const areaCodes: WordList = ['937', '614', '413', '201'];
+const instructions: WordList = [
   'Gate code 0417, then the HTTP API on the left.',
   'Dog in the yard 🐕 — call first!',
   'Key is with the neighbour at no. 12 & no. 14.',
@@ -185,7 +185,7 @@ const instructions: Words = [
   'Boiler room: 日本 sticker on the HTTP API.\nCeiling is low.',
   'Très bon accueil; parler à la gérante.',
 ];
-const remarks: Words = [
+const remarks: WordList = [
   'Called, left a message.',
   'Prefers mornings.',
   'Wants a quote for a new unit before winter.',
@@ -207,8 +207,8 @@ export function makePerson(random: Random): Person {
 }
 
 export function makeFirm(random: Random): string {
-  const own = `${random.pick(nameStarts)}${random.pick(nameEnds)}`;
-  const name = `${own} ${random.pick(firmKinds)}${random.pick(firmForms)}`;
+  const familyName = `${random.pick(nameStarts)}${random.pick(nameEnds)}`;
+  const name = `${familyName} ${random.pick(firmKinds)}${random.pick(firmForms)}`;
   return random.isTrue(0.04) ? `"${name}"` : name;
 }
 
@@ -219,7 +219,7 @@ export function makeFirm(random: Random): string {
 export function makeStreet(random: Random): string {
   const street = `${random.integer(1, 2400)} ${random.pick(streets)}`;
   if (!random.isTrue(0.15)) return street;
-  return `${street}${random.isTrue(0.5) ? '\n' : '\r\n'}${random.pick(extras)}`;
+  return `${street}${random.isTrue(0.5) ? '\n' : '\r\n'}${random.pick(addressExtras)}`;
 }
 
 /** A made-up town with its state; zip codes of two of the states begin with a zero. */
@@ -236,7 +236,7 @@ export function makeTown(random: Random): {
 }
 
 export function makePhone(random: Random): string {
-  return `(${random.pick(areas)}) 555-01${String(random.integer(0, 99)).padStart(2, '0')}`;
+  return `(${random.pick(areaCodes)}) 555-01${String(random.integer(0, 99)).padStart(2, '0')}`;
 }
 
 /** @param index - makes the address unique */
@@ -310,7 +310,7 @@ const summer: Season = [0.1, 0.1, 0.2, 0.6, 1.6, 2.8, 3.2, 3, 1.4, 0.4, 0.1, 0.1
 const tuneUps: Season = [0.5, 0.5, 1.4, 2.4, 1.8, 0.6, 0.4, 0.5, 1.6, 2.4, 1.2, 0.5];
 const steady: Season = [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1];
 
-interface Kind {
+interface WorkKind {
   readonly season: Season;
   readonly share: number;
   readonly complaints: readonly [string, ...string[]];
@@ -319,7 +319,7 @@ interface Kind {
   readonly crew?: number;
 }
 
-const kinds: Readonly<Record<string, Kind>> = {
+const workKinds: Readonly<Record<string, WorkKind>> = {
   '101': {
     season: winter,
     share: 1,
@@ -411,22 +411,22 @@ const kinds: Readonly<Record<string, Kind>> = {
 
 /** All kinds of work, one per job type. */
 export const workCatalogue: readonly Work[] = trades.map((trade) => {
-  const kind = kinds[trade.id];
+  const kind = workKinds[trade.id];
   if (kind === undefined) throw new TypeError(`no catalogue for job type ${trade.id}`);
   const {season, share, complaints, parts, rateCents = 9500, crew = 2} = kind;
-  const number = ([name, cents]: readonly [string, number], index: number): Part => ({
+  const makePart = ([name, cents]: readonly [string, number], index: number): Part => ({
     itemId: String(Number(trade.id) * 100 + index + 1),
     name,
     cents,
   });
-  const [first, ...rest] = parts;
+  const [firstPart, ...otherParts] = parts;
   return {
     jobTypeId: trade.id,
     name: trade.name,
     minutes: trade.minutes,
     months: season.map((weight) => weight * share),
     complaints,
-    parts: [number(first, 0), ...rest.map((part, index) => number(part, index + 1))],
+    parts: [makePart(firstPart, 0), ...otherParts.map((part, index) => makePart(part, index + 1))],
     rateCents,
     crew,
   };

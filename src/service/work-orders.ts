@@ -7,7 +7,7 @@ import {type Ledger, makeNote} from './business-people.ts';
 import type {BusinessPlan} from './business-plan.ts';
 import type {ServiceRow} from './database.ts';
 import type {Roster, WorkOrder} from './order.ts';
-import {lifeAt, startOf, statusOf, timesOf, workedMinutes} from './order-life.ts';
+import {listTimes, measureWorkedMinutes, readLifeAt, readStart, readStatus} from './order-life.ts';
 import type {ServiceFields} from './resource.ts';
 import {labourItemId, type Random, writeMoney} from './vocabulary.ts';
 
@@ -15,7 +15,7 @@ import {labourItemId, type Random, writeMoney} from './vocabulary.ts';
  * The ids of a job's child records, as places within the ids of the job; its charges have those
  * from 1.
  */
-const idPlaces = {entries: 6, task: 12, note: 13} as const;
+const idOffsets = {entries: 6, task: 12, note: 13} as const;
 
 /**
  * A job with all its child records, in their state at a moment; nothing before its call.
@@ -28,16 +28,16 @@ export function makeJob(
   ledger: Ledger,
 ): readonly ServiceRow[] {
   const {plan} = roster;
-  const whole = roster.order(index);
-  if (whole.createdAt >= now) return [];
-  const order = {...whole, life: lifeAt(whole.life, now)};
-  const charged = makeCharges(plan, order);
+  const fullOrder = roster.order(index);
+  if (fullOrder.createdAt >= now) return [];
+  const order = {...fullOrder, life: readLifeAt(fullOrder.life, now)};
+  const charges = makeCharges(plan, order);
   const task = makeTask(plan, order);
-  const note = plan.random('note', index);
+  const noteRandom = plan.random('note', index);
   const {id, number} = plan.job(index);
   const fields: ServiceFields = {
-    ...describe(plan, order),
-    ...makeBill(plan, order, charged),
+    ...makeJobFields(plan, order),
+    ...makeBill(plan, order, charges),
     tax_id: order.taxId,
     sales_tax_percentage: order.taxId === null ? null : order.taxRate,
     tasks_count: String(task.length),
@@ -45,41 +45,47 @@ export function makeJob(
     customer_id: plan.customer(order.customer).id,
     job_number: number,
     created_at: order.createdAt,
-    updated_at: timesOf(order.life).at(-1) ?? order.createdAt,
+    updated_at: listTimes(order.life).at(-1) ?? order.createdAt,
   };
-  enter(ledger, {order, number, charged});
+  enterInLedger(ledger, {order, number, charged: charges});
   const employees =
-    startOf(order.life) === null ? [] : order.crew.map((technician) => plan.employeeId(technician));
+    readStart(order.life) === null
+      ? []
+      : order.crew.map((technician) => plan.employeeId(technician));
   return [
     {table: 'jobs', fields, beside: {employee_ids: `{${employees.join(',')}}`}},
-    ...charged.rows,
+    ...charges.rows,
     ...makeEntries(plan, order),
     ...task,
-    ...(note.isTrue(0.4)
+    ...(noteRandom.isTrue(0.4)
       ? [
           makeNote(plan, {
             owner: fields,
             kind: 'Job',
-            random: note,
-            id: plan.partOf(id, idPlaces.note),
+            random: noteRandom,
+            id: plan.partOf(id, idOffsets.note),
           }),
         ]
       : []),
   ];
 }
 
-function describe(plan: BusinessPlan, order: WorkOrder): ServiceFields {
+function makeJobFields(plan: BusinessPlan, order: WorkOrder): ServiceFields {
   const {work, minutes, life, index} = order;
   const random = plan.random('words', index);
-  const start = startOf(order.life);
-  const status = statusOf(life);
+  const start = readStart(order.life);
+  const status = readStatus(life);
   const complaint = random.pick(work.complaints);
   const remark = random.pick(['Customer is home after 3 pm.', 'Bring the ladder & lamp.', ' ']);
   const isYearly = work.name === 'Maintenance visit';
   const author = plan.officeId(random);
-  const [waits, holds, isChecked] = [random.isTrue(0.1), random.isTrue(0.5), random.isTrue(0.05)];
+  const [mayWait, mayHold, isChecked] = [
+    random.isTrue(0.1),
+    random.isTrue(0.5),
+    random.isTrue(0.05),
+  ];
   const waitingStatus = random.pick(['201', '202']);
-  const isWaiting = waits && status === 'scheduled' && start !== null;
+  const isWaiting = mayWait && status === 'scheduled' && start !== null;
   return {
     name: work.name,
     description: random.isTrue(0.6) ? `${complaint}\n${remark}` : random.pick([complaint, '']),
@@ -89,7 +95,7 @@ function describe(plan: BusinessPlan, order: WorkOrder): ServiceFields {
     status,
     job_type_id: random.isTrue(0.97) ? work.jobTypeId : null,
     job_status_id: isWaiting ? waitingStatus : status === 'complete' && isChecked ? '203' : null,
-    on_hold: isWaiting && holds ? order.createdAt : null,
+    on_hold: isWaiting && mayHold ? order.createdAt : null,
     canceled_on: life.canceledAt,
     estimate_type: life.estimate?.wonAt == null ? null : 'won',
     estimate_sent_on: life.estimate?.sentAt ?? null,
@@ -111,7 +117,7 @@ function describe(plan: BusinessPlan, order: WorkOrder): ServiceFields {
     detailed_invoice: String(random.isTrue(0.8)),
     notification_sent: String(random.isTrue(0.3)),
     ok_to_sync: random.isTrue(0.5) ? 'true' : null,
-    ...(isYearly ? describePlan(plan, order) : {}),
+    ...(isYearly ? makePlanFields(plan, order) : {}),
   };
 }
 
@@ -121,22 +127,22 @@ const dayMinutes = 24 * 60;
  * The plan that a yearly visit belongs to: another visit is to come, in the season that the
  * customer wants, or this was the last one and the plan ends soon.
  */
-function describePlan(plan: BusinessPlan, {index, life}: WorkOrder): ServiceFields {
+function makePlanFields(plan: BusinessPlan, {index, life}: WorkOrder): ServiceFields {
   const random = plan.random('plan', index);
   const isLast = random.isTrue(0.35);
-  const [rest, season, more, hasEnd] = [
+  const [lastDays, seasonDays, extraDays, hasEnd] = [
     random.integer(60, 200),
     random.integer(120, 400),
     random.integer(0, 45),
     isLast || random.isTrue(0.8),
   ];
-  const start = startOf(life);
-  const inDays = (days: number) =>
+  const start = readStart(life);
+  const addDays = (days: number) =>
     start === null ? null : AccountTime.addMinutes(start, days * dayMinutes);
   return {
     recurring_ended: 'false',
-    recurring_date: isLast ? null : inDays(season),
-    recurring_end_date: hasEnd ? inDays(isLast ? rest : season + more) : null,
+    recurring_date: isLast ? null : addDays(seasonDays),
+    recurring_end_date: hasEnd ? addDays(isLast ? lastDays : seasonDays + extraDays) : null,
     recurring_iterator: isLast ? '1' : '0',
     max_recurring_iterator: hasEnd ? '1' : null,
   };
@@ -146,7 +152,7 @@ function describePlan(plan: BusinessPlan, {index, life}: WorkOrder): ServiceFiel
 function makeBill(
   plan: BusinessPlan,
   order: WorkOrder,
-  {subtotalCents, taxCents, expensesCents}: Charged,
+  {subtotalCents, taxCents, expensesCents}: Charges,
 ): ServiceFields {
   const totalCents = subtotalCents + taxCents;
   const {startedAt, endedAt, invoicedAt, sentAt, viewedAt, paidAt} = order.life;
@@ -157,7 +163,7 @@ function makeBill(
     total: writeMoney(totalCents),
     total_expenses: endedAt === null ? '0.0' : writeMoney(expensesCents),
     balance_remaining:
-      paidAt === null ? writeMoney(totalCents - partPaid(order, totalCents)) : '0.0',
+      paidAt === null ? writeMoney(totalCents - computePartPayment(order, totalCents)) : '0.0',
     invoice_status: paidAt === null ? 'unpaid' : 'paid',
     started_on: startedAt,
     completed_on: endedAt,
@@ -170,7 +176,10 @@ function makeBill(
 }
 
 /** Cents of a bill that is paid in two parts, when the first has come. */
-function partPaid({life: {partPaidAt, paidShare}}: WorkOrder, totalCents: number): number {
+function computePartPayment(
+  {life: {partPaidAt, paidShare}}: WorkOrder,
+  totalCents: number,
+): number {
   return partPaidAt === null ? 0 : Math.round(totalCents * paidShare);
 }
 
@@ -182,13 +191,13 @@ function makeEntries(
   const {startedAt, endedAt, enteredAt} = life;
   if (startedAt === null || endedAt === null || enteredAt === null) return [];
   const random = plan.random('entries', index);
-  const worked = workedMinutes(life, minutes);
-  return crew.map((technician, place) => {
-    const hours = Math.max(0.25, Math.round((worked + random.integer(-1, 1) * 15) / 15) / 4);
+  const workedMinutes = measureWorkedMinutes(life, minutes);
+  return crew.map((technician, position) => {
+    const hours = Math.max(0.25, Math.round((workedMinutes + random.integer(-1, 1) * 15) / 15) / 4);
     const employee = plan.employeeId(technician);
     const {id} = plan.job(index);
     const fields: ServiceFields = {
-      id: plan.partOf(id, idPlaces.entries + place),
+      id: plan.partOf(id, idOffsets.entries + position),
       job_id: id,
       employee_id: employee,
       started_on: startedAt,
@@ -209,12 +218,12 @@ function makeEntries(
 /** Each fourth visit has a task for its technician. */
 function makeTask(plan: BusinessPlan, order: WorkOrder): readonly ServiceRow[] {
   const {index, crew, minutes, work, life} = order;
-  const start = startOf(order.life);
+  const start = readStart(order.life);
   if (start === null || !plan.random('task', index).isTrue(0.25)) return [];
   const {id} = plan.job(index);
   const [technician] = crew;
   const fields: ServiceFields = {
-    id: plan.partOf(id, idPlaces.task),
+    id: plan.partOf(id, idOffsets.task),
     job_id: id,
     customer_id: plan.customer(order.customer).id,
     employee_id: technician === undefined ? null : plan.employeeId(technician),
@@ -230,23 +239,24 @@ function makeTask(plan: BusinessPlan, order: WorkOrder): readonly ServiceRow[] {
   return [{table: 'tasks', fields}];
 }
 
-function enter(
+function enterInLedger(
   ledger: Ledger,
   {
     order,
     number,
-    charged,
-  }: {readonly order: WorkOrder; readonly number: string; readonly charged: Charged},
+    charged: charges,
+  }: {readonly order: WorkOrder; readonly number: string; readonly charged: Charges},
 ): void {
   const {endedAt: at, paidAt} = order.life;
   if (at === null) return;
   ledger.complete(order.customer, {number, at, name: order.work.name});
-  const totalCents = charged.subtotalCents + charged.taxCents;
-  if (paidAt === null) ledger.owe(order.customer, totalCents - partPaid(order, totalCents));
+  const totalCents = charges.subtotalCents + charges.taxCents;
+  if (paidAt === null)
+    ledger.owe(order.customer, totalCents - computePartPayment(order, totalCents));
 }
 
 /** The charges of a job and their sums. */
-interface Charged {
+interface Charges {
   readonly rows: readonly ServiceRow[];
   readonly subtotalCents: number;
   readonly taxCents: number;
@@ -264,44 +274,45 @@ interface Line {
 }
 
 /** Prices rise each January. */
-const yearlyRise = 1.04;
+const yearlyPriceFactor = 1.04;
 /** The reduction that a customer gets on a bill that was wrong. */
-const correction = 0.1;
-const nothing: Charged = {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
+const correctionShare = 0.1;
+const noCharges: Charges = {rows: [], subtotalCents: 0, taxCents: 0, expensesCents: 0};
 
 /**
  * Labour and parts for jobs that have begun, and for estimates; a price in advance for some others.
  */
-function makeCharges(plan: BusinessPlan, order: WorkOrder): Charged {
+function makeCharges(plan: BusinessPlan, order: WorkOrder): Charges {
   const {life, index} = order;
   const random = plan.random('charges', index);
-  const isEarly = random.isTrue(0.35) || life.estimate !== null;
-  if (!isEarly && statusOf(life) === 'scheduled') return nothing;
-  const createdAt = isEarly ? order.createdAt : (life.startedAt ?? order.createdAt);
+  const isPricedEarly = random.isTrue(0.35) || life.estimate !== null;
+  if (!isPricedEarly && readStatus(life) === 'scheduled') return noCharges;
+  const createdAt = isPricedEarly ? order.createdAt : (life.startedAt ?? order.createdAt);
   const lines = drawLines(plan, order, random);
   // Warranty is free of charge; a few bills get a reduction.
-  const place = random.weighted([91, 6, 3]);
-  const agreed = [0, random.integer(5, 10) / 100, 1][place] ?? 0;
-  const off = life.correctedAt === null ? agreed : Math.min(1, agreed + correction);
-  const share = random.integer(25, 40) / 100;
-  const charged = lines.map((line) => {
+  const reductionKind = random.weighted([91, 6, 3]);
+  const agreedReduction = [0, random.integer(5, 10) / 100, 1][reductionKind] ?? 0;
+  const reduction =
+    life.correctedAt === null ? agreedReduction : Math.min(1, agreedReduction + correctionShare);
+  const costShare = random.integer(25, 40) / 100;
+  const pricedLines = lines.map((line) => {
     const fullCents = Math.round(line.cents * line.quantity);
-    const discountCents = Math.round(fullCents * off);
+    const discountCents = Math.round(fullCents * reduction);
     return {line, discountCents, fullCents, cents: fullCents - discountCents};
   });
-  const parts = charged.filter(({line}) => line.isPart);
-  const at = {createdAt, updatedAt: life.correctedAt ?? createdAt};
+  const parts = pricedLines.filter(({line}) => line.isPart);
+  const times = {createdAt, updatedAt: life.correctedAt ?? createdAt};
   return {
-    rows: charged.map(({line, discountCents}, place) =>
-      makeCharge(plan, order, {line, discountCents, place, random, ...at}),
+    rows: pricedLines.map(({line, discountCents}, place) =>
+      makeCharge(plan, order, {line, discountCents, place, random, ...times}),
     ),
-    subtotalCents: sum(charged.map(({cents}) => cents)),
-    taxCents: Math.round((sum(parts.map(({cents}) => cents)) * Number(order.taxRate)) / 100),
-    expensesCents: Math.round(sum(parts.map(({fullCents}) => fullCents)) * share),
+    subtotalCents: addUp(pricedLines.map(({cents}) => cents)),
+    taxCents: Math.round((addUp(parts.map(({cents}) => cents)) * Number(order.taxRate)) / 100),
+    expensesCents: Math.round(addUp(parts.map(({fullCents}) => fullCents)) * costShare),
   };
 }
 
-const sum = (cents: readonly number[]) => cents.reduce((one, other) => one + other, 0);
+const addUp = (cents: readonly number[]) => cents.reduce((total, amount) => total + amount, 0);
 
 function drawLines(
   plan: BusinessPlan,
@@ -310,18 +321,18 @@ function drawLines(
 ): Line[] {
   const hours = Math.round((minutes * Math.max(1, crew.length)) / 15) / 4;
   const years = Number(createdAt.slice(0, 4)) - plan.firstYear;
-  const priced = (cents: number) => Math.round(cents * yearlyRise ** years);
+  const raisePrice = (cents: number) => Math.round(cents * yearlyPriceFactor ** years);
   const labour = {
     itemId: labourItemId,
     name: 'Labour',
-    cents: priced(work.rateCents),
+    cents: raisePrice(work.rateCents),
     quantity: hours,
     isPart: false,
   };
   const parts = Array.from({length: random.integer(0, 3)}, () => {
     const part = random.pick(work.parts);
     const quantity = part.cents < 500 ? random.integer(2, 40) : random.integer(1, 2);
-    return {...part, cents: priced(part.cents), quantity, isPart: true};
+    return {...part, cents: raisePrice(part.cents), quantity, isPart: true};
   });
   return [labour, ...parts];
 }
@@ -329,7 +340,7 @@ function drawLines(
 function makeCharge(
   plan: BusinessPlan,
   {index}: WorkOrder,
-  given: {
+  options: {
     readonly line: Line;
     readonly discountCents: number;
     readonly place: number;
@@ -338,7 +349,7 @@ function makeCharge(
     readonly updatedAt: string;
   },
 ): ServiceRow {
-  const {line, discountCents, place, random, createdAt, updatedAt} = given;
+  const {line, discountCents, place, random, createdAt, updatedAt} = options;
   const {itemId, name, cents, quantity} = line;
   const {id} = plan.job(index);
   const fields: ServiceFields = {

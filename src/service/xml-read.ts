@@ -8,10 +8,10 @@ import type {ServiceResource} from './resource.ts';
 import {ServiceRefusal} from './xml-write.ts';
 
 /** A field of a request: a text, nil, or the texts of an array's items. */
-export type Given = string | null | readonly string[];
+export type RequestValue = string | null | readonly string[];
 
 /** The fields of a request under their names with underscores. */
-export type RequestFields = ReadonlyMap<string, Given>;
+export type RequestFields = ReadonlyMap<string, RequestValue>;
 
 const textSchema = z.object({'#text': z.string()});
 const cdataSchema = z.object({'#cdata': z.array(textSchema)});
@@ -63,12 +63,12 @@ export function readRequest(
   const root = parseDocument(decode(body, charset));
   const isShown = underscore(root.name) === table && root.attributes['@_type'] !== 'array';
   if (underscore(root.name) !== element && !isShown)
-    throw malformed(`expected the root element ${element}, got ${root.name}`);
-  const fields = new Map<string, Given>();
-  for (const child of elementsOf(root)) {
+    throw makeRefusal(`expected the root element ${element}, got ${root.name}`);
+  const fields = new Map<string, RequestValue>();
+  for (const child of listChildren(root)) {
     const name = underscore(child.name);
-    if (isShown && name === element) throw malformed(`expected one ${element}, got a list`);
-    if (fields.has(name)) throw malformed(`the element ${name} is given twice`);
+    if (isShown && name === element) throw makeRefusal(`expected one ${element}, got a list`);
+    if (fields.has(name)) throw makeRefusal(`the element ${name} is given twice`);
     fields.set(name, readValue(child));
   }
   return fields;
@@ -76,25 +76,26 @@ export function readRequest(
 
 function decode(body: Buffer, charset: string | null): string {
   const decoded = decodeBody(body, charset);
-  if ('problem' in decoded) throw malformed(decoded.problem);
+  if ('problem' in decoded) throw makeRefusal(decoded.problem);
   return decoded.text;
 }
 
 function parseDocument(text: string): ElementNode {
-  refuseBefore(text);
+  refuseUnsafeText(text);
   const verdict = XMLValidator.validate(text);
-  if (verdict !== true) throw malformed(`${verdict.err.msg} (line ${verdict.err.line})`);
-  const roots = elementsIn(parse(text));
+  if (verdict !== true) throw makeRefusal(`${verdict.err.msg} (line ${verdict.err.line})`);
+  const roots = listElements(parseNodes(text));
   const [root] = roots;
-  if (root === undefined || roots.length > 1) throw malformed('expected exactly one root element');
+  if (root === undefined || roots.length > 1)
+    throw makeRefusal('expected exactly one root element');
   return root;
 }
 
-function parse(text: string): z.infer<typeof nodesSchema> {
+function parseNodes(text: string): z.infer<typeof nodesSchema> {
   try {
     return nodesSchema.parse(parser.parse(text));
   } catch (cause) {
-    if (cause instanceof Error) throw malformed('the parser refuses it');
+    if (cause instanceof Error) throw makeRefusal('the parser refuses it');
     throw cause;
   }
 }
@@ -103,12 +104,12 @@ function parse(text: string): z.infer<typeof nodesSchema> {
  * Refuses text that must not reach the parser. CDATA and comments may hold anything, so they do not
  * count.
  */
-function refuseBefore(text: string): void {
-  if (text.trim() === '') throw malformed('the body is empty');
-  if (forbiddenCharacter.test(text)) throw malformed('it holds a character that XML 1.0 forbids');
+function refuseUnsafeText(text: string): void {
+  if (text.trim() === '') throw makeRefusal('the body is empty');
+  if (forbiddenCharacter.test(text)) throw makeRefusal('it holds a character that XML 1.0 forbids');
   const markup = text.replaceAll(/<!\[CDATA\[.*?\]\]>|<!--.*?-->/gs, '');
-  if (/<!DOCTYPE|<!ENTITY/i.test(markup)) throw malformed('a document type is not allowed');
-  if (isTooDeep(markup)) throw malformed('it is nested too deeply');
+  if (/<!DOCTYPE|<!ENTITY/i.test(markup)) throw makeRefusal('a document type is not allowed');
+  if (isTooDeep(markup)) throw makeRefusal('it is nested too deeply');
 }
 
 /** The validator accepts any depth, and the parser's own limit is not guaranteed. */
@@ -122,19 +123,19 @@ function isTooDeep(markup: string): boolean {
   return false;
 }
 
-function readValue(element: ElementNode): Given {
+function readValue(element: ElementNode): RequestValue {
   if (element.attributes['@_nil'] === 'true')
     return element.attributes['@_type'] === 'array' ? [] : null;
-  const items = elementsOf(element);
-  if (items.length > 0) return items.map((item) => textOf(item).trim());
-  return element.attributes['@_type'] === 'array' ? [] : textOf(element);
+  const items = listChildren(element);
+  if (items.length > 0) return items.map((item) => readText(item).trim());
+  return element.attributes['@_type'] === 'array' ? [] : readText(element);
 }
 
-function elementsOf(element: ElementNode): ElementNode[] {
-  return elementsIn(element.nodes);
+function listChildren(element: ElementNode): ElementNode[] {
+  return listElements(element.nodes);
 }
 
-function elementsIn(nodes: z.infer<typeof nodesSchema>): ElementNode[] {
+function listElements(nodes: z.infer<typeof nodesSchema>): ElementNode[] {
   return nodes.flatMap((node) => {
     const name = Object.keys(node).find((key) => !key.startsWith('#') && key !== ':@');
     if (name === undefined) return [];
@@ -143,7 +144,7 @@ function elementsIn(nodes: z.infer<typeof nodesSchema>): ElementNode[] {
   });
 }
 
-function textOf(element: ElementNode): string {
+function readText(element: ElementNode): string {
   return element.nodes
     .map((node) => {
       const text = textSchema.safeParse(node);
@@ -156,19 +157,19 @@ function textOf(element: ElementNode): string {
 
 function decodeEntities(text: string): string {
   return text.replaceAll(/&([^;&\s]*);/g, (reference, name: string) => {
-    const named = Object.hasOwn(entities, name) ? entities[name] : undefined;
-    if (named !== undefined) return named;
+    const namedEntity = Object.hasOwn(entities, name) ? entities[name] : undefined;
+    if (namedEntity !== undefined) return namedEntity;
     const code = /^#(?:(\d{1,8})|x([0-9a-fA-F]{1,6}))$/.exec(name);
-    const point =
+    const codePoint =
       code === null
         ? Number.NaN
         : code[1] === undefined
           ? Number.parseInt(code[2] ?? '', 16)
           : Number(code[1]);
-    if (!(point <= 0x10ffff)) throw malformed(`no such entity: ${reference}`);
-    const character = String.fromCodePoint(point);
+    if (!(codePoint <= 0x10ffff)) throw makeRefusal(`no such entity: ${reference}`);
+    const character = String.fromCodePoint(codePoint);
     if (forbiddenCharacter.test(character))
-      throw malformed(`XML 1.0 forbids the character ${reference}`);
+      throw makeRefusal(`XML 1.0 forbids the character ${reference}`);
     return character;
   });
 }
@@ -177,7 +178,7 @@ function underscore(name: string): string {
   return name.replaceAll('-', '_');
 }
 
-function malformed(reason: string): ServiceRefusal {
+function makeRefusal(reason: string): ServiceRefusal {
   return new ServiceRefusal(400, `The request body is not a valid XML document: ${reason}.`);
 }
 
@@ -189,18 +190,18 @@ function decodeBody(
   body: Buffer,
   charset: string | null,
 ): {readonly text: string} | {readonly problem: string} {
-  const encoding = encodingOf(body, charset);
+  const encoding = findEncoding(body, charset);
   // The web standard treats ISO-8859-1 as windows-1252; XML does not.
   if (/^(iso-8859-1|latin1)$/.test(encoding)) return {text: body.toString('latin1')};
   try {
-    return {text: new TextDecoder(labelOf(encoding), {fatal: true}).decode(body)};
+    return {text: new TextDecoder(toDecoderLabel(encoding), {fatal: true}).decode(body)};
   } catch (cause) {
     if (cause instanceof RangeError) return {problem: `unknown encoding ${encoding}: send UTF-8`};
     return {problem: `the body is not ${encoding.toUpperCase()}`};
   }
 }
 
-function encodingOf(body: Buffer, charset: string | null): string {
+function findEncoding(body: Buffer, charset: string | null): string {
   const head = body.subarray(0, 3).toString('hex');
   if (head === 'efbbbf') return 'utf-8';
   if (head.startsWith('fffe') || head.startsWith('3c00')) return 'utf-16le';
@@ -212,7 +213,7 @@ function encodingOf(body: Buffer, charset: string | null): string {
 }
 
 /** US-ASCII bytes are UTF-8; UTF-16 without a mark of its order is big endian (RFC 2781). */
-function labelOf(encoding: string): string {
+function toDecoderLabel(encoding: string): string {
   if (encoding === 'us-ascii') return 'utf-8';
   return encoding === 'utf-16' ? 'utf-16be' : encoding;
 }

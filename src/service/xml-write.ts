@@ -141,28 +141,28 @@ export class XmlWriter {
 
   #columnsOf(resource: ServiceResource, depth: number, only: ReadonlySet<string> | null): Columns {
     if (only !== null)
-      return arrange(
+      return makeColumns(
         this.#dialect.columnsOf(resource, depth).filter((column) => only.has(column.name)),
       );
     const key = `${resource.table}/${depth}`;
-    const known = this.#columns.get(key);
-    if (known !== undefined) return known;
-    const columns = arrange(this.#dialect.columnsOf(resource, depth));
+    const cached = this.#columns.get(key);
+    if (cached !== undefined) return cached;
+    const columns = makeColumns(this.#dialect.columnsOf(resource, depth));
     this.#columns.set(key, columns);
     return columns;
   }
 }
 
-function arrange(list: readonly Column[]): Columns {
+function makeColumns(list: readonly Column[]): Columns {
   const starts = [0];
   let nils = '';
   for (const {nil} of list) {
     nils += nil;
     starts.push(nils.length);
   }
-  const places = new Map(list.map(({name}, place) => [name, place]));
-  const wholes = list.flatMap(({writeWhole}, place) => (writeWhole === null ? [] : [place]));
-  for (const place of wholes) places.delete(list[place]?.name ?? '');
+  const places = new Map(list.map(({name}, position) => [name, position]));
+  const wholes = list.flatMap(({writeWhole}, position) => (writeWhole === null ? [] : [position]));
+  for (const position of wholes) places.delete(list[position]?.name ?? '');
   return {list, places, wholes, nils, starts};
 }
 
@@ -171,28 +171,28 @@ function arrange(list: readonly Column[]): Columns {
  * nil.
  */
 function writeFields({list, places, wholes, nils, starts}: Columns, node: Node): string {
-  const present = [...wholes];
+  const positions = [...wholes];
   for (const name in node.fields) {
-    const place = places.get(name);
-    if (place !== undefined && node.fields[name] !== null) present.push(place);
+    const position = places.get(name);
+    if (position !== undefined && node.fields[name] !== null) positions.push(position);
   }
-  present.sort(ascending);
+  positions.sort(compareNumbers);
   let text = '';
-  let written = 0;
-  for (const place of present) {
-    const column = list[place];
+  let writtenTo = 0;
+  for (const position of positions) {
+    const column = list[position];
     if (column === undefined) continue;
-    if (written < place) text += nils.slice(starts[written], starts[place]);
+    if (writtenTo < position) text += nils.slice(starts[writtenTo], starts[position]);
     text +=
       column.writeWhole === null
         ? column.open + column.writeValue(node.fields[column.name] ?? '') + column.close
         : column.writeWhole(node);
-    written = place + 1;
+    writtenTo = position + 1;
   }
-  return text + nils.slice(starts[written]);
+  return text + nils.slice(starts[writtenTo]);
 }
 
-function ascending(left: number, right: number): number {
+function compareNumbers(left: number, right: number): number {
   return left - right;
 }
 
@@ -289,22 +289,24 @@ export class Dialect {
    */
   #writeAllocations({employeeIds, fields}: Writable, indent: string): string {
     // 5 of 167 recorded amounts were integers: a reader must not rely on the type.
-    const isWhole = Number(fields.id) % 33 === 0;
-    const shares = [null, ...employeeIds].map((id) => this.#allocation(id, isWhole && id !== null));
-    const expenses = this.tag('include_expenses');
+    const isInteger = Number(fields.id) % 33 === 0;
+    const shares = [null, ...employeeIds].map((id) =>
+      this.#allocation(id, isInteger && id !== null),
+    );
+    const expensesTag = this.tag('include_expenses');
     const lines = [
       `<${this.tag('job_allocations')}>`,
       `  <allocations${this.type('array')}>`,
       ...shares.flat(),
       '  </allocations>',
-      `  <${expenses}${this.type('boolean')}>true</${expenses}>`,
+      `  <${expensesTag}${this.type('boolean')}>true</${expensesTag}>`,
       `</${this.tag('job_allocations')}>`,
     ];
     return lines.map((line) => `${indent}${line}\n`).join('');
   }
 
   #allocation(id: string | null, isWhole: boolean): string[] {
-    const kind = this.tag('allocation_type');
+    const typeTag = this.tag('allocation_type');
     return [
       '    <allocation>',
       id === null ? '      <id nil="true"/>' : `      <id${this.type('integer')}>${id}</id>`,
@@ -313,13 +315,13 @@ export class Dialect {
         : `      <amount${this.type('float')}>0.0</amount>`,
       `      <edited${this.type('boolean')}>false</edited>`,
       `      <manual${this.type('boolean')}>false</manual>`,
-      `      <${kind}>${id === null ? 'house' : 'employee'}</${kind}>`,
+      `      <${typeTag}>${id === null ? 'house' : 'employee'}</${typeTag}>`,
       '    </allocation>',
     ];
   }
 }
 
-const needsCare = /[^\t\n\r\u0020-\u0025\u0027-\u003B\u003D\u003F-\uD7FF]/;
+const needsEscape = /[^\t\n\r\u0020-\u0025\u0027-\u003B\u003D\u003F-\uD7FF]/;
 const forbidden = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
 
 /**
@@ -327,7 +329,7 @@ const forbidden = /[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu;
  * carry are dropped.
  */
 export function escapeText(text: string): string {
-  if (!needsCare.test(text)) return text;
+  if (!needsEscape.test(text)) return text;
   return text
     .replace(forbidden, '')
     .replaceAll('&', '&amp;')
@@ -352,12 +354,12 @@ export class ServiceRefusal extends Error {
 }
 
 /** 400 `Invalid customer.`: the real service's answer for an unknown number. */
-export function unknownRecord(element: string): ServiceRefusal {
+export function makeUnknownRefusal(element: string): ServiceRefusal {
   return new ServiceRefusal(400, `Invalid ${element.replaceAll('_', ' ')}.`);
 }
 
 /** 422 with one text per problem, in the words of Rails. */
-export function invalid(problems: readonly string[]): ServiceRefusal {
+export function makeInvalidRefusal(problems: readonly string[]): ServiceRefusal {
   return new ServiceRefusal(422, ...problems);
 }
 

@@ -5,8 +5,8 @@ import {z} from 'zod';
 import {
   listAccounts,
   pauseAccount,
-  placeOf,
   resumeAccount,
+  toServiceAddress,
   upsertAccount,
 } from '../accounts/accounts.ts';
 import {
@@ -30,10 +30,10 @@ import {expectTimeZone, isTimeZone, nearest} from '../core/names.ts';
 import {
   accountName,
   type EntryChange,
-  known,
   label,
+  leaveOutNulls,
   type Named,
-  named,
+  nameEntry,
   recordNumber,
   removable,
   type Section,
@@ -69,7 +69,7 @@ const account = z.strictObject({
     .describe('Why it is paused, for those who look at it later.'),
 });
 
-const ownToken = 'a token is never in this file: fieldmirror accounts add prompts for it';
+const tokenAdvice = 'a token is never in this file: fieldmirror accounts add prompts for it';
 
 export const accountsSection: Section<Account> = {
   name: 'accounts',
@@ -81,25 +81,29 @@ export const accountsSection: Section<Account> = {
   schema: z.record(accountName, account),
   depth: 1,
   advice: {
-    token: ownToken,
-    api_token: ownToken,
+    token: tokenAdvice,
+    api_token: tokenAdvice,
     remove: 'an account is never removed; paused: true lets it rest',
   },
   read: async (db) =>
     (await listAccounts(db)).map(({name, apiUrl, timeZone, state, stateReason}) => ({
       path: [name],
-      entry: known({
+      entry: leaveOutNulls({
         ...{url: apiUrl, time_zone: timeZone, paused: state === 'paused'},
         paused_because: state === 'paused' ? stateReason : null,
       }),
     })),
   defaultsOf: () => ({paused: false}),
-  fixedOf: ({path: [name], before, after}, {account: given, demo}) => {
+  fixedOf: ({path: [name], before, after}, {account: environmentAccount, demo}) => {
     if (name === demo) return before === null ? {} : {url: before.url, time_zone: before.time_zone};
-    if (given === null || placeOf(after.url) !== placeOf(given.apiUrl)) return {};
-    return {url: given.apiUrl, time_zone: given.timeZone};
+    if (
+      environmentAccount === null ||
+      toServiceAddress(after.url) !== toServiceAddress(environmentAccount.apiUrl)
+    )
+      return {};
+    return {url: environmentAccount.apiUrl, time_zone: environmentAccount.timeZone};
   },
-  check: (_db, changes, all) => [...changes.flatMap(findAccountProblems), ...findTwins(all)],
+  check: (_db, changes, all) => [...changes.flatMap(findAccountProblems), ...findDuplicates(all)],
   write: async (db, [name = ''], after, before) => {
     const {url: apiUrl, time_zone: timeZone, paused, paused_because: reason = null} = after;
     const {accountId} = await upsertAccount(db, {name, apiUrl, timeZone});
@@ -111,12 +115,16 @@ export const accountsSection: Section<Account> = {
 function findAccountProblems({path, before, after}: EntryChange<Account>): SettingProblem[] {
   if (after === null) return [];
   const problems: SettingProblem[] = [];
-  const [held, place] = [placeOf(before?.url ?? after.url), placeOf(after.url)];
-  if (held !== place) {
-    const remedy = `fieldmirror accounts move ${path.join()} --url ${after.url}`;
-    const expected = `expected ${held}, which it mirrors, got ${place}`;
-    const next = 'give the other one another name, or, where the same business has moved, first';
-    const text = `${expected}: the rows of two services would be mixed; ${next}: ${remedy}`;
+  const [currentPlace, newPlace] = [
+    toServiceAddress(before?.url ?? after.url),
+    toServiceAddress(after.url),
+  ];
+  if (currentPlace !== newPlace) {
+    const command = `fieldmirror accounts move ${path.join()} --url ${after.url}`;
+    const expected = `expected ${currentPlace}, which it mirrors, got ${newPlace}`;
+    const nextStep =
+      'give the other one another name, or, where the same business has moved, first';
+    const text = `${expected}: the rows of two services would be mixed; ${nextStep}: ${command}`;
     problems.push({path: [...path, 'url'], text});
   }
   if (after.paused !== true && after.paused_because !== undefined) {
@@ -127,10 +135,10 @@ function findAccountProblems({path, before, after}: EntryChange<Account>): Setti
 }
 
 /** Finds accounts with the same address: its data would be mirrored twice. */
-function findTwins(accounts: readonly Named<Account>[]): SettingProblem[] {
-  const places = Map.groupBy(accounts, ({entry}) => placeOf(entry.url));
-  return [...places].flatMap(([place, [first, ...twins]]) =>
-    twins.map(({path}) => {
+function findDuplicates(accounts: readonly Named<Account>[]): SettingProblem[] {
+  const places = Map.groupBy(accounts, ({entry}) => toServiceAddress(entry.url));
+  return [...places].flatMap(([place, [first, ...duplicates]]) =>
+    duplicates.map(({path}) => {
       const expected = `expected another address than that of ${first?.path.join()}`;
       return {
         path: [...path, 'url'],
@@ -140,22 +148,22 @@ function findTwins(accounts: readonly Named<Account>[]): SettingProblem[] {
   );
 }
 
-const byNumber = z.record(recordNumber, removable(label)).exactOptional();
+const labelsByNumber = z.record(recordNumber, removable(label)).exactOptional();
 
 export const labelsSection: Section<string> = {
   name: 'labels',
   about: ['Names for what the service sends as a number alone, by account and kind.'],
   schema: z.strictObject({
-    customer_type: byNumber,
-    customer_source: byNumber,
-    job_charge_type: byNumber,
-    time_entry_type: byNumber,
-    task_type: byNumber,
+    customer_type: labelsByNumber,
+    customer_source: labelsByNumber,
+    job_charge_type: labelsByNumber,
+    time_entry_type: labelsByNumber,
+    task_type: labelsByNumber,
   }),
   depth: 3,
   isByAccount: true,
   read: async (db) =>
-    (await listLabels(db)).map((held) => named([held.account, held.kind, held.id], held.label)),
+    (await listLabels(db)).map((row) => nameEntry([row.account, row.kind, row.id], row.label)),
   write: (db, [account = '', kind = '', id = ''], text) =>
     writeLabel(db, {account, kind, id, label: text}),
   remove: (db, [account = '', kind = '', id = '']) => deleteLabel(db, {account, kind, id}),
@@ -173,8 +181,8 @@ export const capacitySection: Section<Hours> = {
   depth: 2,
   isByAccount: true,
   read: async (db) =>
-    (await listCapacity(db)).map((held) =>
-      named([held.account, held.employeeNumber], held.workingHours),
+    (await listCapacity(db)).map((row) =>
+      nameEntry([row.account, row.employeeNumber], row.workingHours),
     ),
   check: async (db, changes) => {
     const employees = await listEmployeeNumbers(db);
@@ -195,11 +203,11 @@ export function findUnknownEmployee(
   const numbers = employees.get(account) ?? [];
   if (after === null || numbers.includes(number)) return [];
   const expected = `expected the number of an employee of ${account}`;
-  const next =
+  const nextStep =
     numbers.length === 0
       ? 'none is mirrored yet: leave the employee out until the first sweep has ended'
       : 'warehouse.employees has them';
-  return [{path, text: `${expected}, got ${number}${nearest(number, numbers)}; ${next}`}];
+  return [{path, text: `${expected}, got ${number}${nearest(number, numbers)}; ${nextStep}`}];
 }
 
 const expectedDay = 'expected a day, such as 2026-12-25';
@@ -216,35 +224,35 @@ export const closedDaysSection: Section<string> = {
   depth: 2,
   isByAccount: true,
   read: async (db) =>
-    (await listClosedDays(db)).map(({account, date, name}) => named([account, date], name)),
+    (await listClosedDays(db)).map(({account, date, name}) => nameEntry([account, date], name)),
   write: (db, [account = '', date = ''], name) => writeClosedDay(db, {account, date, name}),
   remove: (db, [account = '', date = '']) => deleteClosedDay(db, {account, date}),
 };
 
-const currency = 'expected a currency of three capital letters, such as EUR';
-const days = 'expected whole days, 1 to 365';
-const minutes = 'expected whole minutes, 0 to 1440';
+const currencyText = 'expected a currency of three capital letters, such as EUR';
+const daysText = 'expected whole days, 1 to 365';
+const minutesText = 'expected whole minutes, 0 to 1440';
 
 /** The settings of an account that its figures depend on. */
 export const insight = z.strictObject({
   currency: z
-    .string(currency)
-    .regex(/^[A-Z]{3}$/, currency)
+    .string(currencyText)
+    .regex(/^[A-Z]{3}$/, currencyText)
     .exactOptional()
     .describe('Currency of the amounts of the account.'),
   working_hours: workingHours
     .exactOptional()
     .describe('Hours that one technician works on Monday to Sunday.'),
   repeat_visit_days: z
-    .int(days)
-    .min(1, days)
-    .max(365, days)
+    .int(daysText)
+    .min(1, daysText)
+    .max(365, daysText)
     .exactOptional()
     .describe('Within how many days another job of the same kind is a repeat visit. Default: 30.'),
   on_time_grace_minutes: z
-    .int(minutes)
-    .min(0, minutes)
-    .max(1440, minutes)
+    .int(minutesText)
+    .min(0, minutesText)
+    .max(1440, minutesText)
     .exactOptional()
     .describe('How late a job may begin and still be on time. Default: 15.'),
 });
@@ -260,13 +268,13 @@ export const insightSection: Section<z.infer<typeof insight>> = {
   depth: 1,
   isByAccount: true,
   read: async (db) =>
-    (await listInsightSettings(db)).map((held) => ({
-      path: [held.account],
-      entry: known({
-        currency: held.currency,
-        working_hours: held.workingHours,
-        repeat_visit_days: held.repeatVisitDays,
-        on_time_grace_minutes: held.onTimeGraceMinutes,
+    (await listInsightSettings(db)).map((row) => ({
+      path: [row.account],
+      entry: leaveOutNulls({
+        currency: row.currency,
+        working_hours: row.workingHours,
+        repeat_visit_days: row.repeatVisitDays,
+        on_time_grace_minutes: row.onTimeGraceMinutes,
       }),
     })),
   write: async (db, [account = ''], after) => {

@@ -27,9 +27,9 @@ import {readWindow, wholeList} from '../streams/stream.ts';
 import {estimatePass} from '../sweeps/freshness.ts';
 import {
   deleteSchedule,
-  isOfFreshness,
+  isFreshnessSchedule,
   listScheduleSettings,
-  nameFreshness,
+  nameFreshnessSchedule,
   planSchedules,
   writeSchedule,
 } from '../sweeps/schedules.ts';
@@ -38,10 +38,10 @@ import {
   type EntryChange,
   interval,
   intervalMs,
-  known,
   label,
+  leaveOutNulls,
   type Named,
-  named,
+  nameEntry,
   removable,
   type Section,
   type SettingProblem,
@@ -49,11 +49,11 @@ import {
 
 const streamNames = allStreams.map(({name}) => name);
 const timeShape = 'a time of day in UTC as HH:MM:SSZ, such as 03:00:00Z';
-const time = `expected ${timeShape}`;
+const timeText = `expected ${timeShape}`;
 
 /** Freshness sets a separate schedule for each stream. */
 export const scheduleName = label.superRefine((name, context) => {
-  const stream = streamNames.find((each) => nameFreshness(each) === name);
+  const stream = streamNames.find((candidate) => nameFreshnessSchedule(candidate) === name);
   if (stream === undefined) return;
   const command = `fieldmirror schedules set ${stream} --fresh 1h`;
   const message = `expected another name, for freshness sets this one: ${command}`;
@@ -72,8 +72,8 @@ export const schedule = z.strictObject({
     ),
   every: interval.describe('How often, such as 5m, 1h or 1d.'),
   at: z
-    .string(time)
-    .regex(/^([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ?$/, time)
+    .string(timeText)
+    .regex(/^([01]\d|2[0-3]):[0-5]\d:[0-5]\dZ?$/, timeText)
     // The time has its zone wherever it is shown.
     .overwrite((text) => (text.endsWith('Z') ? text : `${text}Z`))
     .exactOptional()
@@ -97,10 +97,10 @@ export const schedulesSection: Section<Schedule> = {
   isByAccount: true,
   read: async (db) =>
     (await listScheduleSettings(db))
-      .filter((held) => !isOfFreshness(held))
+      .filter((row) => !isFreshnessSchedule(row))
       .map(({account, name, stream, windowName: window, everyMs, at}) => ({
         path: [account, name],
-        entry: known({
+        entry: leaveOutNulls({
           ...{stream, window, every: formatInterval(everyMs)},
           at: at === null ? null : `${at}Z`,
         }),
@@ -110,7 +110,7 @@ export const schedulesSection: Section<Schedule> = {
     planSchedules(new Date(0), 'UTC')
       .filter((plan) => plan.name === name)
       .map(({stream, windowName: window = null, everyMs}) =>
-        known({stream, window, every: formatInterval(everyMs)}),
+        leaveOutNulls({stream, window, every: formatInterval(everyMs)}),
       )[0],
   check: (_db, changes) => changes.flatMap(findScheduleProblems),
   write: (db, [account = '', name = ''], {stream, window = null, every, at = null}) =>
@@ -159,26 +159,26 @@ export const freshnessSection: Section<string> = {
     'whole list is read once so often.',
     'Where nothing is set, the full sweeps by night alone read the whole list.',
   ],
-  schema: byStream(streamNames, freshness),
+  schema: buildStreamSchema(streamNames, freshness),
   depth: 2,
   isByAccount: true,
   read: async (db) =>
     (await listScheduleSettings(db))
-      .filter(isOfFreshness)
-      .map(({account, stream, everyMs}) => named([account, stream], formatInterval(everyMs))),
+      .filter(isFreshnessSchedule)
+      .map(({account, stream, everyMs}) => nameEntry([account, stream], formatInterval(everyMs))),
   check: findTooOften,
   write: (db, [account = '', stream = ''], every) => {
-    const name = nameFreshness(stream);
+    const name = nameFreshnessSchedule(stream);
     const everyMs = intervalMs(every);
     const plan = {account, name, stream: findStream(stream).name, windowName: wholeList, everyMs};
     return writeSchedule(db, {...plan, at: null}, {isDueNow: true});
   },
   remove: (db, [account = '', stream = '']) =>
-    deleteSchedule(db, {account, name: nameFreshness(stream)}),
+    deleteSchedule(db, {account, name: nameFreshnessSchedule(stream)}),
 };
 
 /** The shape of a section that has one entry per stream or table. */
-function byStream(names: readonly string[], entry: z.ZodType<string>) {
+function buildStreamSchema(names: readonly string[], entry: z.ZodType<string>) {
   const streams = names.map((name) => [name, removable(entry).exactOptional()] as const);
   return z.strictObject(Object.fromEntries(streams));
 }
@@ -197,13 +197,13 @@ async function findTooOften(
   return changes.flatMap(({path, after: every}) => {
     const [name, stream = ''] = path;
     const accountId = accounts.find((account) => account.name === name)?.accountId;
-    const own = costs.filter((cost) => cost.accountId === accountId);
-    const pass = estimatePass(own, stream);
+    const accountCosts = costs.filter((cost) => cost.accountId === accountId);
+    const pass = estimatePass(accountCosts, stream);
     if (every === null || pass === null || pass.seconds * 2_000 <= intervalMs(every)) return [];
-    const least = formatInterval(Math.ceil((pass.seconds * 2_000) / leastMs) * leastMs);
+    const leastInterval = formatInterval(Math.ceil((pass.seconds * 2_000) / leastMs) * leastMs);
     const seconds = Math.ceil(pass.seconds);
     const reason = `for one pass over ${stream} takes ${seconds} seconds`;
-    return [{path, text: `expected ${least} or more, ${reason}, got ${every}`}];
+    return [{path, text: `expected ${leastInterval} or more, ${reason}, got ${every}`}];
   });
 }
 
@@ -222,11 +222,11 @@ export const deletionsSection: Section<string> = {
     'stream: rows, or a share.',
     'Where nothing is set: 2 % or 50 rows, whichever is more, but never above 10 % and 3 rows.',
   ],
-  schema: byStream(
+  schema: buildStreamSchema(
     allStreams.filter(({isDeletable}) => isDeletable).map(({name}) => name),
     limit.describe('How many rows one sweep may mark as deleted, such as 20 or 5%.'),
   ),
-  ...limits('deletions'),
+  ...buildLimitSection('deletions'),
 };
 
 /** An assignment of employees is a change of its job. */
@@ -241,29 +241,31 @@ export const editsSection: Section<string> = {
     'changes, by account and table: rows, or a share.',
     'Where nothing is set: a quarter of the rows, in a table that has more than 20.',
   ],
-  schema: byStream(
+  schema: buildStreamSchema(
     editedTables.map(({name}) => name),
     limit.describe('How many rows one transaction may update or delete, such as 500 or 50%.'),
   ),
-  ...limits('edits'),
+  ...buildLimitSection('edits'),
 };
 
 /** The entries of a section of limits. */
-function limits(
+function buildLimitSection(
   kind: LimitKind,
 ): Pick<Section<string>, 'depth' | 'isByAccount' | 'read' | 'write' | 'remove'> {
   return {
     depth: 2,
     isByAccount: true,
     read: async (db) =>
-      (await listRowLimits(db, kind)).map((held) =>
-        named([held.account, held.of], formatLimit(held.limit)),
+      (await listRowLimits(db, kind)).map((row) =>
+        nameEntry([row.account, row.of], formatLimit(row.limit)),
       ),
-    write: async (db, [account = '', of = ''], text) => {
+    write: async (db, [account = '', streamOrTable = ''], text) => {
       const parsed = parseLimit(text);
-      if (parsed !== null) await writeRowLimit(db, kind, {account, of, limit: parsed});
+      if (parsed !== null)
+        await writeRowLimit(db, kind, {account, of: streamOrTable, limit: parsed});
     },
-    remove: (db, [account = '', of = '']) => deleteRowLimit(db, kind, {account, of}),
+    remove: (db, [account = '', streamOrTable = '']) =>
+      deleteRowLimit(db, kind, {account, of: streamOrTable}),
   };
 }
 
@@ -276,8 +278,8 @@ function parseLimit(text: string): RowLimit | null {
   return number <= mostRows ? {rows: number} : null;
 }
 
-function formatLimit(held: RowLimit): string {
-  return 'rows' in held ? String(held.rows) : `${held.percent}%`;
+function formatLimit(rowLimit: RowLimit): string {
+  return 'rows' in rowLimit ? String(rowLimit.rows) : `${rowLimit.percent}%`;
 }
 
 const forever = 'forever';
@@ -289,22 +291,25 @@ export const retentionSection: Section<string> = {
     'What is older is removed, and does not come back.',
   ],
   schema: z.strictObject(
-    Object.fromEntries(retentionKinds.map((kind) => [kind.name, shapeOf(kind)])),
+    Object.fromEntries(retentionKinds.map((kind) => [kind.name, buildRetentionSchema(kind)])),
   ),
   depth: 1,
   read: async (db) =>
-    (await readRetention(db)).kinds.map(({kind, days}) => ({path: [kind], entry: show(days)})),
+    (await readRetention(db)).kinds.map(({kind, days}) => ({
+      path: [kind],
+      entry: formatDays(days),
+    })),
   builtIn: ([kind]) => {
-    const preset = retentionKinds.find(({name}) => name === kind);
-    return preset === undefined ? undefined : show(preset.defaultDays);
+    const retentionKind = retentionKinds.find(({name}) => name === kind);
+    return retentionKind === undefined ? undefined : formatDays(retentionKind.defaultDays);
   },
   write: async (db, [kind], after) => {
-    const preset = retentionKinds.find(({name}) => name === kind);
-    if (preset !== undefined) await setRetention(db, preset.name, readDays(after));
+    const retentionKind = retentionKinds.find(({name}) => name === kind);
+    if (retentionKind !== undefined) await setRetention(db, retentionKind.name, readDays(after));
   },
 };
 
-function shapeOf({leastDays, defaultDays, about, hasEnd = false}: RetentionKind) {
+function buildRetentionSchema({leastDays, defaultDays, about, hasEnd = false}: RetentionKind) {
   const choice = hasEnd ? '' : `, or ${forever}`;
   const expected = `expected whole days from ${leastDays}d on, such as 90d${choice}`;
   return z
@@ -312,10 +317,10 @@ function shapeOf({leastDays, defaultDays, about, hasEnd = false}: RetentionKind)
     .regex(hasEnd ? /^[1-9]\d{0,4}d$/ : /^(?:[1-9]\d{0,4}d|forever)$/, expected)
     .refine((text) => (readDays(text) ?? leastDays) >= leastDays, expected)
     .exactOptional()
-    .describe(`${about} Default: ${show(defaultDays)}; least: ${leastDays}d.`);
+    .describe(`${about} Default: ${formatDays(defaultDays)}; least: ${leastDays}d.`);
 }
 
-function show(days: number | null): string {
+function formatDays(days: number | null): string {
   return days === null ? forever : `${days}d`;
 }
 
@@ -342,7 +347,7 @@ const promotion = z.strictObject({
     .describe('The types that the field is sent with: they count where no sweep has seen it yet.'),
 });
 
-const table = z.record(label, removable(promotion)).exactOptional();
+const promotionsOfTable = z.record(label, removable(promotion)).exactOptional();
 
 export const promotedFieldsSection: Section<Promotion> = {
   name: 'promoted_fields',
@@ -350,59 +355,65 @@ export const promotedFieldsSection: Section<Promotion> = {
     'Custom fields that are columns of mart, by account, table and field.',
     'The types count only where no sweep has seen the field yet.',
   ],
-  schema: z.strictObject(Object.fromEntries(allTables.map(({name}) => [name, table]))),
+  schema: z.strictObject(Object.fromEntries(allTables.map(({name}) => [name, promotionsOfTable]))),
   depth: 3,
   isByAccount: true,
   observed: ['types'],
   read: async (db) =>
-    (await listPromotions(db)).map(({account, table: place, field, name, types}) =>
-      named([account, place, field], {name, types}),
+    (await listPromotions(db)).map(({account, table: tableName, field, name, types}) =>
+      nameEntry([account, tableName, field], {name, types}),
     ),
   check: async (db, changes, all) => {
-    const seen = await listSeenFields(db);
-    return changes.flatMap((each) => [...findUnknown(each, seen), ...findTaken(each, all)]);
+    const seenFields = await listSeenFields(db);
+    return changes.flatMap((change) => [
+      ...findUnknownField(change, seenFields),
+      ...findTakenName(change, all),
+    ]);
   },
-  write: (db, [account = '', place = '', field = ''], {name, types = []}) => {
-    const stream = findStreamOf(place);
-    return promoteField(db, {account, table: place, field, name, types, stream});
+  write: (db, [account = '', tableName = '', field = ''], {name, types = []}) => {
+    const stream = findStreamOf(tableName);
+    return promoteField(db, {account, table: tableName, field, name, types, stream});
   },
-  remove: (db, [account = '', place = '', field = '']) =>
-    demoteField(db, {account, table: place, field}),
+  remove: (db, [account = '', tableName = '', field = '']) =>
+    demoteField(db, {account, table: tableName, field}),
 };
 
-function findUnknown(
+function findUnknownField(
   {path, after}: EntryChange<Promotion>,
-  seen: ReadonlyMap<string, string[]>,
+  seenFields: ReadonlyMap<string, string[]>,
 ): SettingProblem[] {
-  const [account = '', place = '', field = ''] = path;
-  const fields = seen.get(`${account} ${place}`);
+  const [account = '', tableName = '', field = ''] = path;
+  const fields = seenFields.get(`${account} ${tableName}`);
   if (after === null || fields === undefined || fields.includes(field)) return [];
-  const expected = `expected a field of ${place} that sweeps of ${account} have seen`;
-  const got = `got ${field}${nearest(field, fields)}; sync.fields lists them`;
-  return [{path, text: `${expected} and that has no column, ${got}`}];
+  const expected = `expected a field of ${tableName} that sweeps of ${account} have seen`;
+  const gotText = `got ${field}${nearest(field, fields)}; sync.fields lists them`;
+  return [{path, text: `${expected} and that has no column, ${gotText}`}];
 }
 
 /** Finds a name that another field or column has. */
-function findTaken(
+function findTakenName(
   {path, after}: EntryChange<Promotion>,
   all: readonly Named<Promotion>[],
 ): SettingProblem[] {
-  const [account, place, field] = path;
-  const columns = allTables.find((each) => each.name === place)?.columns ?? [];
-  const twin = all.find(
-    ({path: [other, beside, name], entry}) =>
-      other === account && beside === place && name !== field && entry.name === after?.name,
+  const [account, tableName, field] = path;
+  const columns = allTables.find((candidate) => candidate.name === tableName)?.columns ?? [];
+  const duplicate = all.find(
+    ({path: [otherAccount, otherTable, otherField], entry}) =>
+      otherAccount === account &&
+      otherTable === tableName &&
+      otherField !== field &&
+      entry.name === after?.name,
   );
-  if (twin === undefined && !columns.some(({name}) => name === after?.name)) return [];
-  const holder = twin === undefined ? `a column of ${place}` : twin.path[2];
+  if (duplicate === undefined && !columns.some(({name}) => name === after?.name)) return [];
+  const holder = duplicate === undefined ? `a column of ${tableName}` : duplicate.path[2];
   const text = `expected a name that is free, got ${after?.name}, which ${holder} has`;
   return [{path: [...path, 'name'], text}];
 }
 
 function findStreamOf(name: string): string {
   const stream = allStreams.find(
-    ({table: own, children}) =>
-      own.name === name || children.some((child) => child.table.name === name),
+    ({table: streamTable, children}) =>
+      streamTable.name === name || children.some((child) => child.table.name === name),
   );
   return stream?.name ?? name;
 }
@@ -416,7 +427,7 @@ const rule = z
     'Whose value counts: service, warehouse, newest, or ask (a person decides). Default: ask.',
   );
 
-const byTable = allTables
+const tableSchemas = allTables
   .filter(({writable}) => writable.length > 0)
   .map(({name, writable}) => {
     const fields = z.strictObject(Object.fromEntries(writable.map((field) => [field.name, rule])));
@@ -429,15 +440,19 @@ export const writeRulesSection: Section<Rule> = {
     'Whose value counts where the service and the warehouse changed a field: service, warehouse,',
     'newest or ask. The rule of every field that is not here is ask.',
   ],
-  schema: z.strictObject(Object.fromEntries(byTable)),
+  schema: z.strictObject(Object.fromEntries(tableSchemas)),
   depth: 2,
   hidesBuiltIn: true,
   read: async (db) =>
     [...(await readRules(db))]
-      .flatMap(([place, fields]) =>
-        [...fields].map(([field, held]) => ({path: [place, field], entry: held.rule})),
+      .flatMap(([tableName, fields]) =>
+        [...fields].map(([field, fieldRule]) => ({
+          path: [tableName, field],
+          entry: fieldRule.rule,
+        })),
       )
       .toSorted((left, right) => (left.path.join() < right.path.join() ? -1 : 1)),
   builtIn: () => 'ask',
-  write: (db, [place = '', field = ''], after) => setRule(db, {table: place, field, rule: after}),
+  write: (db, [tableName = '', field = ''], after) =>
+    setRule(db, {table: tableName, field, rule: after}),
 };

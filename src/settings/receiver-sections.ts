@@ -21,7 +21,7 @@ import {
   shortName,
   shortNameText,
 } from '../core/names.ts';
-import {parseBucket, usualKeep, usualRegion} from '../delivery/store.ts';
+import {defaultKeep, defaultRegion, parseBucket} from '../delivery/store.ts';
 import {
   deleteReportList,
   deleteTarget,
@@ -39,7 +39,7 @@ import {
   spellWriter,
   writeHookSetting,
 } from '../feed/hooks.ts';
-import {mostEntries, usualMost} from '../feed/terms.ts';
+import {defaultEntries, maxEntries} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {
   accountName,
@@ -47,7 +47,7 @@ import {
   interval,
   intervalMs,
   isSame,
-  known,
+  leaveOutNulls,
   removable,
   type Section,
   type SettingProblem,
@@ -57,7 +57,7 @@ const receiverName = z.string().regex(shortName, shortNameText);
 const yesOrNo = z.boolean('expected true or false');
 
 /** The host of a sealed address. */
-function hostOf(example: string, secret: string) {
+function buildHostSchema(example: string, secret: string) {
   const expected = `expected the host of its address alone, such as ${example}; ${secret}`;
   return z.string(expected).superRefine((text, context) => {
     // The message would repeat a whole address.
@@ -66,7 +66,7 @@ function hostOf(example: string, secret: string) {
   });
 }
 
-const ruleSecret =
+const ruleSecretAdvice =
   "a receiver's address, a server of e-mail and a secret are never in this file: " +
   'fieldmirror alerts add NAME prompts for them';
 const secretKeys = ['url', 'address', 'secret', 'smtp', 'webhook', 'slack', 'ping'];
@@ -85,7 +85,7 @@ const rule = z.strictObject({
   receiver: z
     .enum(receivers, `expected one of ${receivers.join(', ')}`)
     .describe('How it receives alerts; a ping comes for as long as nothing is wrong.'),
-  host: hostOf('hooks.example.com', ruleSecret)
+  host: buildHostSchema('hooks.example.com', ruleSecretAdvice)
     .exactOptional()
     .describe(
       'The host of its address, for a reader; alerts add gives the address. Not with email.',
@@ -126,22 +126,22 @@ export const alertsSection: Section<Rule> = {
   schema: z.record(receiverName, removable(rule)),
   depth: 1,
   advice: {
-    ...Object.fromEntries(secretKeys.map((key) => [key, ruleSecret])),
+    ...Object.fromEntries(secretKeys.map((key) => [key, ruleSecretAdvice])),
     email: 'receiver: email, and the address as to',
   },
   observed: ['host'],
   read: async (db) =>
-    (await listRuleSettings(db)).map(({name, receiver, target, hasServer, ...held}) => ({
+    (await listRuleSettings(db)).map(({name, receiver, target, hasServer, ...row}) => ({
       path: [name],
-      entry: known({
+      entry: leaveOutNulls({
         receiver,
         host: receiver === 'email' ? null : target,
         to: receiver === 'email' ? target : null,
         own_server: receiver === 'email' ? hasServer : null,
-        account: held.account,
-        causes: held.causes,
-        quiet: held.everyMs === null ? formatInterval(held.quietMs) : null,
-        every: held.everyMs === null ? null : formatInterval(held.everyMs),
+        account: row.account,
+        causes: row.causes,
+        quiet: row.everyMs === null ? formatInterval(row.quietMs) : null,
+        every: row.everyMs === null ? null : formatInterval(row.everyMs),
       }),
     })),
   defaultsOf: ({receiver}) => {
@@ -175,14 +175,14 @@ function findRuleProblems({path, before, after}: EntryChange<Rule>): SettingProb
   // The sealed address belongs to the previous receiver.
   if (before !== null && before.receiver !== receiver) {
     const expected = `expected ${before.receiver}, as the rule has it, got ${receiver}`;
-    const next = 'give the new one another name, and remove this one';
-    return [{path: [...path, 'receiver'], text: `${expected}; ${next}`}];
+    const nextStep = 'give the new one another name, and remove this one';
+    return [{path: [...path, 'receiver'], text: `${expected}; ${nextStep}`}];
   }
   const target = receiver === 'email' ? 'to' : 'host';
   const problems = Object.entries(receiversOf)
-    .filter(([key, those]) => Object.hasOwn(after, key) && !those.includes(receiver))
-    .map(([key, those]): SettingProblem => {
-      const text = `expected it with receiver: ${those.join(', ')} alone`;
+    .filter(([key, allowed]) => Object.hasOwn(after, key) && !allowed.includes(receiver))
+    .map(([key, allowed]): SettingProblem => {
+      const text = `expected it with receiver: ${allowed.join(', ')} alone`;
       return {path: [...path, key], text: `${text}, got receiver: ${receiver}`};
     });
   return after[target] === undefined
@@ -190,18 +190,18 @@ function findRuleProblems({path, before, after}: EntryChange<Rule>): SettingProb
     : problems;
 }
 
-const hookSecret =
+const hookSecretAdvice =
   'an address and a secret are never in this file: ' +
   'fieldmirror hooks add NAME --url - prompts for it';
 const tableText = `expected one of ${allTables.map(({name}) => name).join(', ')}`;
 const columnText = 'expected a list of columns, such as [name, phone_number]';
 const writerText = 'expected a login, or a key of the HTTP API as http:NAME';
-const limitText = `expected a whole number, 1 to ${mostEntries}`;
+const limitText = `expected a whole number, 1 to ${maxEntries}`;
 
 const systemText = 'expected the name of an outside system, such as tryton';
 
 const hook = z.strictObject({
-  host: hostOf('erp.example.com', hookSecret).describe(
+  host: buildHostSchema('erp.example.com', hookSecretAdvice).describe(
     'The host of its address, for a reader of this file; hooks add gives the address itself.',
   ),
   account: accountName.exactOptional().describe('The only account whose entries are sent.'),
@@ -237,9 +237,9 @@ const hook = z.strictObject({
   limit: z
     .int(limitText)
     .min(1, limitText)
-    .max(mostEntries, limitText)
+    .max(maxEntries, limitText)
     .exactOptional()
-    .describe(`The most entries in one message. Default: ${usualMost}.`),
+    .describe(`The most entries in one message. Default: ${defaultEntries}.`),
   mask: yesOrNo.exactOptional().describe('Whether personal values are hidden. Default: false.'),
   system: z
     .string(systemText)
@@ -258,17 +258,17 @@ export const hooksSection: Section<Hook> = {
   ],
   schema: z.record(receiverName, removable(hook)),
   depth: 1,
-  advice: {url: hookSecret, address: hookSecret, secret: hookSecret},
+  advice: {url: hookSecretAdvice, address: hookSecretAdvice, secret: hookSecretAdvice},
   observed: ['host'],
   read: async (db) =>
-    (await listHookSettings(db)).map(({name, target: host, account, tables, columns, ...held}) => ({
+    (await listHookSettings(db)).map(({name, target: host, account, tables, columns, ...row}) => ({
       path: [name],
-      entry: known({
-        ...{host, account, tables, columns, leave_out: held.leavesOut},
-        ...{limit: held.most, mask: held.masks, system: held.system},
+      entry: leaveOutNulls({
+        ...{host, account, tables, columns, leave_out: row.leavesOut},
+        ...{limit: row.most, mask: row.masks, system: row.system},
       }),
     })),
-  defaultsOf: () => ({limit: usualMost, mask: false, system: defaultSystem}),
+  defaultsOf: () => ({limit: defaultEntries, mask: false, system: defaultSystem}),
   check: async (db, changes) => {
     if (changes.length === 0) return [];
     const [writers, authors] = [await listWriters(db), await listAuthors(db)];
@@ -281,7 +281,7 @@ export const hooksSection: Section<Hook> = {
     writeHookSetting(db, {
       ...{name, target, account, tables, columns: after.columns ?? null},
       leavesOut: after.leave_out ?? null,
-      ...{masks: after.mask ?? false, most: after.limit ?? usualMost},
+      ...{masks: after.mask ?? false, most: after.limit ?? defaultEntries},
       system: after.system ?? defaultSystem,
     }),
   remove: (db, [name = '']) => deleteHook(db, name),
@@ -316,7 +316,7 @@ function findUnknownWriters(
   if (isSame(before?.leave_out, wanted)) return [];
   return wanted
     .filter(
-      (name) => !writers.includes(name) && authors.some((each) => isKey(each) === isKey(name)),
+      (name) => !writers.includes(name) && authors.some((author) => isKey(author) === isKey(name)),
     )
     .map((name) => ({
       path: [...path, 'leave_out'],
@@ -328,42 +328,43 @@ function isKey(writer: string): boolean {
   return writer.startsWith('http: ');
 }
 
-const place =
+const placeText =
   'expected the absolute path of a folder, such as /srv/lake, or a bucket, such as s3://lake/star';
-const address = 'expected an address without a password, such as https://storage.googleapis.com';
-const zone = 'expected a region, such as eu-central-1';
-const keep = 'expected a whole number of snapshots, 1 to 10000';
-const secret =
+const addressText =
+  'expected an address without a password, such as https://storage.googleapis.com';
+const regionText = 'expected a region, such as eu-central-1';
+const keepText = 'expected a whole number of snapshots, 1 to 10000';
+const keyAdvice =
   'a key is never in this file: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment';
 
 const target = z.strictObject({
   to: z
-    .string(place)
+    .string(placeText)
     .superRefine((text, context) => {
       // A text that looks like an address may contain a password.
       const params = {isPrivate: text.includes('@')};
-      if (!isPlace(text)) context.addIssue({code: 'custom', message: place, params});
+      if (!isPlace(text)) context.addIssue({code: 'custom', message: placeText, params});
     })
     .describe('The folder, or the bucket of S3-compatible storage, that gets the snapshots.'),
   endpoint: z
-    .string(address)
+    .string(addressText)
     .superRefine((text, context) => {
       if (!isEndpoint(text))
-        context.addIssue({code: 'custom', message: address, params: {isPrivate: true}});
+        context.addIssue({code: 'custom', message: addressText, params: {isPrivate: true}});
     })
     .exactOptional()
     .describe('Of a bucket: address of its service. Default: that of AWS in the region.'),
   region: z
-    .string(zone)
-    .regex(/^[a-z0-9-]{2,40}$/, zone)
+    .string(regionText)
+    .regex(/^[a-z0-9-]{2,40}$/, regionText)
     .exactOptional()
-    .describe(`Of a bucket: region that requests are signed for. Default: ${usualRegion}.`),
+    .describe(`Of a bucket: region that requests are signed for. Default: ${defaultRegion}.`),
   keep: z
-    .int(keep)
-    .min(1, keep)
-    .max(10_000, keep)
+    .int(keepText)
+    .min(1, keepText)
+    .max(10_000, keepText)
     .exactOptional()
-    .describe(`How many snapshots stay there, the newest ones. Default: ${usualKeep}.`),
+    .describe(`How many snapshots stay there, the newest ones. Default: ${defaultKeep}.`),
 });
 
 type Target = z.infer<typeof target>;
@@ -389,17 +390,17 @@ export const deliverySection: Section<Target> = {
   schema: z.record(z.string().regex(shortName, shortNameText), removable(target)),
   depth: 1,
   advice: Object.fromEntries(
-    ['key', 'secret', 'access_key_id', 'secret_access_key'].map((key) => [key, secret]),
+    ['key', 'secret', 'access_key_id', 'secret_access_key'].map((key) => [key, keyAdvice]),
   ),
   read: async (db) =>
-    (await listTargetSettings(db)).map(({name, place: to, endpoint, region, keep: kept}) => ({
+    (await listTargetSettings(db)).map(({name, place: to, endpoint, region, keep: snapshots}) => ({
       path: [name],
-      entry: known({to, endpoint, region, keep: kept}),
+      entry: leaveOutNulls({to, endpoint, region, keep: snapshots}),
     })),
-  defaultsOf: () => ({keep: usualKeep}),
+  defaultsOf: () => ({keep: defaultKeep}),
   check: (_db, changes) => changes.flatMap(findTargetProblems),
-  write: (db, [name = ''], {to, endpoint = null, region = null, keep: kept = usualKeep}) =>
-    writeTargetSetting(db, {name, place: to, endpoint, region, keep: kept}),
+  write: (db, [name = ''], {to, endpoint = null, region = null, keep: snapshots = defaultKeep}) =>
+    writeTargetSetting(db, {name, place: to, endpoint, region, keep: snapshots}),
   remove: (db, [name = '']) => deleteTarget(db, name),
 };
 
@@ -421,16 +422,16 @@ const days = [
 const usualDay = days[0];
 const usualAt = '06:00';
 
-const addresses = 'expected addresses of e-mail, such as [owner@example.com]';
-const clock = 'expected a time of day, such as 07:30';
+const addressesText = 'expected addresses of e-mail, such as [owner@example.com]';
+const timeText = 'expected a time of day, such as 07:30';
 const dayText = `expected one of ${days.join(', ')}`;
-const server =
+const serverAdvice =
   'a mail server is never in this file: FIELDMIRROR_SMTP_URL in the environment of start';
 
-const list = z.strictObject({
+const reportList = z.strictObject({
   to: z
-    .array(z.string(addresses).refine(isMailbox, addresses), addresses)
-    .min(1, addresses)
+    .array(z.string(addressesText).refine(isMailbox, addressesText), addressesText)
+    .min(1, addressesText)
     .max(100, 'expected at most 100 addresses')
     .refine((all) => new Set(all).size === all.length, 'expected each address once')
     .readonly()
@@ -441,25 +442,25 @@ const list = z.strictObject({
     .exactOptional()
     .describe(`The day on which the week before is reported. Default: ${usualDay}.`),
   at: z
-    .string(clock)
-    .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, clock)
+    .string(timeText)
+    .regex(/^(?:[01]\d|2[0-3]):[0-5]\d$/, timeText)
     .exactOptional()
     .describe(`The time of that day, in the zone of the account. Default: ${usualAt}.`),
 });
 
-export const reportsSection: Section<z.infer<typeof list>> = {
+export const reportsSection: Section<z.infer<typeof reportList>> = {
   name: 'reports',
   about: [
     'Who gets the weekly report by e-mail, by name. The mail server is never in this file: the',
     'worker has it in FIELDMIRROR_SMTP_URL.',
   ],
-  schema: z.record(z.string().regex(shortName, shortNameText), removable(list)),
+  schema: z.record(z.string().regex(shortName, shortNameText), removable(reportList)),
   depth: 1,
-  advice: Object.fromEntries(['smtp', 'server', 'password'].map((key) => [key, server])),
+  advice: Object.fromEntries(['smtp', 'server', 'password'].map((key) => [key, serverAdvice])),
   read: async (db) =>
     (await listReportListSettings(db)).map(({name, addresses: to, account, weekday, at}) => ({
       path: [name],
-      entry: known({to, account, day: days[weekday - 1] ?? usualDay, at}),
+      entry: leaveOutNulls({to, account, day: days[weekday - 1] ?? usualDay, at}),
     })),
   defaultsOf: () => ({day: usualDay, at: usualAt}),
   write: (db, [name = ''], {to, account = null, day = usualDay, at = usualAt}) =>

@@ -93,14 +93,18 @@ export interface Section<E extends Entry = Entry> {
   remove?(db: Queryable, path: Path): Promise<unknown>;
 }
 
-export function named<E extends Entry>(path: Path, entry: E): Named<E> {
+export function nameEntry<E extends Entry>(path: Path, entry: E): Named<E> {
   return {path, entry};
 }
 
 /** The entries of a section of a file; null for an entry that is to be removed. */
-export function listEntries(tree: Tree, depth: number, above: Path = []): Named<Entry | null>[] {
+export function listEntries(
+  tree: Tree,
+  depth: number,
+  parentPath: Path = [],
+): Named<Entry | null>[] {
   return Object.entries(tree).flatMap(([key, node]): Named<Entry | null>[] => {
-    const path = [...above, key];
+    const path = [...parentPath, key];
     if (depth > 1) return hasFields(node) ? listEntries(node, depth - 1, path) : [];
     const entry = node as Entry;
     return [{path, entry: fieldsOf(entry).remove === true ? null : entry}];
@@ -108,12 +112,12 @@ export function listEntries(tree: Tree, depth: number, above: Path = []): Named<
 }
 
 /** Builds the section of a file from its entries, in their order. */
-export function toTree(named: readonly Named[]): Tree {
-  const inside = Map.groupBy(named, ({path}) => path[0] ?? '');
+export function toTree(entries: readonly Named[]): Tree {
+  const groups = Map.groupBy(entries, ({path}) => path[0] ?? '');
   return Object.fromEntries(
-    [...inside].map(([key, each]) => {
-      if (each[0]?.path.length === 1) return [key, each[0].entry];
-      return [key, toTree(each.map(({path, entry}) => ({path: path.slice(1), entry})))];
+    [...groups].map(([key, group]) => {
+      if (group[0]?.path.length === 1) return [key, group[0].entry];
+      return [key, toTree(group.map(({path, entry}) => ({path: path.slice(1), entry})))];
     }),
   );
 }
@@ -133,7 +137,7 @@ export function toValuePath(path: Path, key: string): Path {
 }
 
 /** An entry with the defaults of the values that it leaves out. */
-export function complete(section: Section, entry: Entry): EntryFields {
+export function addDefaults(section: Section, entry: Entry): EntryFields {
   return {...section.defaultsOf?.(entry), ...fieldsOf(entry)};
 }
 
@@ -143,12 +147,14 @@ export function presetOf(section: Section, {path, entry}: Named): EntryFields {
 }
 
 /** Whether every value of an entry is the one that `presetOf` gives. */
-export function isBuiltIn(section: Section, named: Named): boolean {
-  const preset = presetOf(section, named);
-  return Object.entries(fieldsOf(named.entry)).every(([key, value]) => isSame(preset[key], value));
+export function isBuiltIn(section: Section, namedEntry: Named): boolean {
+  const preset = presetOf(section, namedEntry);
+  return Object.entries(fieldsOf(namedEntry.entry)).every(([key, value]) =>
+    isSame(preset[key], value),
+  );
 }
 
-export function spellPath(path: Path): string {
+export function serialisePath(path: Path): string {
   return JSON.stringify(path);
 }
 
@@ -157,14 +163,14 @@ export function isSame(left: unknown, right: unknown): boolean {
 }
 
 type Nullable = Readonly<Record<string, SettingValue | null>>;
-type Known<T extends Nullable> = {
+type WithoutNulls<T extends Nullable> = {
   readonly [K in keyof T as null extends T[K] ? never : K]: T[K] & SettingValue;
 } & {readonly [K in keyof T as null extends T[K] ? K : never]?: T[K] & SettingValue};
 
 /** The values that are set: a row has null for a key that a file leaves out. */
-export function known<T extends Nullable>(values: T): Known<T> {
-  const set = Object.entries(values).filter(([, value]) => value !== null);
-  return Object.fromEntries(set) as Known<T>;
+export function leaveOutNulls<T extends Nullable>(values: T): WithoutNulls<T> {
+  const present = Object.entries(values).filter(([, value]) => value !== null);
+  return Object.fromEntries(present) as WithoutNulls<T>;
 }
 
 const expectedInterval =
@@ -196,18 +202,18 @@ export const recordNumber = z.string().regex(idPattern, 'expected a number from 
 
 export const label = z.string('expected a text').min(1, 'expected a text that is not empty');
 
-const hours = 'expected hours of a day, 0 to 24';
-const week = 'expected the hours of Monday to Sunday, such as [8, 8, 8, 8, 8, 0, 0]';
-export const hoursOfDay = z.number(hours).min(0, hours).max(24, hours);
+const hoursText = 'expected hours of a day, 0 to 24';
+const weekText = 'expected the hours of Monday to Sunday, such as [8, 8, 8, 8, 8, 0, 0]';
+export const hoursOfDay = z.number(hoursText).min(0, hoursText).max(24, hoursText);
 export const workingHours = z
-  .array(hoursOfDay, week)
-  .length(7, week)
+  .array(hoursOfDay, weekText)
+  .length(7, weekText)
   .readonly()
   .describe('Hours on Monday to Sunday.');
 
-const goesAlone = 'expected remove: true alone, in place of all that the entry has';
+const removeText = 'expected remove: true alone, in place of all that the entry has';
 
 /** An entry that a file may also remove. */
 export function removable<T extends z.ZodType>(entry: T) {
-  return z.union([entry, z.strictObject({remove: z.literal(true, goesAlone)}, goesAlone)]);
+  return z.union([entry, z.strictObject({remove: z.literal(true, removeText)}, removeText)]);
 }

@@ -25,7 +25,7 @@ import {
 import {alertsSection, deliverySection, hooksSection, reportsSection} from './receiver-sections.ts';
 import {
   accountName,
-  complete,
+  addDefaults,
   type Entry,
   type EntryChange,
   type EntryFields,
@@ -42,7 +42,7 @@ import {
   type SettingProblem,
   type SettingsTree,
   type SettingValue,
-  spellPath,
+  serialisePath,
   type Tree,
   toValuePath,
 } from './section.ts';
@@ -132,20 +132,22 @@ export async function planSettings(
   for (const section of allSections) {
     const tree = file[section.name];
     if (tree === undefined) continue;
-    const held = await section.read(db);
+    const currentEntries = await section.read(db);
     const wanted = listEntries(tree, section.depth);
-    const plan = planSection(section, {held, wanted, environment});
-    const found = [
-      ...findStrangers(section, tree, accounts),
+    const plan = planSection(section, {held: currentEntries, wanted, environment});
+    const sectionProblems = [
+      ...findUnknownAccounts(section, tree, accounts),
       ...((await section.check?.(db, plan.changes, plan.all)) ?? []),
     ];
     sections.push(plan);
-    problems.push(...found.map(({path, text}) => ({path: [section.name, ...path], text})));
+    problems.push(
+      ...sectionProblems.map(({path, text}) => ({path: [section.name, ...path], text})),
+    );
   }
   return {sections, problems};
 }
 
-interface Given {
+interface PlanInput {
   readonly held: readonly Named[];
   readonly wanted: readonly Named<Entry | null>[];
   readonly environment: Environment;
@@ -154,25 +156,26 @@ interface Given {
 /** @returns also all entries after the change */
 function planSection(
   section: Section,
-  {held, wanted, environment}: Given,
+  {held: currentEntries, wanted, environment}: PlanInput,
 ): SectionPlan & {readonly all: readonly Named[]} {
-  const rest = new Map(held.map((each) => [spellPath(each.path), each]));
+  const remaining = new Map(currentEntries.map((named) => [serialisePath(named.path), named]));
   const changes: EntryChange[] = [];
   const overridden: Overridden[] = [];
   for (const {path, entry} of wanted) {
-    const before = rest.get(spellPath(path))?.entry ?? null;
-    rest.delete(spellPath(path));
-    const settled = entry === null ? null : settle(section, {path, before, entry}, environment);
-    overridden.push(...(settled?.overridden ?? []));
-    changes.push({path, before, after: settled?.after ?? null});
+    const before = remaining.get(serialisePath(path))?.entry ?? null;
+    remaining.delete(serialisePath(path));
+    const completed =
+      entry === null ? null : completeEntry(section, {path, before, entry}, environment);
+    overridden.push(...(completed?.overridden ?? []));
+    changes.push({path, before, after: completed?.after ?? null});
   }
-  const unnamed = [...rest.values()];
+  const unnamed = [...remaining.values()];
   return {
     section,
     changes: changes.filter((change) => listDifferences(change).length > 0),
     differences: changes.flatMap(listDifferences),
     overridden,
-    unnamed: unnamed.filter((each) => !isBuiltIn(section, each)).map(({path}) => path),
+    unnamed: unnamed.filter((named) => !isBuiltIn(section, named)).map(({path}) => path),
     all: [
       ...unnamed,
       ...changes.flatMap(({path, after}) => (after === null ? [] : {path, entry: after})),
@@ -184,14 +187,16 @@ function planSection(
  * The entry as it will be written: with defaults for missing values, with the observed values that
  * are in force, and with the values of the environment.
  */
-function settle(
+function completeEntry(
   section: Section,
   {path, before, entry}: Named & {readonly before: Entry | null},
   environment: Environment,
 ): {readonly after: Entry; readonly overridden: readonly Overridden[]} {
   if (!hasFields(entry)) return {after: entry, overridden: []};
-  const kept = Object.entries(fieldsOf(before)).filter(([key]) => section.observed?.includes(key));
-  const after = {...complete(section, entry), ...Object.fromEntries(kept)};
+  const observed = Object.entries(fieldsOf(before)).filter(([key]) =>
+    section.observed?.includes(key),
+  );
+  const after = {...addDefaults(section, entry), ...Object.fromEntries(observed)};
   const fixed = section.fixedOf?.({path, before, after}, environment) ?? {};
   const overridden = Object.entries(fixed)
     .map(([key, inEnvironment]) => {
@@ -203,31 +208,31 @@ function settle(
 
 /** The values of an entry that a file changes: those that it sets, then those that it removes. */
 function listDifferences({path, before, after}: EntryChange): Difference[] {
-  const [held, wanted] = [fieldsOf(before), fieldsOf(after)];
-  return Object.keys({...wanted, ...held})
+  const [current, wanted] = [fieldsOf(before), fieldsOf(after)];
+  return Object.keys({...wanted, ...current})
     .map((key) => {
-      return {path: toValuePath(path, key), from: held[key] ?? null, to: wanted[key] ?? null};
+      return {path: toValuePath(path, key), from: current[key] ?? null, to: wanted[key] ?? null};
     })
     .filter(({from, to}) => !isSame(from, to));
 }
 
 /** Settings of an account that will not exist: each account is one problem. */
-function findStrangers(
+function findUnknownAccounts(
   {isByAccount, depth}: Section,
   tree: Tree,
   accounts: readonly string[],
 ): SettingProblem[] {
-  const named = isByAccount
+  const accountPaths = isByAccount
     ? Object.keys(tree).map((name): [Path, SettingValue | undefined] => [[name], name])
     : listEntries(tree, depth).map(({path, entry}): [Path, SettingValue | undefined] => {
         return [[...path, 'account'], fieldsOf(entry).account];
       });
-  const known =
+  const knownText =
     accounts.length === 0 ? 'there is no account' : `there are ${accounts.slice(0, 20).join(', ')}`;
-  return named.flatMap(([path, name]) => {
+  return accountPaths.flatMap(([path, name]) => {
     if (name === undefined || accounts.includes(String(name))) return [];
-    const near = nearest(String(name), accounts);
-    return [{path, text: `expected the name of an account, got ${name}${near}; ${known}`}];
+    const hint = nearest(String(name), accounts);
+    return [{path, text: `expected the name of an account, got ${name}${hint}; ${knownText}`}];
   });
 }
 
@@ -251,7 +256,7 @@ export async function applySettings(
       for (const {path, before, after} of changes)
         if (after !== null) await section.write(client, path, after, before);
     }
-    await refuseRest(client, file, environment);
+    await refuseRemaining(client, file, environment);
     return plan;
   });
 }
@@ -259,24 +264,24 @@ export async function applySettings(
 /**
  * Throws if rows differ from the file after it was applied: a rule of the database changed them.
  */
-async function refuseRest(
+async function refuseRemaining(
   db: Queryable,
   file: SettingsTree,
   environment: Environment,
 ): Promise<void> {
   const {sections} = await planSettings(db, file, environment);
-  const rest = sections.flatMap(({section, differences}) =>
+  const remaining = sections.flatMap(({section, differences}) =>
     differences.map(({path}) => [section.name, ...path].join(' / ')),
   );
-  if (rest.length === 0) return;
-  const left = rest.join(', ');
+  if (remaining.length === 0) return;
+  const remainingText = remaining.join(', ');
   throw new Error(
-    `config apply: expected nothing left to change, got ${left}; nothing was written`,
+    `config apply: expected nothing left to change, got ${remainingText}; nothing was written`,
   );
 }
 
 /** One value in force. */
-export interface SettingInForce {
+export interface ActiveSetting {
   /** As in `schedules / north / jobs today / every`. */
   readonly name: string;
   readonly value: SettingValue;
@@ -299,26 +304,26 @@ export async function readSettingsInForce(
   db: Queryable,
   environment: Environment,
   file: ComparedFile | null,
-): Promise<SettingInForce[]> {
-  const told: SettingInForce[] = [];
+): Promise<ActiveSetting[]> {
+  const settings: ActiveSetting[] = [];
   for (const section of allSections) {
-    const given = new Map(
+    const fileEntries = new Map(
       listEntries(file?.settings[section.name] ?? {}, section.depth).map(({path, entry}) => {
-        return [spellPath(path), entry === null ? {} : complete(section, entry)];
+        return [serialisePath(path), entry === null ? {} : addDefaults(section, entry)];
       }),
     );
-    for (const named of await section.read(db)) {
-      const {path, entry} = named;
+    for (const namedEntry of await section.read(db)) {
+      const {path, entry} = namedEntry;
       const change = {path, before: entry, after: entry};
       const sources = {
         environment: section.fixedOf?.(change, environment) ?? {},
-        file: given.get(spellPath(path)) ?? {},
-        default: presetOf(section, named),
+        file: fileEntries.get(serialisePath(path)) ?? {},
+        default: presetOf(section, namedEntry),
       };
-      told.push(...listOrigins(section, named, sources, file?.name ?? null));
+      settings.push(...listOrigins(section, namedEntry, sources, file?.name ?? null));
     }
   }
-  return told;
+  return settings;
 }
 
 type Sources = Readonly<Record<'environment' | 'file' | 'default', EntryFields>>;
@@ -328,13 +333,13 @@ function listOrigins(
   {path, entry}: Named,
   sources: Sources,
   file: string | null,
-): SettingInForce[] {
+): ActiveSetting[] {
   return Object.entries(fieldsOf(entry)).map(([key, value]) => {
-    const agrees = (from: keyof Sources) => isSame(sources[from][key], value);
-    const source = (['environment', 'file', 'default'] as const).find(agrees) ?? 'warehouse';
+    const isEqualIn = (origin: keyof Sources) => isSame(sources[origin][key], value);
+    const source = (['environment', 'file', 'default'] as const).find(isEqualIn) ?? 'warehouse';
     return {
       name: [section.name, ...toValuePath(path, key)].join(' / '),
-      ...{value, source, isDefault: agrees('default'), file: source === 'file' ? file : null},
+      ...{value, source, isDefault: isEqualIn('default'), file: source === 'file' ? file : null},
     };
   });
 }

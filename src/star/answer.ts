@@ -6,13 +6,13 @@ import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {
   type FormattedAnswer,
+  findColumnKind,
   formatRows,
-  kindOfColumn,
   type Sums,
   type Texts,
   toAnswerValue,
 } from './format-answer.ts';
-import {knowsHours, maskedColumn, type Question, renderQuestion} from './member.ts';
+import {hasWorkingHours, maskColumn, type Question, renderQuestion} from './member.ts';
 import {
   type AnswerPeriod,
   type Days,
@@ -53,22 +53,24 @@ export interface QuestionAnswer {
 }
 
 /** The statement of an answer. Any login that may read `mart` may run it. */
-export function sqlOf(asked: AnswerRequest): string {
-  return statementOf(asked, columnsOf(asked.question, asked.isMasked));
+export function buildAnswerSql(request: AnswerRequest): string {
+  return buildStatement(request, listShownColumns(request.question, request.isMasked));
 }
 
-function statementOf(asked: AnswerRequest, columns: readonly string[]): string {
-  return `SELECT ${columns.join(', ')} FROM ${sourceOf(asked)}
-     WHERE account_key = ${asked.accountKey} ORDER BY ${asked.question.order}`;
+function buildStatement(request: AnswerRequest, columns: readonly string[]): string {
+  return `SELECT ${columns.join(', ')} FROM ${buildSource(request)}
+     WHERE account_key = ${request.accountKey} ORDER BY ${request.question.order}`;
 }
 
 /** The view of a question, or its query if other days or another grouping are requested. */
-function sourceOf({question, moment, period}: AnswerRequest): string {
-  const at = moment === null ? null : pg.escapeLiteral(moment);
+function buildSource({question, moment, period}: AnswerRequest): string {
+  const momentSql = moment === null ? null : pg.escapeLiteral(moment);
   if (question.grouped === undefined && period?.isGiven !== true)
-    return at === null ? `mart.${question.name}` : `mart.${question.name}_as_of(${at})`;
+    return momentSql === null
+      ? `mart.${question.name}`
+      : `mart.${question.name}_as_of(${momentSql})`;
   const query = renderQuestion(question, {
-    moment: at === null ? null : `${at}::timestamptz`,
+    moment: momentSql === null ? null : `${momentSql}::timestamptz`,
     period:
       period?.isGiven === true
         ? {first: period.from ?? '-infinity', last: period.to ?? 'infinity'}
@@ -78,17 +80,17 @@ function sourceOf({question, moment, period}: AnswerRequest): string {
 }
 
 /** The columns of an answer that are shown: neither the requested account nor keys. */
-function columnsOf({columns}: Question, isMasked: boolean): string[] {
+function listShownColumns({columns}: Question, isMasked: boolean): string[] {
   return columns
     .filter(([name]) => !name.endsWith('_key'))
-    .map((column) => (isMasked ? maskedColumn(column) : column[0]));
+    .map((column) => (isMasked ? maskColumn(column) : column[0]));
 }
 
 /**
  * The keys of customers, jobs and employees in an answer. They are not shown, but lead to the
  * records.
  */
-function keysOf({columns}: Question): string[] {
+function listKeyColumns({columns}: Question): string[] {
   return columns
     .map(([name]) => name)
     .filter((name) => name.endsWith('_key') && name !== 'account_key');
@@ -97,30 +99,35 @@ function keysOf({columns}: Question): string[] {
 /** Reads an answer, up to `limit` rows. */
 async function readAnswer(
   client: pg.ClientBase,
-  asked: AnswerRequest,
+  request: AnswerRequest,
   limit: number,
 ): Promise<QuestionAnswer> {
-  const {totals} = asked.question;
+  const {totals} = request.question;
   const sums = totals.map((name) => `sum(${name}) OVER ()`);
-  const shownColumns = columnsOf(asked.question, asked.isMasked);
-  const keyColumns = keysOf(asked.question);
-  const {fields, rows: all} = await readTexts(
+  const shownColumns = listShownColumns(request.question, request.isMasked);
+  const keyColumns = listKeyColumns(request.question);
+  const {fields, rows: answerRows} = await readTexts(
     client,
-    `${statementOf(asked, [...shownColumns, ...sums, ...keyColumns])} LIMIT ${limit + 1}`,
+    `${buildStatement(request, [...shownColumns, ...sums, ...keyColumns])} LIMIT ${limit + 1}`,
   );
-  const rows = all.slice(0, limit).map((row) => row.slice(0, shownColumns.length));
-  const isCutOff = all.length > limit;
+  const rows = answerRows.slice(0, limit).map((row) => row.slice(0, shownColumns.length));
+  const isCutOff = answerRows.length > limit;
   const columns = fields.slice(0, shownColumns.length).map(({name, dataTypeID}) => ({
     name,
-    kind: kindOfColumn(name, dataTypeID),
+    kind: findColumnKind(name, dataTypeID),
   }));
   const total =
-    all.length < 2
+    answerRows.length < 2
       ? null
-      : sumsOf(totals, all[0]?.slice(shownColumns.length, shownColumns.length + sums.length));
-  const days = asked.period === null ? null : daysBefore(asked.period);
+      : toSums(
+          totals,
+          answerRows[0]?.slice(shownColumns.length, shownColumns.length + sums.length),
+        );
+  const days = request.period === null ? null : daysBefore(request.period);
   const before =
-    days === null || all.length === 0 ? null : await readTotal(client, asked, {totals, days});
+    days === null || answerRows.length === 0
+      ? null
+      : await readTotal(client, request, {totals, days});
   const toValues = (texts: Texts) =>
     Object.fromEntries(
       columns.flatMap(({name, kind}) =>
@@ -130,49 +137,51 @@ async function readAnswer(
   return {
     json: {
       columns: columns.map(({name}) => name),
-      rows: rows.map((row) => toValues(new Map(columns.map(({name}, at) => [name, row[at]])))),
+      rows: rows.map((row) =>
+        toValues(new Map(columns.map(({name}, index) => [name, row[index]]))),
+      ),
       isCutOff,
       total: total === null ? null : toValues(total),
       before: before === null || days === null ? null : {...days, total: toValues(before)},
     },
     drawn: formatRows(columns, {rows, total, before}),
-    keys: all.slice(0, limit).map((row) => {
+    keys: answerRows.slice(0, limit).map((row) => {
       const values = row.slice(shownColumns.length + sums.length);
-      return Object.fromEntries(keyColumns.map((name, at) => [name, values[at] ?? null]));
+      return Object.fromEntries(keyColumns.map((name, index) => [name, values[index] ?? null]));
     }),
   };
 }
 
-async function readTexts(client: pg.ClientBase, text: string) {
+async function readTexts(client: pg.ClientBase, sql: string) {
   return await client.query<(string | null)[]>({
-    ...{text, rowMode: 'array'},
+    ...{text: sql, rowMode: 'array'},
     types: {getTypeParser: () => (value: string) => value},
   } as pg.QueryArrayConfig);
 }
 
 /** @returns null if nothing adds up */
-function sumsOf(totals: readonly string[], values: readonly (string | null)[] = []): Texts | null {
-  return totals.length === 0 ? null : new Map(totals.map((name, at) => [name, values[at]]));
+function toSums(totals: readonly string[], values: readonly (string | null)[] = []): Texts | null {
+  return totals.length === 0 ? null : new Map(totals.map((name, index) => [name, values[index]]));
 }
 
 /** The sums of the same answer over other days; null if it has no row for them. */
 async function readTotal(
   client: pg.ClientBase,
-  asked: AnswerRequest,
+  request: AnswerRequest,
   {totals, days}: {readonly totals: readonly string[]; readonly days: Days},
 ): Promise<Texts | null> {
   if (totals.length === 0) return null;
-  const source = sourceOf({...asked, period: {...days, isGiven: true, isAhead: false}});
+  const source = buildSource({...request, period: {...days, isGiven: true, isAhead: false}});
   const {rows} = await readTexts(
     client,
     `SELECT ${totals.map((name) => `sum(${name})`).join(', ')} FROM ${source}
-      WHERE account_key = ${asked.accountKey} HAVING count(*) > 0`,
+      WHERE account_key = ${request.accountKey} HAVING count(*) > 0`,
   );
-  return rows[0] === undefined ? null : sumsOf(totals, rows[0]);
+  return rows[0] === undefined ? null : toSums(totals, rows[0]);
 }
 
 /** The question's name on the command line: `debtors` for `mart.ask_debtors`. */
-export const wordOf = ({name}: Pick<Question, 'name'>) =>
+export const toQuestionWord = ({name}: Pick<Question, 'name'>) =>
   name.replace('ask_', '').replaceAll('_', '-');
 
 /**
@@ -180,21 +189,23 @@ export const wordOf = ({name}: Pick<Question, 'name'>) =>
  * @throws {UsageError} there is no question of that name, or no such grouping of it
  */
 export function findQuestion(name: string, by?: string): Question {
-  const found = questions.find((question) => wordOf(question) === name);
-  if (found !== undefined) return groupQuestion(found, by);
+  const namedQuestion = questions.find((question) => toQuestionWord(question) === name);
+  if (namedQuestion !== undefined) return groupQuestion(namedQuestion, by);
   throw new UsageError(
-    `no question "${name}"${nearest(name, questions.map(wordOf))}; fieldmirror ask lists them`,
+    `no question "${name}"${nearest(name, questions.map(toQuestionWord))}; ` +
+      'fieldmirror ask lists them',
   );
 }
 
 /** @throws {UsageError} the question has no such grouping */
 export function groupQuestion(question: Question, by: string | undefined): Question {
   if (by === undefined) return question;
-  const words = Object.keys(question.by ?? {});
+  const groupings = Object.keys(question.by ?? {});
   const grouping = question.by?.[by];
   if (grouping !== undefined) return {...question, ...grouping, grouped: by};
-  const known = words.length === 0 ? 'no --by: it has no other grouping' : words.join(' or ');
-  throw new UsageError(`${wordOf(question)}: --by ${by}: expected ${known}`);
+  const expected =
+    groupings.length === 0 ? 'no --by: it has no other grouping' : groupings.join(' or ');
+  throw new UsageError(`${toQuestionWord(question)}: --by ${by}: expected ${expected}`);
 }
 
 /**
@@ -208,7 +219,7 @@ export function sortQuestion(question: Question, sort: string | undefined): Ques
   const columns = question.columns.map(([name]) => name).filter((name) => !name.endsWith('_key'));
   if (!columns.includes(column))
     throw new UsageError(
-      `${wordOf(question)}: expected a column to sort by, such as ${columns[0]}, got ` +
+      `${toQuestionWord(question)}: expected a column to sort by, such as ${columns[0]}, got ` +
         `"${column}"${nearest(column, columns)}`,
     );
   // The text that replaces a name for a masked reader has the name of its column, so rows are
@@ -225,7 +236,7 @@ export async function beginReading(client: pg.ClientBase): Promise<void> {
 /**
  * Resolves the moment and the days that a question is about. The caller has begun to read.
  * @param asOf - a day or an instant, as it was typed
- * @param asked - also the first and the last day of the period, as they were typed
+ * @param days - the first and the last day of the period, as they were typed
  * @throws {UsageError} the mirror does not know the moment, the question does not accept the days,
  *   or a setting that the answer needs is missing
  */
@@ -255,7 +266,7 @@ export async function prepareQuestion(
 }
 
 /** An answer, how fresh it is, and the claims that it depends on and that do not hold. */
-export interface Answered {
+export interface AnsweredQuestion {
   readonly asked: AnswerRequest;
   readonly answer: QuestionAnswer;
   readonly broken: readonly string[];
@@ -266,27 +277,30 @@ export interface Answered {
 
 export async function answerQuestion(
   client: pg.ClientBase,
-  asked: AnswerRequest,
+  request: AnswerRequest,
   limit: number,
-): Promise<Answered> {
+): Promise<AnsweredQuestion> {
   const countedAt = new Date().toISOString();
-  const fresh = await readFreshness(client, asked.accountKey);
+  const fresh = await readFreshness(client, request.accountKey);
   return {
-    asked,
+    asked: request,
     countedAt,
-    answer: await readAnswer(client, asked, limit),
+    answer: await readAnswer(client, request, limit),
     // While changes wait to be written into the star, the star and the warehouse show different
     // moments.
-    broken: fresh.waiting > 0 ? [] : await findBroken(client, asked.question),
+    broken: fresh.waiting > 0 ? [] : await findBroken(client, request.question),
     fresh,
   };
 }
 
 /** An answer for a program. */
-export function describeAnswered({asked, answer, broken, fresh}: Answered, account: string) {
-  const {question, moment, period} = asked;
+export function describeAnswered(
+  {asked: request, answer, broken, fresh}: AnsweredQuestion,
+  account: string,
+) {
+  const {question, moment, period} = request;
   return {
-    name: wordOf(question),
+    name: toQuestionWord(question),
     by: question.grouped ?? null,
     question: question.question,
     definition: question.definition,
@@ -305,7 +319,7 @@ export function describeAnswered({asked, answer, broken, fresh}: Answered, accou
  * The days and the currency of an answer for a person, such as `2026-10-01 to 2026-10-31, before:
  * 2026-09-01 to 2026-09-30` and `amounts in USD`.
  */
-export function describeScope(answered: Answered): string[] {
+export function describeScope(answered: AnsweredQuestion): string[] {
   const {
     asked: {question},
     fresh,
@@ -326,11 +340,11 @@ export function describeScope(answered: Answered): string[] {
 export function describeDates({
   asked: {period},
   answer,
-}: Pick<Answered, 'asked' | 'answer'>): string[] {
+}: Pick<AnsweredQuestion, 'asked' | 'answer'>): string[] {
   const {before} = answer.json;
-  const instead = period?.isGiven === true ? ', in place of the usual dates' : '';
-  const compared = before === null ? '' : `; before: ${describePeriod(before)}`;
-  return period === null ? [] : [`${describePeriod(period)}${instead}${compared}`];
+  const replacement = period?.isGiven === true ? ', in place of the usual dates' : '';
+  const comparison = before === null ? '' : `; before: ${describePeriod(before)}`;
+  return period === null ? [] : [`${describePeriod(period)}${replacement}${comparison}`];
 }
 
 async function checkSettings(
@@ -340,12 +354,13 @@ async function checkSettings(
 ): Promise<void> {
   if (needs === undefined) return;
   const {rows} = await client.query<{set: boolean}>(
-    `SELECT ${knowsHours} AS set FROM mart.dim_account AS account WHERE account_key = $1`,
+    `SELECT ${hasWorkingHours} AS set FROM mart.dim_account AS account WHERE account_key = $1`,
     [accountKey],
   );
   if (rows[0]?.set === true) return;
   throw new MissingSettingError(
-    `${wordOf({name})} ${needsHours}: INSERT INTO mart.settings (account_key, working_hours) ` +
+    `${toQuestionWord({name})} ${needsHours}: ` +
+      'INSERT INTO mart.settings (account_key, working_hours) ' +
       `VALUES (${accountKey}, '{8,8,8,8,8,0,0}')`,
   );
 }
@@ -389,7 +404,7 @@ export async function readFreshness(client: pg.ClientBase, accountKey: string): 
 
 /** An answer, or why there is none. */
 export type AnswerOrGap = {readonly question: Question} & (
-  | {readonly answered: Answered}
+  | {readonly answered: AnsweredQuestion}
   | {readonly missing: string}
 );
 
@@ -409,22 +424,22 @@ interface AnswerOptions extends TypedDays {
  */
 export async function readAnswers(
   pool: pg.Pool,
-  asked: readonly Question[],
-  {limit, ...wanted}: AnswerOptions,
+  chosenQuestions: readonly Question[],
+  {limit, ...options}: AnswerOptions,
 ): Promise<readonly AnswerOrGap[]> {
   const client = await pool.connect();
   try {
     await beginReading(client);
-    const told: AnswerOrGap[] = [];
-    for (const question of asked) {
-      const prepared = await prepareQuestion(client, question, wanted).catch((error: unknown) => {
+    const answers: AnswerOrGap[] = [];
+    for (const question of chosenQuestions) {
+      const prepared = await prepareQuestion(client, question, options).catch((error: unknown) => {
         if (error instanceof MissingSettingError) return `It ${needsHours}`;
         throw error;
       });
-      if (typeof prepared === 'string') told.push({question, missing: prepared});
-      else told.push({question, answered: await answerQuestion(client, prepared, limit)});
+      if (typeof prepared === 'string') answers.push({question, missing: prepared});
+      else answers.push({question, answered: await answerQuestion(client, prepared, limit)});
     }
-    return await nameCustomers(client, told);
+    return await nameCustomers(client, answers);
   } finally {
     await client.query('ROLLBACK').catch(() => {});
     client.release();
@@ -434,30 +449,30 @@ export async function readAnswers(
 /** Adds the customers of jobs to the keys of answers about jobs, in one statement for all. */
 async function nameCustomers(
   client: pg.ClientBase,
-  told: readonly AnswerOrGap[],
+  answers: readonly AnswerOrGap[],
 ): Promise<AnswerOrGap[]> {
-  const isOfJobs = (each: AnswerOrGap) =>
-    'answered' in each && each.answered.answer.json.columns.includes('customer');
-  const jobs = told
-    .filter(isOfJobs)
-    .flatMap((each) =>
-      'answered' in each ? each.answered.answer.keys.map(({job_key: key}) => key) : [],
+  const isAboutJobs = (entry: AnswerOrGap) =>
+    'answered' in entry && entry.answered.answer.json.columns.includes('customer');
+  const jobKeys = answers
+    .filter(isAboutJobs)
+    .flatMap((entry) =>
+      'answered' in entry ? entry.answered.answer.keys.map(({job_key: key}) => key) : [],
     );
-  const known = jobs.filter((key) => key !== null && key !== undefined);
-  if (known.length === 0) return [...told];
+  const knownKeys = jobKeys.filter((key) => key !== null && key !== undefined);
+  if (knownKeys.length === 0) return [...answers];
   const {rows} = await client.query<{job: string; customer: string}>(
     `SELECT job_key::text AS job, customer_key::text AS customer FROM mart.fct_job
       WHERE job_key = ANY ($1::bigint[]) AND customer_key <> -1`,
-    [known],
+    [knownKeys],
   );
   const customers = new Map(rows.map(({job, customer}) => [job, customer]));
-  return told.map((each) => {
-    if (!('answered' in each) || !isOfJobs(each)) return each;
-    const {answered} = each;
+  return answers.map((entry) => {
+    if (!('answered' in entry) || !isAboutJobs(entry)) return entry;
+    const {answered} = entry;
     const keys = answered.answer.keys.map((row) => ({
       customer_key: customers.get(row.job_key ?? '') ?? null,
       ...row,
     }));
-    return {...each, answered: {...answered, answer: {...answered.answer, keys}}};
+    return {...entry, answered: {...answered, answer: {...answered.answer, keys}}};
   });
 }

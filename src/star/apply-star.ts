@@ -15,12 +15,12 @@ import type {StarMember} from './member.ts';
 export async function applyStar(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   await client.query('SAVEPOINT star');
   try {
-    await makeMembers(client, star);
+    await createMembers(client, star);
   } catch (error) {
-    if (!isOtherShape(error)) throw error;
+    if (!isShapeChange(error)) throw error;
     await client.query('ROLLBACK TO SAVEPOINT star');
     await dropMembers(client, star);
-    await makeMembers(client, star);
+    await createMembers(client, star);
   }
   await client.query('RELEASE SAVEPOINT star');
 }
@@ -29,11 +29,15 @@ export async function applyStar(client: pg.ClientBase, star: readonly StarMember
 export function starComments(star: readonly StarMember[]): Comment[] {
   return star.flatMap(({name, comment, columns, past, kept}): Comment[] => [
     {kind: kept === null ? 'VIEW' : 'TABLE', name: ['mart', name], text: comment},
-    ...(kept === null ? [] : keptComments(name, columns)),
+    ...(kept === null ? [] : listKeptComments(name, columns)),
     ...Object.entries(columns).map(
-      ([column, text]): Comment => ({kind: 'COLUMN', name: ['mart', name, column], text}),
+      ([column, description]): Comment => ({
+        kind: 'COLUMN',
+        name: ['mart', name, column],
+        text: description,
+      }),
     ),
-    ...(past === null ? [] : [pastComment(name)]),
+    ...(past === null ? [] : [buildPastComment(name)]),
     {kind: 'VIEW', name: ['masked', name], text: comment},
     ...Object.entries(columns).map(
       ([column, text]): Comment => ({kind: 'COLUMN', name: ['masked', name, column], text}),
@@ -41,7 +45,7 @@ export function starComments(star: readonly StarMember[]): Comment[] {
   ]);
 }
 
-function keptComments(name: string, columns: StarMember['columns']): Comment[] {
+function listKeptComments(name: string, columns: StarMember['columns']): Comment[] {
   return [
     {kind: 'VIEW', name: ['sync', `all_${name}`], text: `What mart.${name} is to hold.`},
     ...Object.entries(columns).map(
@@ -54,7 +58,7 @@ function keptComments(name: string, columns: StarMember['columns']): Comment[] {
   ];
 }
 
-function pastComment(name: string): Comment {
+function buildPastComment(name: string): Comment {
   const text = `mart.${name} as it was at a given time, by what the mirror knew then.`;
   return {
     kind: 'FUNCTION',
@@ -64,11 +68,11 @@ function pastComment(name: string): Comment {
   };
 }
 
-async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
+async function createMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   for (const {name, present, past, kept, masked} of star) {
     if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
-    else await makeKept(client, name, {present, ...kept});
-    if (past !== null) await client.query(functionOf(name, past));
+    else await createKeptTable(client, name, {present, ...kept});
+    if (past !== null) await client.query(buildFunctionSql(name, past));
     await client.query(
       `CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`,
     );
@@ -85,36 +89,36 @@ async function makeMembers(client: pg.ClientBase, star: readonly StarMember[]): 
  * columns is created again. A table that only lacks columns at its end, or has another key or other
  * indexes, keeps its rows.
  */
-async function makeKept(
+async function createKeptTable(
   client: pg.ClientBase,
   name: string,
-  kept: NonNullable<StarMember['kept']> & {readonly present: string},
+  table: NonNullable<StarMember['kept']> & {readonly present: string},
 ): Promise<void> {
-  const all = `sync.all_${name}`;
-  await client.query(`CREATE OR REPLACE VIEW ${all} AS ${kept.present}`);
-  const columnsOf = (place: string) =>
+  const allView = `sync.all_${name}`;
+  await client.query(`CREATE OR REPLACE VIEW ${allView} AS ${table.present}`);
+  const selectColumns = (relation: string) =>
     `(SELECT array_agg(format('%I %s', attname, format_type(atttypid, atttypmod)) ORDER BY attnum)
         FROM pg_attribute
-       WHERE attnum > 0 AND NOT attisdropped AND attrelid = to_regclass(${place}))`;
+       WHERE attnum > 0 AND NOT attisdropped AND attrelid = to_regclass(${relation}))`;
   const {rows} = await client.query<{wanted: string[]; held: string[] | null}>(
-    `SELECT ${columnsOf('$1')} AS wanted, ${columnsOf('$2')} AS held`,
-    [all, `mart.${name}`],
+    `SELECT ${selectColumns('$1')} AS wanted, ${selectColumns('$2')} AS held`,
+    [allView, `mart.${name}`],
   );
-  const {wanted = [], held} = rows[0] ?? {};
-  if (held == null)
-    await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${all} WITH NO DATA`);
-  else await addColumns(client, name, {wanted, held});
-  await setKey(client, name, kept.key);
-  for (const columns of kept.indexes)
+  const {wanted: wantedColumns = [], held: storedColumns} = rows[0] ?? {};
+  if (storedColumns == null)
+    await client.query(`CREATE TABLE mart.${name} AS SELECT * FROM ${allView} WITH NO DATA`);
+  else await addColumns(client, name, {wanted: wantedColumns, held: storedColumns});
+  await setKey(client, name, table.key);
+  for (const columns of table.indexes)
     await client.query(
       `CREATE INDEX IF NOT EXISTS ${indexName(name, columns)}
          ON mart.${name} (${columns.join(', ')})`,
     );
-  for (const columns of kept.formerIndexes)
+  for (const columns of table.formerIndexes)
     await client.query(`DROP INDEX IF EXISTS mart.${indexName(name, columns)}`);
   await client.query(
     `CREATE OR REPLACE FUNCTION sync.some_${name}(keys bigint[]) RETURNS SETOF mart.${name} LANGUAGE
-       sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(kept.someJobs)}`,
+       sql STABLE SET search_path = pg_catalog, pg_temp AS ${pg.escapeLiteral(table.someJobs)}`,
   );
 }
 
@@ -126,10 +130,14 @@ async function makeKept(
 async function addColumns(
   client: pg.ClientBase,
   name: string,
-  {wanted, held}: {readonly wanted: readonly string[]; readonly held: readonly string[]},
+  {
+    wanted: wantedColumns,
+    held: storedColumns,
+  }: {readonly wanted: readonly string[]; readonly held: readonly string[]},
 ): Promise<void> {
-  if (held.some((column, at) => column !== wanted[at])) throw new OtherShapeError(name);
-  const added = wanted.slice(held.length).map((column) => `ADD ${column}`);
+  if (storedColumns.some((column, index) => column !== wantedColumns[index]))
+    throw new OtherShapeError(name);
+  const added = wantedColumns.slice(storedColumns.length).map((column) => `ADD ${column}`);
   if (added.length > 0) await client.query(`ALTER TABLE mart.${name} ${added.join(', ')}`);
 }
 
@@ -138,17 +146,17 @@ async function setKey(
   name: string,
   columns: readonly string[],
 ): Promise<void> {
-  const wanted = `PRIMARY KEY (${columns.join(', ')})`;
+  const wantedKey = `PRIMARY KEY (${columns.join(', ')})`;
   const {rows} = await client.query<{name: string; text: string}>(
     `SELECT quote_ident(conname) AS name, pg_get_constraintdef(oid) AS text FROM pg_constraint
       WHERE conrelid = to_regclass($1) AND contype = 'p'`,
     [`mart.${name}`],
   );
-  const [held] = rows;
-  if (held?.text === wanted) return;
-  const away = held === undefined ? '' : `DROP CONSTRAINT ${held.name}, `;
+  const [currentKey] = rows;
+  if (currentKey?.text === wantedKey) return;
+  const dropClause = currentKey === undefined ? '' : `DROP CONSTRAINT ${currentKey.name}, `;
   await nameDependents(`mart.${name}: this version gives the star another key`, () =>
-    client.query(`ALTER TABLE mart.${name} ${away}ADD ${wanted}`),
+    client.query(`ALTER TABLE mart.${name} ${dropClause}ADD ${wantedKey}`),
   );
 }
 
@@ -162,7 +170,7 @@ class OtherShapeError extends Error {}
 // Readers have no right to sync.accounts, so a function that reads it runs as its owner. The others
 // run as their caller, so that the planner can inline them. It cannot inline a function that runs
 // as its owner, and would expect a thousand accounts from it.
-function functionOf(name: string, past: string): string {
+function buildFunctionSql(name: string, past: string): string {
   const asOwner = past.includes('sync.')
     ? 'ROWS 10 SECURITY DEFINER SET search_path = pg_catalog, pg_temp'
     : '';
@@ -186,7 +194,7 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
 }
 
 /** A column would be dropped, or would change its place, its name or its type. */
-function isOtherShape(error: unknown): boolean {
+function isShapeChange(error: unknown): boolean {
   return (
     error instanceof OtherShapeError ||
     (error instanceof pg.DatabaseError && ['42P16', '42P13'].includes(error.code ?? ''))
@@ -204,8 +212,8 @@ export async function dropStarLeftovers(
   client: pg.ClientBase,
   star: readonly StarMember[],
 ): Promise<void> {
-  await drop(client, oldFunctions);
-  await drop(client, oldMembers, [star.map(({name}) => name)]);
+  await dropLeftovers(client, oldFunctions);
+  await dropLeftovers(client, oldMembers, [star.map(({name}) => name)]);
 }
 
 // A function that was applied now is as old as this transaction. An older function of the same name
@@ -229,7 +237,11 @@ const oldMembers = `
      AND masked.relname <> ALL ($1)
    ORDER BY turn, masked.oid DESC`;
 
-async function drop(client: pg.ClientBase, query: string, values: unknown[] = []): Promise<void> {
+async function dropLeftovers(
+  client: pg.ClientBase,
+  query: string,
+  values: unknown[] = [],
+): Promise<void> {
   const {rows} = await client.query<{leftover: string}>(query, values);
   for (const {leftover} of rows) {
     await nameDependents(`${leftover}: this version has it no more`, () =>
@@ -243,14 +255,14 @@ async function drop(client: pg.ClientBase, query: string, values: unknown[] = []
  * @param change - the thing, and its change, as in `mart.dim_item: this version has it no more`
  * @throws {FatalError} objects of others depend on the thing
  */
-async function nameDependents(change: string, act: () => Promise<unknown>): Promise<void> {
+async function nameDependents(change: string, runStatement: () => Promise<unknown>): Promise<void> {
   try {
-    await act();
+    await runStatement();
   } catch (error) {
     if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
-    const others = error.detail?.replaceAll('\n', '; ') ?? error.message;
+    const dependents = error.detail?.replaceAll('\n', '; ') ?? error.message;
     throw new FatalError(
-      `${change}, but others depend on it: ${others}; drop them first, ` +
+      `${change}, but others depend on it: ${dependents}; drop them first, ` +
         'and make them again afterwards',
       {cause: error, kind: 'dependents'},
     );

@@ -122,7 +122,7 @@ interface Drawing {
   readonly isStacked?: boolean;
 }
 
-const ages = {
+const ageSeries = {
   up_to_7_days: 'area',
   up_to_30_days: 'area',
   up_to_60_days: 'area',
@@ -134,7 +134,7 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
   ask_revenue_by_week: {along: 'week', series: {revenue: 'bar', four_week_mean: 'line'}},
   ask_revenue_by_month: {along: 'month', series: {revenue: 'bar', a_year_before: 'line'}},
   ask_backlog: {along: 'date', series: {open_jobs: 'line'}},
-  ask_backlog_age: {along: 'date', series: ages, isStacked: true},
+  ask_backlog_age: {along: 'date', series: ageSeries, isStacked: true},
   ask_bookings: {along: 'week', series: {booked: 'bar'}},
   ask_week_ahead: {along: 'date', series: {amount: 'bar'}},
   ask_invoiced: {along: 'month', series: {invoiced_before_tax: 'bar', unpaid: 'line'}},
@@ -167,10 +167,10 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
 
 /** More bars than these cannot be distinguished. */
 export const mostDrawn = 60;
-const mostLying = 15;
+const maxHorizontalBars = 15;
 
 /** @returns null if the answer has no chart, or no rows */
-export function pictureOf(
+export function buildChart(
   {name, question, definition, grouped}: Question,
   {json}: QuestionAnswer,
 ): Chart | null {
@@ -180,8 +180,10 @@ export function pictureOf(
   // Answers begin with the newest row; a chart runs from left to right. Horizontal bars keep the
   // order of the answer.
   const rows = isLying
-    ? json.rows.slice(0, mostLying)
-    : json.rows.slice(0, mostDrawn).toSorted((one, other) => compare(one[along], other[along]));
+    ? json.rows.slice(0, maxHorizontalBars)
+    : json.rows
+        .slice(0, mostDrawn)
+        .toSorted((left, right) => compareCells(left[along], right[along]));
   return {
     form: isLying ? 'rows' : 'columns',
     title: question,
@@ -196,9 +198,9 @@ export function pictureOf(
   };
 }
 
-function compare(one: unknown, other: unknown): number {
-  if (typeof one === 'number' && typeof other === 'number') return one - other;
-  return String(one) < String(other) ? -1 : 1;
+function compareCells(left: unknown, right: unknown): number {
+  if (typeof left === 'number' && typeof right === 'number') return left - right;
+  return String(left) < String(right) ? -1 : 1;
 }
 
 function toNumber(value: unknown): number | null {
@@ -234,25 +236,30 @@ export interface Grid {
 }
 
 /** @returns null if the answer is no such table, or has no row */
-export function gridOf(
+export function buildGrid(
   {name, question, grouped}: Question,
   {json: {rows}}: QuestionAnswer,
 ): Grid | null {
   const columns = gridColumns[name];
   if (grouped !== undefined || columns === undefined || rows.length === 0) return null;
   const {down, across, acrossName = across, value} = columns;
-  const valuesOf = (column: string) =>
-    [...new Set(rows.map((row) => row[column]))].toSorted(compare);
-  const places = valuesOf(across);
-  const nameOf = (place: unknown) => rows.find((row) => row[across] === place)?.[acrossName];
+  const listValues = (column: string) =>
+    [...new Set(rows.map((row) => row[column]))].toSorted(compareCells);
+  const acrossValues = listValues(across);
+  const findAcrossName = (acrossValue: unknown) =>
+    rows.find((row) => row[across] === acrossValue)?.[acrossName];
   const cells = new Map(rows.map((row) => [JSON.stringify([row[down], row[across]]), row[value]]));
   return {
     title: question,
     corner: `${down} / ${across}`.replaceAll('_', ' '),
-    names: places.map((place) => String(nameOf(place) ?? '').replace(/(?<=^\w{3})\w*day$/, '')),
-    rows: valuesOf(down).map((line) => ({
-      name: String(line ?? ''),
-      values: places.map((place) => toNumber(cells.get(JSON.stringify([line, place])))),
+    names: acrossValues.map((acrossValue) =>
+      String(findAcrossName(acrossValue) ?? '').replace(/(?<=^\w{3})\w*day$/, ''),
+    ),
+    rows: listValues(down).map((downValue) => ({
+      name: String(downValue ?? ''),
+      values: acrossValues.map((acrossValue) =>
+        toNumber(cells.get(JSON.stringify([downValue, acrossValue]))),
+      ),
     })),
   };
 }

@@ -59,9 +59,9 @@ const lineHeight = 22;
 /** These colours can be distinguished in grey, and by people who cannot tell red from green. */
 const colors = ['#1f5f8b', '#e08e0b', '#5b8c5a', '#8c4a6b', '#6b6b6b', '#b5533c'];
 /** The colour of the page's text: light, dark and print alike. */
-const text = {color: 'currentColor', fontSize: 12};
-const compact = new Intl.NumberFormat('en', {notation: 'compact'});
-const valueLabel = {...text, formatter: (value: number) => compact.format(value)};
+const textStyle = {color: 'currentColor', fontSize: 12};
+const compactNumber = new Intl.NumberFormat('en', {notation: 'compact'});
+const valueLabel = {...textStyle, formatter: (value: number) => compactNumber.format(value)};
 
 /** @returns two SVG texts, of the classes `narrow` and `wide`, in the colour of the page's text */
 export function renderChart(chart: Chart): string {
@@ -70,50 +70,50 @@ export function renderChart(chart: Chart): string {
 
 function renderAt(chart: Chart, size: Size): string {
   const {width, height} = sizes[size];
-  const drawn = init(null, null, {
+  const instance = init(null, null, {
     ...{renderer: 'svg', ssr: true, width},
-    height: chart.form === 'columns' ? height : 72 + rowHeight * rowsOf(chart),
+    height: chart.form === 'columns' ? height : 72 + rowHeight * countRows(chart),
   });
   try {
-    drawn.setOption({
-      ...{animation: false, color: colors, textStyle: text},
-      ...optionsOf(chart, size),
+    instance.setOption({
+      ...{animation: false, color: colors, textStyle},
+      ...buildOptions(chart, size),
     });
-    const svg = lighten(withoutStyles(drawn.renderToSVGString()));
-    return describe(linkNames(svg, chart), chart, size);
+    const svg = shortenSvg(removeStyles(instance.renderToSVGString()));
+    return addDescription(linkNames(svg, chart), chart, size);
   } finally {
-    drawn.dispose();
+    instance.dispose();
   }
 }
 
-function rowsOf({form, names, series}: Chart): number {
+function countRows({form, names, series}: Chart): number {
   return form === 'rows' ? names.length : series.length;
 }
 
-function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
-  if (chart.form === 'heatmap') return heatmapOf(chart, size);
+function buildOptions(chart: Chart, size: Size): EChartsCoreOption {
+  if (chart.form === 'heatmap') return buildHeatmapOptions(chart, size);
   const {form, names, series} = chart;
   const isUpright = form === 'columns';
-  const places = {
-    ...{type: 'category', data: names.map(shortOf(names)), inverse: !isUpright},
-    axisLabel: isUpright ? text : {...text, ...labelOf(size), interval: 0},
+  const categoryAxis = {
+    ...{type: 'category', data: names.map(createMonthShortener(names)), inverse: !isUpright},
+    axisLabel: isUpright ? textStyle : {...textStyle, ...buildLabelStyle(size), interval: 0},
   };
   // A bar that does not begin at zero misleads.
-  const values = {
+  const valueAxis = {
     ...{type: 'value', min: 0, axisLabel: valueLabel, splitNumber: size === 'wide' ? 5 : 4},
-    minInterval: series.every((each) => each.values.every(isWhole)) ? 1 : 0,
+    minInterval: series.every((oneSeries) => oneSeries.values.every(isWhole)) ? 1 : 0,
     splitLine: {lineStyle: {opacity: 0.2}},
   };
   return {
     grid: {
       // Half a name of the axis may be outside at the right.
       ...{left: isUpright ? 12 : 2, right: isUpright ? 28 : 16, bottom: 2},
-      ...{top: 10 + lineHeight * linesOf(chart, size)},
+      ...{top: 10 + lineHeight * countLegendLines(chart, size)},
       ...{outerBoundsMode: 'same', outerBoundsContain: 'axisLabel'},
     },
-    legend: series.length > 1 ? {top: 0, left: 0, itemWidth: 16, textStyle: text} : undefined,
-    xAxis: isUpright ? places : values,
-    yAxis: isUpright ? values : places,
+    legend: series.length > 1 ? {top: 0, left: 0, itemWidth: 16, textStyle} : undefined,
+    xAxis: isUpright ? categoryAxis : valueAxis,
+    yAxis: isUpright ? valueAxis : categoryAxis,
     series: series.map(({name, kind, values: data, stack}) => ({
       ...{name, stack, symbol: 'none', data: [...data]},
       type: kind === 'bar' ? 'bar' : 'line',
@@ -123,41 +123,44 @@ function optionsOf(chart: Chart, size: Size): EChartsCoreOption {
 }
 
 const isWhole = (value: number | null) => value === null || Number.isInteger(value);
-const labelOf = (size: Size) => ({width: size === 'wide' ? 150 : 96, overflow: 'truncate'});
+const buildLabelStyle = (size: Size) => ({width: size === 'wide' ? 150 : 96, overflow: 'truncate'});
 
 /** Shortens months, which are named by their first days, to year and month. */
-function shortOf(names: readonly string[]): (name: string) => string {
+function createMonthShortener(names: readonly string[]): (name: string) => string {
   const areMonths = names.length > 1 && names.every((name) => /^\d{4}-\d{2}-01$/.test(name));
   return (name) => (areMonths ? name.slice(0, 7) : name);
 }
 
 /** Lines that a legend takes: a letter is about 7 pixels wide. */
-function linesOf({series}: Chart, size: Size): number {
+function countLegendLines({series}: Chart, size: Size): number {
   if (series.length < 2) return 0;
-  let [lines, used] = [1, 0];
+  let [lines, usedWidth] = [1, 0];
   for (const {name} of series) {
-    const needed = 32 + 7 * name.length;
-    if (used > 0 && used + needed > sizes[size].width) [lines, used] = [lines + 1, 0];
-    used += needed;
+    const neededWidth = 32 + 7 * name.length;
+    if (usedWidth > 0 && usedWidth + neededWidth > sizes[size].width)
+      [lines, usedWidth] = [lines + 1, 0];
+    usedWidth += neededWidth;
   }
   return lines;
 }
 
-function heatmapOf({names, series}: Chart, size: Size): EChartsCoreOption {
+function buildHeatmapOptions({names, series}: Chart, size: Size): EChartsCoreOption {
   const rows = series.toReversed();
-  const cells = rows.flatMap(({values}, row) => values.map((value, at) => [at, row, value ?? '-']));
+  const heatmapCells = rows.flatMap(({values}, row) =>
+    values.map((value, index) => [index, row, value ?? '-']),
+  );
   return {
-    grid: {left: labelOf(size).width + 8, right: 2, top: 2, bottom: 72},
-    xAxis: {type: 'category', data: [...names], axisLabel: text},
+    grid: {left: buildLabelStyle(size).width + 8, right: 2, top: 2, bottom: 72},
+    xAxis: {type: 'category', data: [...names], axisLabel: textStyle},
     yAxis: {
       ...{type: 'category', data: rows.map(({name}) => name)},
-      axisLabel: {...text, ...labelOf(size)},
+      axisLabel: {...textStyle, ...buildLabelStyle(size)},
     },
     visualMap: {
-      ...{min: 0, max: 100, orient: 'horizontal', left: 'center', bottom: 0, textStyle: text},
+      ...{min: 0, max: 100, orient: 'horizontal', left: 'center', bottom: 0, textStyle},
       inRange: {color: ['#f2e9d8', '#1f5f8b']},
     },
-    series: [{type: 'heatmap', data: cells, label: {show: size === 'wide'}}],
+    series: [{type: 'heatmap', data: heatmapCells, label: {show: size === 'wide'}}],
   };
 }
 
@@ -167,7 +170,7 @@ function heatmapOf({names, series}: Chart, size: Size): EChartsCoreOption {
  * need them. Attributes for scripts, and attributes that each text repeats from the whole, are
  * removed, too. A page may set its own colours for a dark background.
  */
-function withoutStyles(svg: string): string {
+function removeStyles(svg: string): string {
   return svg
     .replaceAll(/<style.*?<\/style>/gs, '')
     .replaceAll(/ (?:class|pointer-events|ecmeta_\w+)="[^"]*"/g, '')
@@ -176,44 +179,44 @@ function withoutStyles(svg: string): string {
     .replaceAll(/ style="([^"]*)"/g, (_, declarations: string) => toAttributes(declarations))
     .replaceAll(' font-size="12px" font-family="sans-serif"', '')
     .replaceAll(/><\/(?:path|rect)>/g, '/>')
-    .replaceAll(/"(#[0-9a-f]{6})"/g, (whole, color: string) => {
+    .replaceAll(/"(#[0-9a-f]{6})"/g, (match, color: string) => {
       const at = colors.indexOf(color);
-      return at === -1 ? whole : `"var(--series-${at + 1},${color})"`;
+      return at === -1 ? match : `"var(--series-${at + 1},${color})"`;
     });
 }
 
 const number = '-?[\\d.]+';
 /** A point between two others of the same height. */
-const between = new RegExp(
+const middlePointPattern = new RegExp(
   `(?<=[ML]${number} (${number}))L${number} \\1(?=L${number} \\1[LZ"])`,
   'g',
 );
-const translated = new RegExp(
+const translatePattern = new RegExp(
   `(?: x="(${number})")?(?: y="(${number})")? transform="translate\\((${number}) (${number})\\)"`,
   'g',
 );
 
 /**
  * The same picture in fewer characters. Attributes that all texts share are written once, by
- * `describe`. Neighbouring paths with the same look become one path.
+ * `addDescription`. Neighbouring paths with the same look become one path.
  */
-function lighten(svg: string): string {
+function shortenSvg(svg: string): string {
   return svg
     .replaceAll(/<rect [^>]*fill="none"\/>/g, '')
-    .replaceAll(/<text [^>]*>/g, (text) =>
-      text
+    .replaceAll(/<text [^>]*>/g, (tag) =>
+      tag
         .replaceAll(/ (?:dominant-baseline="central"|fill="currentColor")/g, '')
-        .replaceAll(translated, (_, x = 0, y = 0, right = 0, down = 0) => {
-          const sums = [Number(x) + Number(right), Number(y) + Number(down)] as const;
-          return ` x="${round(sums[0])}" y="${round(sums[1])}"`;
+        .replaceAll(translatePattern, (_, x = 0, y = 0, right = 0, down = 0) => {
+          const position = [Number(x) + Number(right), Number(y) + Number(down)] as const;
+          return ` x="${round(position[0])}" y="${round(position[1])}"`;
         }),
     )
-    .replaceAll(between, '')
+    .replaceAll(middlePointPattern, '')
     .replaceAll(new RegExp(`l(${number}) 0(?=[lLZ])`, 'g'), 'h$1')
     .replaceAll(new RegExp(`l0 (${number})(?=[hlLZ])`, 'g'), 'v$1')
     .replaceAll(new RegExp(`(M${number} (${number}))L(${number}) \\2(?=")`, 'g'), '$1H$3')
-    .replaceAll(/<path d="([^"]*)"([^>]*)\/>(?:<path d="[^"]*"\2\/>)+/g, (paths, _, look) =>
-      paths.replaceAll(`"${look}/><path d="`, ''),
+    .replaceAll(/<path d="([^"]*)"([^>]*)\/>(?:<path d="[^"]*"\2\/>)+/g, (paths, _, attributes) =>
+      paths.replaceAll(`"${attributes}/><path d="`, ''),
     );
 }
 
@@ -236,21 +239,21 @@ function toAttributes(declarations: string): string {
  */
 function linkNames(svg: string, {form, names, links}: Chart): string {
   if (form !== 'rows' || links === undefined) return svg;
-  const places = names.flatMap((name, at) => (name === '' ? [] : [{name, to: links[at]}]));
-  return svg.replaceAll(/<text text-anchor="end"[^>]*>([^<]*)<\/text>/g, (label, shown) => {
-    const {name = '', to} = places.shift() ?? {};
+  const rows = names.flatMap((name, index) => (name === '' ? [] : [{name, to: links[index]}]));
+  return svg.replaceAll(/<text text-anchor="end"[^>]*>([^<]*)<\/text>/g, (label, shownText) => {
+    const {name = '', to} = rows.shift() ?? {};
     if (typeof to !== 'string') return label;
-    const title = shown === escapeXml(name) ? '' : `<title>${escapeXml(name)}</title>`;
+    const title = shownText === escapeXml(name) ? '' : `<title>${escapeXml(name)}</title>`;
     return `<a href="${escapeXml(to)}">${title}${label}</a>`;
   });
 }
 
 /** Names the picture for screen readers; they would not read links within a mere image. */
-function describe(svg: string, {title, sentence, links}: Chart, size: Size): string {
+function addDescription(svg: string, {title, sentence, links}: Chart, size: Size): string {
   return svg.replace(
     /<svg([^>]*)>/,
-    (_, rest: string) =>
-      `<svg${rest} class="${size}" role="${links === undefined ? 'img' : 'group'}" ` +
+    (_, attributes: string) =>
+      `<svg${attributes} class="${size}" role="${links === undefined ? 'img' : 'group'}" ` +
       'font-size="12" font-family="sans-serif" ' +
       'fill="currentColor" dominant-baseline="central">' +
       `<title>${escapeXml(title)}</title><desc>${escapeXml(sentence)}</desc>`,

@@ -8,24 +8,26 @@
 import {getTableConfig} from 'drizzle-orm/pg-core';
 import {stringify} from 'yaml';
 import {capitalise} from '../core/text.ts';
-import {wordOf} from './answer.ts';
-import {type MeasureName, measures, ownDates, ratios, withAlias} from './measures.ts';
-import {type Member, type Question, rowKeyOf} from './member.ts';
-import {members, questions, relationsOf, sharedTables} from './star.ts';
+import {toQuestionWord} from './answer.ts';
+import {type MeasureName, measures, ratios, virtualDates, withAlias} from './measures.ts';
+import {type Member, type Question, resolveRowKey} from './member.ts';
+import {listRelations, members, questions, sharedTables} from './star.ts';
 import {martTables} from './tables.ts';
 
 type Yaml = Readonly<Record<string, unknown>>;
 type Table = Pick<Member, 'name' | 'comment' | 'columns' | 'key' | 'isOfVersions'>;
 
-const sharedOnes = sharedTables.flatMap(({name, key}): Table[] => {
-  const found = martTables.find(({drizzle}) => getTableConfig(drizzle).name === name);
-  if (found === undefined) return [];
-  const {comment, columns} = found;
-  const told = Object.entries(columns).map(([column, text]) => [column, column, text] as const);
-  return [{name: name as Table['name'], comment, columns: told, key}];
+const sharedTableDefinitions = sharedTables.flatMap(({name, key}): Table[] => {
+  const definition = martTables.find(({drizzle}) => getTableConfig(drizzle).name === name);
+  if (definition === undefined) return [];
+  const {comment, columns} = definition;
+  const columnTuples = Object.entries(columns).map(
+    ([column, text]) => [column, column, text] as const,
+  );
+  return [{name: name as Table['name'], comment, columns: columnTuples, key}];
 });
-const tables: readonly Table[] = [...sharedOnes, ...members];
-const columnsOf = ({columns}: Table) => columns.map(([column]) => column);
+const tables: readonly Table[] = [...sharedTableDefinitions, ...members];
+const listColumnNames = ({columns}: Table) => columns.map(([column]) => column);
 
 /** The few values that a column may have. */
 const acceptedValues: Readonly<Record<string, readonly string[]>> = {
@@ -35,23 +37,29 @@ const acceptedValues: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The name of an entity of the semantic models, by the column that is its key. */
-const entityOf = (column: string) => column.replace(/_key$/, '');
-const entityOfRows = ({name}: Table) => name.replace(/^(dim|fct)_/, '');
-const byState = {column: 'job_state', target: 'dim_job_state', key: 'job_state', mayBeNone: false};
+const toEntityName = (column: string) => column.replace(/_key$/, '');
+const toRowEntityName = ({name}: Table) => name.replace(/^(dim|fct)_/, '');
+const stateRelation = {
+  column: 'job_state',
+  target: 'dim_job_state',
+  key: 'job_state',
+  mayBeNone: false,
+};
 
 /**
- * The relations of `relationsOf`, and that to the states of the jobs, whose key is not a number.
+ * The relations of `listRelations`, and that to the states of the jobs, whose key is not a number.
  */
-function relationsAndState(table: Table) {
-  const isOfState = table.name !== 'dim_job_state' && columnsOf(table).includes(byState.column);
-  return [...relationsOf(table), ...(isOfState ? [byState] : [])];
+function listAllRelations(table: Table) {
+  const isOfState =
+    table.name !== 'dim_job_state' && listColumnNames(table).includes(stateRelation.column);
+  return [...listRelations(table), ...(isOfState ? [stateRelation] : [])];
 }
 
 function buildColumn(table: Table, [column, , comment]: Member['columns'][number]): Yaml {
-  const key = rowKeyOf(table);
+  const key = resolveRowKey(table);
   const accepted = acceptedValues[`${table.name}.${column}`];
-  const relation = relationsAndState(table).find((found) => found.column === column);
-  const to = relation && `source('fieldmirror', '${relation.target}')`;
+  const relation = listAllRelations(table).find((candidate) => candidate.column === column);
+  const source = relation && `source('fieldmirror', '${relation.target}')`;
   const isKey = key.length === 1 && key[0] === column;
   const tests = [
     ...(isKey ? [buildTest(table, 'unique'), buildTest(table, 'not_null')] : []),
@@ -62,7 +70,7 @@ function buildColumn(table: Table, [column, , comment]: Member['columns'][number
           buildTest(
             table,
             'relationships',
-            {to, field: relation.key},
+            {to: source, field: relation.key},
             relation.mayBeNone ? {where: `${column} <> -1`} : {},
           ),
         ]),
@@ -74,13 +82,18 @@ function buildColumn(table: Table, [column, , comment]: Member['columns'][number
  * A test of an answer has a separate condition, because dbt warns about a test of a table that is
  * left out.
  */
-function buildTest(table: Table, name: string, given: Yaml = {}, config: Yaml = {}): Yaml | string {
-  const whole = {...config, ...(isAnswer(table) ? {enabled: isWarehouse} : {})};
-  if (Object.keys({...given, ...whole}).length === 0) return name;
+function buildTest(
+  table: Table,
+  name: string,
+  testArguments: Yaml = {},
+  config: Yaml = {},
+): Yaml | string {
+  const fullConfig = {...config, ...(isAnswer(table) ? {enabled: isWarehouse} : {})};
+  if (Object.keys({...testArguments, ...fullConfig}).length === 0) return name;
   return {
     [name]: {
-      ...(Object.keys(given).length === 0 ? {} : {arguments: given}),
-      ...(Object.keys(whole).length === 0 ? {} : {config: whole}),
+      ...(Object.keys(testArguments).length === 0 ? {} : {arguments: testArguments}),
+      ...(Object.keys(fullConfig).length === 0 ? {} : {config: fullConfig}),
     },
   };
 }
@@ -88,7 +101,7 @@ function buildTest(table: Table, name: string, given: Yaml = {}, config: Yaml = 
 const isAnswer = ({name}: Table) => name.startsWith('ask_');
 
 function buildSource(table: Table): Yaml {
-  const key = rowKeyOf(table);
+  const key = resolveRowKey(table);
   const freshness = {
     loaded_at_field: 'jobs_fresh_as_of',
     freshness: {
@@ -130,13 +143,13 @@ const sources = {
 
 /** The facts that have measures, and the dimensions that they refer to. */
 const measuredFacts = new Set<string>(Object.values(measures).map(({fact}) => fact));
-const modelled = tables.filter(
+const modelledTables = tables.filter(
   ({name}) => measuredFacts.has(name) || /^dim_(?!.*_version$)/.test(name),
 );
 
 const models = {
   version: 2,
-  models: modelled.map(({name, comment}) => ({
+  models: modelledTables.map(({name, comment}) => ({
     name,
     description: comment,
     ...(name === 'dim_date'
@@ -149,51 +162,57 @@ const models = {
 };
 
 /** Columns of facts by which metrics can be grouped; all columns of dimensions can be used. */
-const groups = /^(is|was)_|^(status|estimate_type|dated_by|net_days|technicians|job_number)$/;
-const dates = /(^|_)date$/;
+const groupingPattern =
+  /^(is|was)_|^(status|estimate_type|dated_by|net_days|technicians|job_number)$/;
+const datePattern = /(^|_)date$/;
 /** Keys, instants and lists are not dimensions of the semantic models. */
-const others = /_key$|_at$|_as_of$|_since$|^working_hours$|^today$/;
+const excludedPattern = /_key$|_at$|_as_of$|_since$|^working_hours$|^today$/;
 
 function buildDimensions(table: Table): Yaml[] {
   const isDimension = table.name.startsWith('dim_');
-  const own = table.columns.flatMap(([name, , description]): Yaml[] => {
-    if (dates.test(name))
+  const columnDimensions = table.columns.flatMap(([name, , description]): Yaml[] => {
+    if (datePattern.test(name))
       return [{name, description, type: 'time', type_params: {time_granularity: 'day'}}];
-    if (others.test(name) || name === byState.column) return [];
-    return isDimension || groups.test(name) ? [{name, description, type: 'categorical'}] : [];
+    if (excludedPattern.test(name) || name === stateRelation.column) return [];
+    return isDimension || groupingPattern.test(name)
+      ? [{name, description, type: 'categorical'}]
+      : [];
   });
-  const made = Object.entries(ownDates[table.name] ?? {}).map(([name, sql]) => ({
+  const dateDimensions = Object.entries(virtualDates[table.name] ?? {}).map(([name, sql]) => ({
     ...{name, type: 'time', type_params: {time_granularity: 'day'}},
     expr: withAlias(sql, null),
   }));
-  return [...own, ...made];
+  return [...columnDimensions, ...dateDimensions];
 }
 
 /** An employee by another name: who booked a job. */
-const booker = 'booked_by_employee_key';
+const bookerColumn = 'booked_by_employee_key';
 
 function buildEntities(table: Table): Yaml[] {
-  const [key = '', ...more] = rowKeyOf(table);
-  const own = {name: entityOfRows(table), type: 'primary', expr: key};
-  const booked = {name: entityOf(booker), type: 'unique', expr: key};
-  const foreign = relationsAndState(table)
-    .filter(({column, key: named}) => column === named || column === booker)
-    .map(({column}) => ({name: entityOf(column), type: 'foreign', expr: column}));
+  const [key = '', ...otherKeys] = resolveRowKey(table);
+  const primaryEntity = {name: toRowEntityName(table), type: 'primary', expr: key};
+  const bookerEntity = {name: toEntityName(bookerColumn), type: 'unique', expr: key};
+  const foreign = listAllRelations(table)
+    .filter(({column, key: targetKey}) => column === targetKey || column === bookerColumn)
+    .map(({column}) => ({name: toEntityName(column), type: 'foreign', expr: column}));
   return [
-    ...(more.length === 0 ? [own] : []),
-    ...(table.name === 'dim_employee' ? [booked] : []),
+    ...(otherKeys.length === 0 ? [primaryEntity] : []),
+    ...(table.name === 'dim_employee' ? [bookerEntity] : []),
     ...foreign,
   ];
 }
 
 function buildMeasure(name: MeasureName): Yaml {
   const {kind, value, where, on, comment} = measures[name];
-  const of = withAlias(value, null);
+  const expression = withAlias(value, null);
   return {
     name,
     description: comment,
     agg: kind === 'last' ? 'sum' : kind,
-    expr: where === undefined ? of : `CASE WHEN ${withAlias(where, null)} THEN ${of} END`,
+    expr:
+      where === undefined
+        ? expression
+        : `CASE WHEN ${withAlias(where, null)} THEN ${expression} END`,
     agg_time_dimension: on,
     ...(kind === 'last'
       ? {non_additive_dimension: {name: on, window_choice: 'max', window_groupings: ['account']}}
@@ -204,22 +223,24 @@ function buildMeasure(name: MeasureName): Yaml {
 const measureNames = Object.keys(measures) as MeasureName[];
 
 function buildSemanticModel(table: Table): Yaml {
-  const own = measureNames.filter((name) => measures[name].fact === table.name);
-  const [first] = own;
+  const ownMeasures = measureNames.filter((name) => measures[name].fact === table.name);
+  const [firstMeasure] = ownMeasures;
   return {
     name: table.name,
     description: table.comment,
     model: `ref('${table.name}')`,
-    ...(first === undefined ? {} : {defaults: {agg_time_dimension: measures[first].on}}),
-    ...(rowKeyOf(table).length > 1 ? {primary_entity: entityOfRows(table)} : {}),
+    ...(firstMeasure === undefined
+      ? {}
+      : {defaults: {agg_time_dimension: measures[firstMeasure].on}}),
+    ...(resolveRowKey(table).length > 1 ? {primary_entity: toRowEntityName(table)} : {}),
     entities: buildEntities(table),
     dimensions: buildDimensions(table),
-    ...(first === undefined ? {} : {measures: own.map(buildMeasure)}),
+    ...(firstMeasure === undefined ? {} : {measures: ownMeasures.map(buildMeasure)}),
   };
 }
 
 /** `Revenue of new customers` for `revenue_of_new_customers`. */
-function labelOf(name: string): string {
+function toLabel(name: string): string {
   return capitalise(name.replaceAll('_', ' '));
 }
 
@@ -230,14 +251,14 @@ function buildMetric(
 ): Yaml {
   const [word] = answer?.split('.') ?? [];
   return {
-    ...{name, label: labelOf(name), description: comment, ...type},
+    ...{name, label: toLabel(name), description: comment, ...type},
     ...(word === undefined ? {} : {config: {meta: {answer: `fieldmirror ask ${word}`}}}),
   };
 }
 
 const metrics = {
   version: 2,
-  semantic_models: modelled.filter(({name}) => name !== 'dim_date').map(buildSemanticModel),
+  semantic_models: modelledTables.filter(({name}) => name !== 'dim_date').map(buildSemanticModel),
   metrics: [
     ...measureNames.map((name) =>
       buildMetric(name, measures[name], {type: 'simple', type_params: {measure: name}}),
@@ -252,9 +273,9 @@ const metrics = {
 };
 
 /** The members that a question reads. */
-function readBy({from}: Pick<Question, 'from'>): string[] {
-  const found = [...from.matchAll(/\bmart\.((?:dim|fct)_\w+)/g)].map(([, name = '']) => name);
-  return [...new Set(found)].sort();
+function listReadMembers({from}: Pick<Question, 'from'>): string[] {
+  const names = [...from.matchAll(/\bmart\.((?:dim|fct)_\w+)/g)].map(([, name = '']) => name);
+  return [...new Set(names)].sort();
 }
 
 const exposures = {
@@ -266,8 +287,8 @@ const exposures = {
     maturity: 'high',
     description: `${question.definition} ${question.caveats}`,
     owner: {name: 'Fieldmirror'},
-    depends_on: readBy(question).map((name) => `source('fieldmirror', '${name}')`),
-    config: {meta: {answer: `fieldmirror ask ${wordOf(question)}`}},
+    depends_on: listReadMembers(question).map((name) => `source('fieldmirror', '${name}')`),
+    config: {meta: {answer: `fieldmirror ask ${toQuestionWord(question)}`}},
   })),
 };
 
@@ -319,30 +340,30 @@ SELECT {{ columns | join(', ') }} FROM {{ model }}
 /** The version of Open Semantic Interchange, now Apache Ossie, of its file. */
 const osiVersion = '0.1.1';
 
-const expressed = (sql: string) => ({
+const buildExpression = (sql: string) => ({
   expression: {dialects: [{dialect: 'ANSI_SQL', expression: sql}]},
 });
 
 function buildDataset(table: Table): Yaml {
-  const own = Object.entries(ownDates[table.name] ?? {}).map(([name, sql]) => ({
-    ...{name, ...expressed(withAlias(sql, null)), dimension: {is_time: true}},
+  const dateFields = Object.entries(virtualDates[table.name] ?? {}).map(([name, sql]) => ({
+    ...{name, ...buildExpression(withAlias(sql, null)), dimension: {is_time: true}},
   }));
   return {
-    ...{name: table.name, source: `mart.${table.name}`, primary_key: rowKeyOf(table)},
+    ...{name: table.name, source: `mart.${table.name}`, primary_key: resolveRowKey(table)},
     description: table.comment,
     fields: [
       ...table.columns.map(([name, , description]) => ({
-        ...{name, ...expressed(name), dimension: {is_time: dates.test(name)}},
+        ...{name, ...buildExpression(name), dimension: {is_time: datePattern.test(name)}},
         description,
       })),
-      ...own,
+      ...dateFields,
     ],
   };
 }
 
 function buildRelationships(table: Table): Yaml[] {
-  const isInFile = (name: string) => interchanged.some((each) => each.name === name);
-  return relationsAndState(table)
+  const isInFile = (name: string) => interchangedTables.some((other) => other.name === name);
+  return listAllRelations(table)
     .filter(({target}) => isInFile(target))
     .map(({column, target, key}) => ({
       ...{name: `${table.name}_${column}`, from: table.name, to: target},
@@ -351,24 +372,25 @@ function buildRelationships(table: Table): Yaml[] {
 }
 
 /** A measure as an aggregate of standard SQL over the table of its fact. */
-function aggregateOf(name: MeasureName): string {
+function buildAggregate(name: MeasureName): string {
   const {fact, kind, value, where} = measures[name];
-  const of = withAlias(value, fact);
-  const counted = where === undefined ? of : `CASE WHEN ${withAlias(where, fact)} THEN ${of} END`;
-  if (kind === 'median') return `PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY ${counted})`;
-  return `${kind === 'count' ? 'COUNT' : 'SUM'}(${counted})`;
+  const expression = withAlias(value, fact);
+  const filtered =
+    where === undefined ? expression : `CASE WHEN ${withAlias(where, fact)} THEN ${expression} END`;
+  if (kind === 'median') return `PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY ${filtered})`;
+  return `${kind === 'count' ? 'COUNT' : 'SUM'}(${filtered})`;
 }
 
-function buildInterchanged(name: string, sql: string, told: InterchangedMetric): Yaml {
-  const {comment, answer, of} = told;
+function buildInterchangedMetric(name: string, sql: string, metric: InterchangedMetric): Yaml {
+  const {comment, answer, of} = metric;
   const {fact, on} = measures[of];
   const [word] = answer?.split('.') ?? [];
-  const asked = word === undefined ? '' : ` fieldmirror ask ${word} returns it.`;
+  const hint = word === undefined ? '' : ` fieldmirror ask ${word} returns it.`;
   return {
-    ...{name, ...expressed(sql), description: comment},
+    ...{name, ...buildExpression(sql), description: comment},
     ai_context: {
-      instructions: `Its days are those of ${fact}.${on}. Filter or group by account_key.${asked}`,
-      synonyms: [labelOf(name)],
+      instructions: `Its days are those of ${fact}.${on}. Filter or group by account_key.${hint}`,
+      synonyms: [toLabel(name)],
     },
   };
 }
@@ -381,7 +403,7 @@ interface InterchangedMetric {
 }
 
 /** The days are fields of the facts, and need no table. */
-const interchanged = modelled.filter(({name}) => name !== 'dim_date');
+const interchangedTables = modelledTables.filter(({name}) => name !== 'dim_date');
 
 const ratiosOfOneFact = Object.entries(ratios).filter(
   ([, {of, by}]) => measures[of].fact === measures[by].fact,
@@ -399,15 +421,20 @@ const interchange = {
       name: 'fieldmirror',
       description: 'A field-service business: jobs, money, hours and visits.',
       ai_context: {instructions: 'Never add up accounts: their currencies may differ.'},
-      datasets: interchanged.map(buildDataset),
-      relationships: interchanged.flatMap(buildRelationships),
+      datasets: interchangedTables.map(buildDataset),
+      relationships: interchangedTables.flatMap(buildRelationships),
       metrics: [
         ...measureNames
           .filter((name) => measures[name].kind !== 'last')
-          .map((of) => buildInterchanged(of, aggregateOf(of), {...measures[of], of})),
+          .map((measure) =>
+            buildInterchangedMetric(measure, buildAggregate(measure), {
+              ...measures[measure],
+              of: measure,
+            }),
+          ),
         ...ratiosOfOneFact.map(([name, ratio]) => {
-          const sql = `1.0 * ${aggregateOf(ratio.of)} / NULLIF(${aggregateOf(ratio.by)}, 0)`;
-          return buildInterchanged(name, sql, ratio);
+          const sql = `1.0 * ${buildAggregate(ratio.of)} / NULLIF(${buildAggregate(ratio.by)}, 0)`;
+          return buildInterchangedMetric(name, sql, ratio);
         }),
       ],
     },
@@ -429,7 +456,7 @@ export function buildDbtPackage(): ReadonlyMap<string, string> {
     ['models/metrics.yml', toYaml(metrics)],
     ['models/exposures.yml', toYaml(exposures)],
     ['osi.yaml', toYaml(interchange)],
-    ...modelled.map(
+    ...modelledTables.map(
       ({name}) =>
         [`models/${name}.sql`, `SELECT * FROM {{ source('fieldmirror', '${name}') }}\n`] as const,
     ),

@@ -1,7 +1,7 @@
 // The dimensions of the star: accounts, customers, employees, kinds and statuses of jobs, taxes,
 // items.
 
-import {joinAccount, liveRow, localDate, type Member, type MemberColumn} from './member.ts';
+import {isLiveRow, joinAccount, localDate, type Member, type MemberColumn} from './member.ts';
 
 /**
  * The certified sweeps of an account that had ended by the moment. Of those that were folded into
@@ -144,7 +144,7 @@ const customerColumns: readonly MemberColumn[] = [
   ],
 ];
 
-const parent = `LEFT JOIN {customers} AS parent ON parent.account_id = customer.account_id
+const parentJoin = `LEFT JOIN {customers} AS parent ON parent.account_id = customer.account_id
     AND parent.id = customer.parent_id
       AND parent.customer_number IS NOT NULL`;
 
@@ -153,7 +153,7 @@ export const customer: Member = {
   name: 'dim_customer',
   comment: 'One row for each customer, as it is now, deleted ones included; -1 is no customer.',
   columns: customerColumns,
-  from: `FROM {customers} AS customer ${parent} ${joinAccount('customer')}
+  from: `FROM {customers} AS customer ${parentJoin} ${joinAccount('customer')}
     WHERE customer.customer_number IS NOT NULL`,
   missing: {
     customer_key: '-1',
@@ -183,7 +183,7 @@ export const customerVersion: Member = {
   isOfVersions: true,
 };
 
-const columns: readonly MemberColumn[] = [
+const employeeColumns: readonly MemberColumn[] = [
   ['employee_key', 'employee.row_id', 'Key of the employee; it never changes.'],
   ['account_key', 'employee.account_id', 'The account: dim_account.'],
   ['employee_number', 'employee.employee_number', 'Number the service gave the employee.'],
@@ -198,7 +198,7 @@ export const employee: Member = {
   name: 'dim_employee',
   comment: 'One row for each employee, as they are now; -1 is no employee.',
   columns: [
-    ...columns,
+    ...employeeColumns,
     [
       'is_technician',
       `coalesce((employee.account_id, employee.id) IN (
@@ -220,7 +220,7 @@ export const employeeVersion: Member = {
   name: 'dim_employee_version',
   comment: 'One row for each employee and span of time, as they were then.',
   columns: [
-    ...columns,
+    ...employeeColumns,
     ['valid_from', 'employee.valid_from', 'From when on the employee was so.'],
     ['valid_to', 'employee.valid_to', 'Until when; null if they still are.'],
   ],
@@ -303,6 +303,6 @@ export const item: Member = {
              (SELECT charge.description FROM {job_charges} AS charge
                WHERE charge.account_id = latest.account_id AND charge.id = latest.id) AS description
         FROM (SELECT line.account_id, line.item_id, max(line.id) AS id FROM {job_charges} AS line
-               WHERE ${liveRow('line', 'id')} GROUP BY line.account_id, line.item_id) AS latest
+               WHERE ${isLiveRow('line', 'id')} GROUP BY line.account_id, line.item_id) AS latest
     ) AS item`,
 };

@@ -9,7 +9,7 @@ import {findColumn, nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import type {fieldEvents, fields} from './tables.ts';
 
-const columns = [
+const fieldColumns = [
   'account_id',
   'table_name',
   'field',
@@ -23,7 +23,7 @@ const columns = [
 ] as const;
 
 /** A field that was ever seen: a row of sync.fields, whose definition explains each column. */
-export type Field = ReadRow<typeof fields.$inferSelect, (typeof columns)[number]>;
+export type Field = ReadRow<typeof fields.$inferSelect, (typeof fieldColumns)[number]>;
 
 const eventColumns = [
   'event_id',
@@ -42,7 +42,7 @@ export type FieldEvent = ReadRow<typeof fieldEvents.$inferSelect, (typeof eventC
 /** Fields of some accounts by table and name. @param field - null: all */
 export async function listFields(
   db: Queryable,
-  asked: {
+  query: {
     readonly accountIds: readonly string[];
     readonly table: string;
     readonly field: string | null;
@@ -50,10 +50,10 @@ export async function listFields(
   },
 ): Promise<Field[]> {
   const {rows} = await db.query<Field>(
-    `SELECT ${selectColumns(columns)} FROM sync.fields
+    `SELECT ${selectColumns(fieldColumns)} FROM sync.fields
       WHERE account_id = ANY ($1) AND table_name = $2 AND ($3::text IS NULL OR field = $3)
       ORDER BY field, account_id LIMIT $4`,
-    [asked.accountIds, asked.table, asked.field, asked.limit],
+    [query.accountIds, query.table, query.field, query.limit],
   );
   return rows;
 }
@@ -91,7 +91,7 @@ export async function listPromoted(
  */
 export async function listFieldEvents(
   db: Queryable,
-  asked: {
+  query: {
     readonly accountIds: readonly string[];
     readonly days: number;
     readonly table: string | null;
@@ -104,7 +104,7 @@ export async function listFieldEvents(
       WHERE account_id = ANY ($1) AND at > now() - $2 * interval '1 day'
         AND ($3::text IS NULL OR table_name = $3) AND ($4::text IS NULL OR field = $4)
       ORDER BY at DESC, event_id DESC LIMIT $5`,
-    [asked.accountIds, asked.days, asked.table, asked.field, asked.limit],
+    [query.accountIds, query.days, query.table, query.field, query.limit],
   );
   return rows;
 }
@@ -116,9 +116,9 @@ const exampleRows = 500;
 export async function readExamples(
   db: Queryable,
   table: MirrorTable,
-  asked: {readonly accountId: string; readonly field: string; readonly column: string | null},
+  query: {readonly accountId: string; readonly field: string; readonly column: string | null},
 ): Promise<string[]> {
-  const {accountId, field, column} = asked;
+  const {accountId, field, column} = query;
   if (column !== null) findColumn(table, column);
   const value = column === null ? `extra ->> $2::text` : `${pg.escapeIdentifier(column)}::text`;
   const keys = table.key.map((name) => `${pg.escapeIdentifier(name)} DESC`).join(', ');
@@ -135,13 +135,13 @@ export async function readExamples(
 
 /**
  * Gives a field a name, under which it becomes a column of mart, or removes the name.
- * @param asked.was - the name that it had when the person decided
+ * @param naming.was - the name that it had when the person decided
  * @returns false if it has another name by now: nothing is written
  * @throws {pg.DatabaseError} the name is not possible, with the reason
  */
 export async function nameField(
   db: Queryable,
-  asked: Pick<Field, 'accountId' | 'field'> & {
+  naming: Pick<Field, 'accountId' | 'field'> & {
     readonly table: string;
     readonly was: string | null;
     readonly name: string | null;
@@ -151,7 +151,7 @@ export async function nameField(
     `UPDATE sync.fields SET promoted_as = $5
       WHERE account_id = $1 AND table_name = $2 AND field = $3
         AND promoted_as IS NOT DISTINCT FROM $4`,
-    [asked.accountId, asked.table, asked.field, asked.was, asked.name],
+    [naming.accountId, naming.table, naming.field, naming.was, naming.name],
   );
   return rowCount === 1;
 }

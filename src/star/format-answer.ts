@@ -24,10 +24,10 @@ export type Sums = Readonly<Record<string, unknown>>;
 /** Values by column, as Postgres writes them. */
 export type Texts = ReadonlyMap<string, string | null | undefined>;
 
-type Kind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
+type ColumnKind = 'whole' | 'number' | 'amount' | 'truth' | 'moment' | 'words';
 
 /** The number of a job is its name, so its digits are not grouped. */
-export function kindOfColumn(name: string, typeId: number): Kind {
+export function findColumnKind(name: string, typeId: number): ColumnKind {
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, TIMESTAMPTZ} = pg.types.builtins;
   if ([INT2, INT4, INT8].includes(typeId)) return name.endsWith('_number') ? 'number' : 'whole';
   if ([NUMERIC, FLOAT8].includes(typeId)) return 'amount';
@@ -36,32 +36,32 @@ export function kindOfColumn(name: string, typeId: number): Kind {
 }
 
 /** Amounts stay texts, because a number of JSON would not hold them exactly. */
-export function toAnswerValue(value: string | null, kind: Kind | undefined): unknown {
+export function toAnswerValue(value: string | null, kind: ColumnKind | undefined): unknown {
   if (value === null) return null;
   if (kind === 'whole' || kind === 'number') return Number(value);
   return kind === 'truth' ? value === 't' : value;
 }
 
-/** @param places - decimals of the column: an amount gets zeros up to them */
-function show(value: string | null, kind: Kind | undefined, places = 0): string {
+/** @param decimals - decimals of the column: an amount gets zeros up to them */
+function formatValue(value: string | null, kind: ColumnKind | undefined, decimals = 0): string {
   if (value === null) return '';
   if (kind === 'truth') return value === 't' ? 'yes' : 'no';
   if (kind === 'moment') return showSecond(value);
-  return kind === 'whole' || kind === 'amount' ? group(value, places) : value;
+  return kind === 'whole' || kind === 'amount' ? groupDigits(value, decimals) : value;
 }
 
-const placesOf = (value: string | null | undefined) => value?.split('.')[1]?.length ?? 0;
+const countDecimals = (value: string | null | undefined) => value?.split('.')[1]?.length ?? 0;
 
 /** 1234567.5 with two places becomes 1,234,567.50: no digit is lost. */
-function group(number: string, places: number): string {
-  const [whole = '', fraction = ''] = number.split('.');
-  const grouped = whole.replaceAll(/\B(?=(\d{3})+$)/g, ',');
-  return places === 0 ? grouped : `${grouped}.${fraction.padEnd(places, '0')}`;
+function groupDigits(number: string, decimals: number): string {
+  const [integerPart = '', fraction = ''] = number.split('.');
+  const grouped = integerPart.replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return decimals === 0 ? grouped : `${grouped}.${fraction.padEnd(decimals, '0')}`;
 }
 
 interface Column {
   readonly name: string;
-  readonly kind: Kind;
+  readonly kind: ColumnKind;
 }
 
 /** An answer for a person: each column has as many decimals as its longest number. */
@@ -77,36 +77,38 @@ export function formatRows(
     readonly before: Texts | null;
   },
 ): FormattedAnswer {
-  const feet = [...Object.entries({total, before})].flatMap(([label, texts]) =>
+  const footRows = [...Object.entries({total, before})].flatMap(([label, texts]) =>
     texts === null ? [] : [{label, texts}],
   );
-  const places = columns.map(({name, kind}, at) =>
+  const decimals = columns.map(({name, kind}, index) =>
     kind === 'amount'
       ? Math.max(
           0,
-          ...rows.map((row) => placesOf(row[at])),
-          ...feet.map(({texts}) => placesOf(texts.get(name))),
+          ...rows.map((row) => countDecimals(row[index])),
+          ...footRows.map(({texts}) => countDecimals(texts.get(name))),
         )
       : 0,
   );
   // A column that adds up has its sum there, so the label is in the first column that does not.
-  const labelled = columns.findIndex(({name}) => feet.every(({texts}) => !texts.has(name)));
+  const labelColumn = columns.findIndex(({name}) => footRows.every(({texts}) => !texts.has(name)));
   return {
     head: columns.map(({name}) => name.replaceAll('_', ' ')),
-    cells: rows.map((row) => row.map((value, at) => show(value, columns[at]?.kind, places[at]))),
-    numbers: columns.flatMap(({kind}, at) =>
-      kind === 'whole' || kind === 'number' || kind === 'amount' ? [at] : [],
+    cells: rows.map((row) =>
+      row.map((value, index) => formatValue(value, columns[index]?.kind, decimals[index])),
     ),
-    foot: feet.map(({label, texts}) =>
-      columns.map(({name, kind}, at) =>
-        at === labelled ? label : show(texts.get(name) ?? null, kind, places[at]),
+    numbers: columns.flatMap(({kind}, index) =>
+      kind === 'whole' || kind === 'number' || kind === 'amount' ? [index] : [],
+    ),
+    foot: footRows.map(({label, texts}) =>
+      columns.map(({name, kind}, index) =>
+        index === labelColumn ? label : formatValue(texts.get(name) ?? null, kind, decimals[index]),
       ),
     ),
   };
 }
 
 /** The longest time that a timer can count, in milliseconds. */
-const longestMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
 /**
  * Begins a `COPY … TO STDOUT`. The client's time limit for an answer does not apply, because rows
@@ -115,7 +117,7 @@ const longestMs = 2 ** 31 - 1;
  */
 export function openCopy(client: pg.ClientBase, sql: string): CopyToStreamQuery {
   const rows: CopyToStreamQuery & {callback?: () => void} = Object.assign(copyTo(sql), {
-    query_timeout: longestMs,
+    query_timeout: maxTimerMs,
   });
   client.query(rows);
   // The driver stops its timer in this callback, and a stream never calls it.
@@ -138,20 +140,20 @@ export async function writeCsv(
   {out, isForSpreadsheet}: {readonly out: Writable; readonly isForSpreadsheet: boolean},
 ): Promise<number> {
   if (isForSpreadsheet && !out.write(byteOrderMark)) await once(out, 'drain');
-  const source = isForSpreadsheet ? await guard(client, sql) : sql;
+  const source = isForSpreadsheet ? await guardFormulas(client, sql) : sql;
   const rows = openCopy(client, `COPY (${source}) TO STDOUT (FORMAT csv, HEADER)`);
   await pipeline(rows, out, {end: false});
   return rows.rowCount;
 }
 
 /** The same statement, with an apostrophe before texts that a spreadsheet would run. */
-async function guard(client: pg.ClientBase, sql: string): Promise<string> {
+async function guardFormulas(client: pg.ClientBase, sql: string): Promise<string> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
   const columns = fields.map(({name, dataTypeID}) => {
-    const own = pg.escapeIdentifier(name);
-    if (dataTypeID !== pg.types.builtins.TEXT) return own;
-    return `CASE WHEN ${own} ~ ${pg.escapeLiteral(formulaStart)} THEN '''' || ${own}
-                 ELSE ${own} END AS ${own}`;
+    const columnSql = pg.escapeIdentifier(name);
+    if (dataTypeID !== pg.types.builtins.TEXT) return columnSql;
+    return `CASE WHEN ${columnSql} ~ ${pg.escapeLiteral(formulaStart)} THEN '''' || ${columnSql}
+                 ELSE ${columnSql} END AS ${columnSql}`;
   });
   return `SELECT ${columns.join(', ')} FROM (${sql}) AS guarded`;
 }

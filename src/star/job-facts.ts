@@ -2,29 +2,33 @@
 
 import {itemKey} from './dimensions.ts';
 import {
+  isLiveRow,
   joinAccount,
   keptDate,
-  keyOr,
-  liveRow,
+  keyOrMissing,
   localDate,
   type Member,
   type MemberColumn,
 } from './member.ts';
 
-const keys: readonly MemberColumn[] = [
+const keyColumns: readonly MemberColumn[] = [
   ['job_key', 'job.row_id', 'Key of the job; it never changes.'],
   ['account_key', 'job.account_id', 'The account: dim_account.'],
-  ['customer_key', keyOr('customer'), 'The customer: dim_customer.'],
-  ['job_type_key', keyOr('kind'), 'The kind of job: dim_job_type.'],
-  ['job_status_key', keyOr('status'), "The status of the account's own making: dim_job_status."],
-  ['tax_entity_key', keyOr('tax'), 'The tax that applies: dim_tax_entity.'],
-  ['booked_by_employee_key', keyOr('booker'), 'Who booked the job: dim_employee.'],
+  ['customer_key', keyOrMissing('customer'), 'The customer: dim_customer.'],
+  ['job_type_key', keyOrMissing('kind'), 'The kind of job: dim_job_type.'],
+  [
+    'job_status_key',
+    keyOrMissing('status'),
+    "The status of the account's own making: dim_job_status.",
+  ],
+  ['tax_entity_key', keyOrMissing('tax'), 'The tax that applies: dim_tax_entity.'],
+  ['booked_by_employee_key', keyOrMissing('booker'), 'Who booked the job: dim_employee.'],
   ['job_number', 'job.job_number', 'Number the service gave the job.'],
   ['job_id', 'job.id', 'Internal key at the service.'],
   ['name', 'job.name', 'Title of the job.', 'job_key'],
 ];
 
-const states: readonly MemberColumn[] = [
+const stateColumns: readonly MemberColumn[] = [
   ['status', 'job.status', 'Status as the service sends it.'],
   [
     'job_state',
@@ -51,7 +55,7 @@ const states: readonly MemberColumn[] = [
   ],
 ];
 
-const times: readonly MemberColumn[] = [
+const timeColumns: readonly MemberColumn[] = [
   ['booked_at', 'job.created_at', 'When the job was created, also as an estimate.'],
   ['scheduled_at', 'job.scheduled_on', 'When the work is to begin; null while not scheduled.'],
   ['scheduled_until', 'job.ends_at', 'When the work is to end.'],
@@ -88,7 +92,7 @@ const times: readonly MemberColumn[] = [
   ],
 ];
 
-const amounts: readonly MemberColumn[] = [
+const amountColumns: readonly MemberColumn[] = [
   ['subtotal', 'job.subtotal', 'Price before tax: the sum of the charges.'],
   ['tax', 'job.tax', 'Sales tax.'],
   ['total', 'job.total', 'Price with tax.'],
@@ -105,38 +109,38 @@ const amounts: readonly MemberColumn[] = [
   ],
   [
     'booked_amount',
-    amountWhere(`job.job_state NOT IN ('cancelled', 'lost', 'estimate')`, 'subtotal'),
+    selectAmountIf(`job.job_state NOT IN ('cancelled', 'lost', 'estimate')`, 'subtotal'),
     'Subtotal, at the price of today; 0 for what is cancelled, lost or an estimate.',
   ],
   [
     'completed_amount',
-    amountWhere(`job.job_state = 'completed'`, 'subtotal'),
+    selectAmountIf(`job.job_state = 'completed'`, 'subtotal'),
     'Subtotal of a completed job, else 0: the revenue, on completed_date.',
   ],
   [
     'invoiced_amount',
-    amountWhere('job.is_invoiced', 'subtotal'),
+    selectAmountIf('job.is_invoiced', 'subtotal'),
     'Subtotal of a job with an invoice that is not cancelled, else 0.',
   ],
   [
     'invoiced_tax',
-    amountWhere('job.is_invoiced', 'tax'),
+    selectAmountIf('job.is_invoiced', 'tax'),
     'Tax of a job with an invoice that is not cancelled, else 0.',
   ],
   [
     'receivable',
-    amountWhere('job.is_invoiced', 'balance_remaining'),
+    selectAmountIf('job.is_invoiced', 'balance_remaining'),
     'The receivable: the balance of a job with an invoice that is not cancelled, else 0.',
   ],
   [
     'unbilled',
-    amountWhere(`job.job_state = 'completed' AND job.invoice_date IS NULL`, 'total'),
+    selectAmountIf(`job.job_state = 'completed' AND job.invoice_date IS NULL`, 'total'),
     'Total of a completed job without an invoice, else 0.',
   ],
-  ['open_amount', amountWhere('job.is_open', 'subtotal'), 'Subtotal of an open job, else 0.'],
+  ['open_amount', selectAmountIf('job.is_open', 'subtotal'), 'Subtotal of an open job, else 0.'],
 ];
 
-const work: readonly MemberColumn[] = [
+const workColumns: readonly MemberColumn[] = [
   ['planned_minutes', 'job.duration', 'Planned length in minutes.'],
   ['hours', 'entries.hours', 'Hours worked; null if none were entered.'],
   ['billable_hours', 'entries.billable_hours', 'Hours of these that the customer pays for.'],
@@ -159,12 +163,12 @@ const work: readonly MemberColumn[] = [
 ];
 
 /** The amount of the job if a condition holds, else 0, so that sums need no filter. */
-function amountWhere(condition: string, column: string): string {
+function selectAmountIf(condition: string, column: string): string {
   return `CASE WHEN ${condition} THEN coalesce(job.${column}, 0) ELSE 0 END`;
 }
 
 /** The state of a row of the jobs. */
-function stateOf(job: string): string {
+function buildJobState(job: string): string {
   return `mart.job_state(${job}.status, ${job}.estimate_sent_on, ${job}.scheduled_on,
                    ${job}.started_on, ${job}.completed_on, ${job}.canceled_on,
                    ${job}.won_date, ${job}.lost_date)`;
@@ -192,9 +196,9 @@ const statedJobs = `(
                  stated.job_number) = 1 AS is_first_completed
         FROM (
           SELECT held.*,
-                 ${stateOf('held')} AS job_state
+                 ${buildJobState('held')} AS job_state
             FROM {jobs} AS held
-           WHERE ${liveRow('held', 'job_number')}
+           WHERE ${isLiveRow('held', 'job_number')}
         ) AS stated
     ) AS job`;
 
@@ -208,7 +212,7 @@ export const job: Member = {
   comment:
     'One row for each job that is at the service, with its customer, its state, its times, ' +
     'its money and its work.',
-  columns: [...keys, ...states, ...times, ...amounts, ...work],
+  columns: [...keyColumns, ...stateColumns, ...timeColumns, ...amountColumns, ...workColumns],
   from: `FROM ${statedJobs}
     ${joinAccount('job')}
     LEFT JOIN {customers} AS customer ON customer.account_id = job.account_id
@@ -222,13 +226,13 @@ export const job: Member = {
     LEFT JOIN (
       SELECT entry.account_id, entry.job_number, sum(entry.number_of_hours) AS hours,
              coalesce(sum(entry.number_of_hours) FILTER (WHERE entry.billable), 0) AS billable_hours
-        FROM {time_entries} AS entry WHERE ${liveRow('entry', 'id')}
+        FROM {time_entries} AS entry WHERE ${isLiveRow('entry', 'id')}
        GROUP BY entry.account_id, entry.job_number
     ) AS entries ON entries.account_id = job.account_id AND entries.job_number = job.job_number
     LEFT JOIN (
       SELECT charge.account_id, charge.job_number, count(*) AS charges,
              sum(charge.total) AS charged, sum(charge.discount) AS discount
-        FROM {job_charges} AS charge WHERE ${liveRow('charge', 'id')}
+        FROM {job_charges} AS charge WHERE ${isLiveRow('charge', 'id')}
        GROUP BY charge.account_id, charge.job_number
     ) AS lines ON lines.account_id = job.account_id AND lines.job_number = job.job_number
     LEFT JOIN (
@@ -243,20 +247,20 @@ export const job: Member = {
  * no join that could double it. They are the last columns: an existing table gets them at its end.
  * @param job - the alias of the row of the job
  */
-function ofJob(job: string): readonly MemberColumn[] {
+function listJobColumns(job: string): readonly MemberColumn[] {
   return [
-    ['customer_key', keyOr('customer'), 'The customer of the job: dim_customer.'],
-    ['job_type_key', keyOr('kind'), 'The kind of the job: dim_job_type.'],
+    ['customer_key', keyOrMissing('customer'), 'The customer of the job: dim_customer.'],
+    ['job_type_key', keyOrMissing('kind'), 'The kind of the job: dim_job_type.'],
     [
       'completed_date',
-      `CASE ${stateOf(job)} WHEN 'completed'
+      `CASE ${buildJobState(job)} WHEN 'completed'
             THEN ${keptDate(`coalesce(${job}.completed_on, ${job}.updated_at)`)} END`,
       'When the job was completed; null for any other job.',
     ],
   ];
 }
 
-function joinOfJob(job: string): string {
+function joinJobDimensions(job: string): string {
   return `LEFT JOIN {customers} AS customer ON customer.account_id = ${job}.account_id
      AND customer.id = ${job}.customer_id AND customer.customer_number IS NOT NULL
     LEFT JOIN {job_types} AS kind ON kind.account_id = ${job}.account_id
@@ -266,7 +270,7 @@ function joinOfJob(job: string): string {
 /** The job that a part belongs to; a part of a deleted job is left out. */
 function joinJob(alias: string): string {
   return `JOIN {jobs} AS job ON job.account_id = ${alias}.account_id
-      AND job.job_number = ${alias}.job_number AND ${liveRow('job', 'job_number')}`;
+      AND job.job_number = ${alias}.job_number AND ${isLiveRow('job', 'job_number')}`;
 }
 
 /**
@@ -301,11 +305,11 @@ export const jobCharge: Member = {
     ],
     ['created_date', keptDate('charge.created_on'), 'When the line was entered.'],
     ['sort_order', 'charge.sort_order', 'Place of the line on the invoice.'],
-    ...ofJob('job'),
+    ...listJobColumns('job'),
   ],
   from: `FROM {job_charges} AS charge ${joinJob('charge')} ${joinAccount('charge')}
-    ${joinOfJob('job')}
-      WHERE ${liveRow('charge', 'id')}`,
+    ${joinJobDimensions('job')}
+      WHERE ${isLiveRow('charge', 'id')}`,
 };
 
 export const timeEntry: Member = {
@@ -319,7 +323,7 @@ export const timeEntry: Member = {
     ['time_entry_key', 'entry.row_id', 'Key of the entry; it never changes.'],
     ['account_key', 'entry.account_id', 'The account: dim_account.'],
     ['job_key', 'job.row_id', 'The job: fct_job.'],
-    ['employee_key', keyOr('employee'), 'Who worked: dim_employee.'],
+    ['employee_key', keyOrMissing('employee'), 'Who worked: dim_employee.'],
     ['work_date', keptDate('entry.started_on'), 'The date on which the work began.'],
     ['started_at', 'entry.started_on', 'When the work began.'],
     [
@@ -344,25 +348,25 @@ export const timeEntry: Member = {
       `${keptDate('entry.created_at')} - ${keptDate('entry.started_on')}`,
       'How many days after the work it was entered.',
     ],
-    ...ofJob('job'),
+    ...listJobColumns('job'),
   ],
   from: `FROM {time_entries} AS entry ${joinJob('entry')} ${joinAccount('entry')}
-    ${joinOfJob('job')}
+    ${joinJobDimensions('job')}
     LEFT JOIN {employees} AS employee ON employee.account_id = entry.account_id
      AND employee.id = entry.employee_id AND employee.employee_number IS NOT NULL
-    WHERE ${liveRow('entry', 'id')}`,
+    WHERE ${isLiveRow('entry', 'id')}`,
 };
 
 /**
  * The share of one place: the amount up to it minus the amount before it, by running sums, so that
  * the shares add up to the cent. The amount before the first place is 0, and needs no division.
  */
-const shareOf = (amount: string, digits: number) => {
-  const upTo = (place: string) => `round(${amount} * ${place} / shared.technicians, ${digits})`;
+const buildShare = (amount: string, digits: number) => {
+  const sumUpTo = (place: string) => `round(${amount} * ${place} / shared.technicians, ${digits})`;
   return `CASE WHEN shared.place = shared.technicians THEN ${amount}
-               ELSE ${upTo('shared.place')} END
+               ELSE ${sumUpTo('shared.place')} END
        - CASE WHEN shared.place = 1 THEN ${(0).toFixed(digits)}
-              ELSE ${upTo('(shared.place - 1)')} END`;
+              ELSE ${sumUpTo('(shared.place - 1)')} END`;
 };
 
 export const assignment: Member = {
@@ -381,7 +385,11 @@ export const assignment: Member = {
     ],
     ['account_key', 'shared.account_id', 'The account: dim_account.'],
     ['job_key', 'shared.job_row_id', 'The job: fct_job.'],
-    ['employee_key', keyOr('employee'), 'The assigned employee: dim_employee; -1 is no employee.'],
+    [
+      'employee_key',
+      keyOrMissing('employee'),
+      'The assigned employee: dim_employee; -1 is no employee.',
+    ],
     [
       'technicians',
       'CASE WHEN shared.assignment_row_id IS NULL THEN 0 ELSE shared.technicians END',
@@ -389,15 +397,15 @@ export const assignment: Member = {
     ],
     [
       'amount_share',
-      shareOf('shared.subtotal', 2),
+      buildShare('shared.subtotal', 2),
       'Even share of the subtotal; the shares of a job add up to it.',
     ],
     [
       'job_share',
-      shareOf('1::numeric', 6),
+      buildShare('1::numeric', 6),
       'Even share of the job; the shares of a job add up to 1.',
     ],
-    ...ofJob('shared'),
+    ...listJobColumns('shared'),
   ],
   from: `FROM (
       SELECT job.account_id, job.row_id AS job_row_id, job.subtotal, job.customer_id,
@@ -410,9 +418,9 @@ export const assignment: Member = {
         FROM {jobs} AS job
         LEFT JOIN {job_employees} AS held ON held.account_id = job.account_id
          AND held.job_number = job.job_number AND ${isAssignment('held')}
-       WHERE ${liveRow('job', 'job_number')}
+       WHERE ${isLiveRow('job', 'job_number')}
     ) AS shared
-    ${joinAccount('shared')} ${joinOfJob('shared')}
+    ${joinAccount('shared')} ${joinJobDimensions('shared')}
     LEFT JOIN {employees} AS employee ON employee.account_id = shared.account_id
      AND employee.id = shared.employee_id AND employee.employee_number IS NOT NULL`,
 };
@@ -424,9 +432,9 @@ export const task: Member = {
   columns: [
     ['task_key', 'task.row_id', 'Key of the task; it never changes.'],
     ['account_key', 'task.account_id', 'The account: dim_account.'],
-    ['job_key', keyOr('job'), 'The job: fct_job; -1 is no job.'],
-    ['customer_key', keyOr('customer'), 'The customer: dim_customer.'],
-    ['employee_key', keyOr('employee'), 'Who is to do it: dim_employee.'],
+    ['job_key', keyOrMissing('job'), 'The job: fct_job; -1 is no job.'],
+    ['customer_key', keyOrMissing('customer'), 'The customer: dim_customer.'],
+    ['employee_key', keyOrMissing('employee'), 'Who is to do it: dim_employee.'],
     ['name', 'task.name', 'What is to be done.', 'task_key'],
     ['scheduled_at', 'task.scheduled_at', 'When it begins; null while not scheduled.'],
     ['scheduled_date', localDate('task.scheduled_at'), 'Date of scheduled_at.'],
@@ -442,10 +450,10 @@ export const task: Member = {
   ],
   from: `FROM {tasks} AS task ${joinAccount('task')}
     LEFT JOIN {jobs} AS job ON job.account_id = task.account_id AND job.id = task.job_id
-     AND ${liveRow('job', 'job_number')}
+     AND ${isLiveRow('job', 'job_number')}
     LEFT JOIN {customers} AS customer ON customer.account_id = task.account_id
      AND customer.id = task.customer_id AND customer.customer_number IS NOT NULL
     LEFT JOIN {employees} AS employee ON employee.account_id = task.account_id
      AND employee.id = task.employee_id AND employee.employee_number IS NOT NULL
-    WHERE ${liveRow('task', 'id')}`,
+    WHERE ${isLiveRow('task', 'id')}`,
 };

@@ -4,7 +4,7 @@
 /** A figure over the rows of a fact. In its SQL `$.` precedes each column. */
 interface Measure {
   readonly fact: `fct_${string}`;
-  /** The date that it counts on: a column of the fact, or one of `ownDates`. */
+  /** The date that it counts on: a column of the fact, or one of `virtualDates`. */
   readonly on: string;
   /**
    * `last` adds up the rows of the last day alone: its rows are a state per day, which does not add
@@ -33,19 +33,19 @@ interface Ratio {
 export const estimateDate = 'coalesce($.estimate_sent_date, $.booked_date)';
 
 /** Dates of facts that are not columns, by their names. */
-export const ownDates: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+export const virtualDates: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   fct_job: {estimate_date: estimateDate},
 };
 
-const ofJob = (on: string) => ({fact: 'fct_job', on}) as const;
-const completed = ofJob('completed_date');
-const booked = ofJob('booked_date');
-const invoiced = ofJob('invoiced_date');
-const scheduled = ofJob('scheduled_date');
-const estimated = ofJob('estimate_date');
-const ofDay = {fact: 'fct_employee_day', on: 'date', kind: 'sum'} as const;
-const backlog = {fact: 'fct_backlog_day', on: 'date'} as const;
-const visit = {fact: 'fct_repeat_visit', on: 'completed_date', kind: 'count'} as const;
+const onJobDate = (on: string) => ({fact: 'fct_job', on}) as const;
+const byCompletedDate = onJobDate('completed_date');
+const byBookedDate = onJobDate('booked_date');
+const byInvoicedDate = onJobDate('invoiced_date');
+const byScheduledDate = onJobDate('scheduled_date');
+const byEstimateDate = onJobDate('estimate_date');
+const byEmployeeDay = {fact: 'fct_employee_day', on: 'date', kind: 'sum'} as const;
+const byBacklogDay = {fact: 'fct_backlog_day', on: 'date'} as const;
+const byRepeatVisit = {fact: 'fct_repeat_visit', on: 'completed_date', kind: 'count'} as const;
 
 const isLost = `$.was_estimate AND $.job_state = 'lost'`;
 const isWon =
@@ -56,177 +56,177 @@ const isCosted = '$.completed_date IS NOT NULL AND $.expenses IS NOT NULL';
 const fullPrice = 'coalesce($.amount, 0) + coalesce($.discount, 0)';
 const isUnbilled = `$.job_state = 'completed' AND $.invoiced_date IS NULL`;
 
-const all = {
+const measureDefinitions = {
   revenue: {
-    ...{...completed, kind: 'sum', value: '$.completed_amount'},
+    ...{...byCompletedDate, kind: 'sum', value: '$.completed_amount'},
     comment: 'Subtotals of completed jobs, before tax, on the day of completion.',
     answer: 'revenue-by-month.revenue',
   },
   jobs_completed: {
-    ...{...completed, kind: 'count', value: '$.completed_date'},
+    ...{...byCompletedDate, kind: 'count', value: '$.completed_date'},
     comment: 'Jobs completed.',
     answer: 'revenue-by-month.jobs',
   },
   median_ticket: {
-    ...{...completed, kind: 'median', value: '$.completed_amount'},
+    ...{...byCompletedDate, kind: 'median', value: '$.completed_amount'},
     where: '$.completed_date IS NOT NULL',
     comment: 'Median subtotal of a completed job.',
     answer: 'work-mix.median_ticket',
   },
   new_customers: {
-    ...{...completed, kind: 'count', value: '$.job_key'},
+    ...{...byCompletedDate, kind: 'count', value: '$.job_key'},
     where: '$.is_first_completed_of_customer',
     comment: 'Customers served for the first time.',
     answer: 'new-customers.new_customers',
   },
   revenue_of_new_customers: {
-    ...{...completed, kind: 'sum', value: '$.completed_amount'},
+    ...{...byCompletedDate, kind: 'sum', value: '$.completed_amount'},
     where: '$.is_first_completed_of_customer',
     comment: 'Subtotals of the first completed job of each customer.',
     answer: 'new-customers.revenue_new',
   },
   revenue_of_returning_customers: {
-    ...{...completed, kind: 'sum', value: '$.completed_amount'},
+    ...{...byCompletedDate, kind: 'sum', value: '$.completed_amount'},
     where: 'NOT $.is_first_completed_of_customer',
     comment: 'Subtotals of all other completed jobs.',
     answer: 'new-customers.revenue_repeat',
   },
   revenue_of_known_expenses: {
-    ...{...completed, kind: 'sum', value: '$.completed_amount', where: isCosted},
+    ...{...byCompletedDate, kind: 'sum', value: '$.completed_amount', where: isCosted},
     comment: 'Subtotals of the completed jobs whose expenses are known.',
     answer: 'margin.revenue_known',
   },
   expenses: {
-    ...{...completed, kind: 'sum', value: '$.expenses', where: isCosted},
+    ...{...byCompletedDate, kind: 'sum', value: '$.expenses', where: isCosted},
     comment: 'What completed jobs cost the business, as entered at the service.',
     answer: 'margin.expenses',
   },
   margin: {
-    ...{...completed, kind: 'sum', value: '$.completed_amount - $.expenses', where: isCosted},
+    ...{...byCompletedDate, kind: 'sum', value: '$.completed_amount - $.expenses', where: isCosted},
     comment: 'Subtotals less expenses of the completed jobs whose expenses are known.',
     answer: 'margin.margin',
   },
   jobs_of_unknown_expenses: {
-    ...{...completed, kind: 'count', value: '$.completed_date', where: '$.expenses IS NULL'},
+    ...{...byCompletedDate, kind: 'count', value: '$.completed_date', where: '$.expenses IS NULL'},
     comment: 'Completed jobs without expenses: what they cost is not known.',
     answer: 'margin.jobs_unknown',
   },
   unbilled_jobs: {
-    ...{...completed, kind: 'count', value: '$.job_key', where: isUnbilled},
+    ...{...byCompletedDate, kind: 'count', value: '$.job_key', where: isUnbilled},
     comment: 'Completed jobs without an invoice.',
     answer: 'unbilled.jobs',
   },
   unbilled_amount: {
-    ...{...completed, kind: 'sum', value: '$.unbilled'},
+    ...{...byCompletedDate, kind: 'sum', value: '$.unbilled'},
     comment: 'Totals of completed jobs without an invoice, with tax.',
     answer: 'unbilled.amount',
   },
   jobs_booked: {
-    ...{...booked, kind: 'count', value: '$.booked_date'},
+    ...{...byBookedDate, kind: 'count', value: '$.booked_date'},
     comment: 'Jobs booked, estimates included.',
     answer: 'bookings.booked',
   },
   booked_amount: {
-    ...{...booked, kind: 'sum', value: '$.booked_amount'},
+    ...{...byBookedDate, kind: 'sum', value: '$.booked_amount'},
     comment: 'Subtotals today of the jobs booked, without what is cancelled, lost or an estimate.',
     answer: 'bookings.amount_by_now',
   },
   jobs_cancelled: {
-    ...{...booked, kind: 'count', value: '$.job_key', where: `$.job_state = 'cancelled'`},
+    ...{...byBookedDate, kind: 'count', value: '$.job_key', where: `$.job_state = 'cancelled'`},
     comment: 'Jobs that are cancelled by now, on the day of their booking.',
     answer: 'cancellations.cancelled',
   },
   invoices: {
-    ...{...invoiced, kind: 'count', value: '$.invoiced_date'},
+    ...{...byInvoicedDate, kind: 'count', value: '$.invoiced_date'},
     where: `$.job_state <> 'cancelled'`,
     comment: 'Jobs with an invoice that are not cancelled.',
     answer: 'invoiced.invoices',
   },
   invoiced_before_tax: {
-    ...{...invoiced, kind: 'sum', value: '$.invoiced_amount'},
+    ...{...byInvoicedDate, kind: 'sum', value: '$.invoiced_amount'},
     comment: 'What was invoiced, before tax.',
     answer: 'invoiced.invoiced_before_tax',
   },
   tax_invoiced: {
-    ...{...invoiced, kind: 'sum', value: '$.invoiced_tax'},
+    ...{...byInvoicedDate, kind: 'sum', value: '$.invoiced_tax'},
     comment: 'The tax that was invoiced.',
     answer: 'sales-tax.tax_invoiced',
   },
   tax_of_paid: {
-    ...{...invoiced, kind: 'sum', value: '$.invoiced_tax', where: '$.balance = 0'},
+    ...{...byInvoicedDate, kind: 'sum', value: '$.invoiced_tax', where: '$.balance = 0'},
     comment: 'The tax on invoices that are paid in full.',
     answer: 'sales-tax.tax_of_paid',
   },
   receivables: {
-    ...{...invoiced, kind: 'sum', value: '$.receivable'},
+    ...{...byInvoicedDate, kind: 'sum', value: '$.receivable'},
     comment: 'What is unpaid of invoices that are not cancelled, with tax.',
     answer: 'debtors.owed',
   },
   open_jobs: {
-    ...{...scheduled, kind: 'count', value: '$.job_key', where: '$.is_open'},
+    ...{...byScheduledDate, kind: 'count', value: '$.job_key', where: '$.is_open'},
     comment: 'Jobs that are open now, on the day of their appointment.',
     answer: 'open-jobs.jobs',
   },
   jobs_on_hold: {
-    ...{...scheduled, kind: 'count', value: '$.job_key', where: '$.is_open AND $.is_on_hold'},
+    ...{...byScheduledDate, kind: 'count', value: '$.job_key', where: '$.is_open AND $.is_on_hold'},
     comment: 'Open jobs that are on hold.',
     answer: 'open-jobs.on_hold',
   },
   open_amount: {
-    ...{...scheduled, kind: 'sum', value: '$.open_amount'},
+    ...{...byScheduledDate, kind: 'sum', value: '$.open_amount'},
     comment: 'Subtotals of the open jobs.',
     answer: 'week-ahead.amount',
   },
   open_jobs_without_price: {
-    ...{...scheduled, kind: 'count', value: '$.job_key'},
+    ...{...byScheduledDate, kind: 'count', value: '$.job_key'},
     where: '$.is_open AND coalesce($.subtotal, 0) = 0',
     comment: 'Open jobs that have no price yet.',
     answer: 'week-ahead.without_price',
   },
   jobs_started: {
-    ...{...ofJob('started_date'), kind: 'count', value: '$.is_on_time'},
+    ...{...onJobDate('started_date'), kind: 'count', value: '$.is_on_time'},
     comment: 'Jobs that had an appointment and began.',
     answer: 'punctuality.started',
   },
   jobs_started_on_time: {
-    ...{...ofJob('started_date'), kind: 'count', value: '$.job_key', where: '$.is_on_time'},
+    ...{...onJobDate('started_date'), kind: 'count', value: '$.job_key', where: '$.is_on_time'},
     comment: 'Jobs that began when they were to, or within the minutes of grace.',
   },
   estimates: {
-    ...{...estimated, kind: 'count', value: '$.job_key', where: '$.was_estimate'},
+    ...{...byEstimateDate, kind: 'count', value: '$.job_key', where: '$.was_estimate'},
     comment: 'Jobs that are or began as an estimate, on the day it was sent, or else booked.',
     answer: 'estimates.estimates',
   },
   estimates_won: {
-    ...{...estimated, kind: 'count', value: '$.job_key', where: isWon},
+    ...{...byEstimateDate, kind: 'count', value: '$.job_key', where: isWon},
     comment: 'Estimates that were won.',
     answer: 'estimates.won',
   },
   estimates_lost: {
-    ...{...estimated, kind: 'count', value: '$.job_key', where: isLost},
+    ...{...byEstimateDate, kind: 'count', value: '$.job_key', where: isLost},
     comment: 'Estimates that were lost.',
     answer: 'estimates.lost',
   },
   estimates_decided: {
-    ...{...estimated, kind: 'count', value: '$.job_key', where: isDecided},
+    ...{...byEstimateDate, kind: 'count', value: '$.job_key', where: isDecided},
     comment: 'Estimates that were won or lost.',
   },
   estimated_amount: {
-    ...{...estimated, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: '$.was_estimate'},
+    ...{...byEstimateDate, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: '$.was_estimate'},
     comment: 'Subtotals of the estimates.',
   },
   amount_won: {
-    ...{...estimated, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: isWon},
+    ...{...byEstimateDate, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: isWon},
     comment: 'Subtotals of the estimates that were won.',
     answer: 'estimates.amount_won',
   },
   amount_lost: {
-    ...{...estimated, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: isLost},
+    ...{...byEstimateDate, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: isLost},
     comment: 'Subtotals of the estimates that were lost.',
     answer: 'estimates.amount_lost',
   },
   amount_decided: {
-    ...{...estimated, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: isDecided},
+    ...{...byEstimateDate, kind: 'sum', value: 'coalesce($.subtotal, 0)', where: isDecided},
     comment: 'Subtotals of the estimates that were won or lost.',
   },
   line_amount: {
@@ -263,27 +263,27 @@ const all = {
     answer: 'technicians.hours',
   },
   hours: {
-    ...{...ofDay, value: '$.hours'},
+    ...{...byEmployeeDay, value: '$.hours'},
     comment: 'Hours worked on jobs.',
     answer: 'utilisation.hours',
   },
   billable_hours: {
-    ...{...ofDay, value: '$.billable_hours'},
+    ...{...byEmployeeDay, value: '$.billable_hours'},
     comment: 'Hours that customers pay for.',
     answer: 'utilisation.billable_hours',
   },
   capacity_hours: {
-    ...{...ofDay, value: '$.capacity_hours'},
+    ...{...byEmployeeDay, value: '$.capacity_hours'},
     comment: 'Hours that the technicians were to work; none until working hours are set.',
     answer: 'load-ahead.capacity_hours',
   },
   planned_hours: {
-    ...{...ofDay, value: '$.planned_hours'},
+    ...{...byEmployeeDay, value: '$.planned_hours'},
     comment: 'Planned length of the jobs of a day, for each who is assigned.',
     answer: 'load-ahead.planned_hours',
   },
   appointments: {
-    ...{...ofDay, value: '$.jobs_planned'},
+    ...{...byEmployeeDay, value: '$.jobs_planned'},
     comment: 'Appointments, once for each who is assigned.',
     answer: 'load-ahead.jobs',
   },
@@ -299,32 +299,32 @@ const all = {
     answer: 'collected.dated_by_observation',
   },
   backlog_jobs: {
-    ...{...backlog, kind: 'last', value: '$.open_jobs'},
+    ...{...byBacklogDay, kind: 'last', value: '$.open_jobs'},
     comment: 'Jobs open on the end of the last day.',
     answer: 'backlog.open_jobs',
   },
   backlog_amount: {
-    ...{...backlog, kind: 'last', value: '$.open_amount'},
+    ...{...byBacklogDay, kind: 'last', value: '$.open_amount'},
     comment: 'Subtotals of the jobs open on the end of the last day, at the prices of today.',
     answer: 'backlog.open_amount',
   },
   jobs_come: {
-    ...{...backlog, kind: 'sum', value: '$.came'},
+    ...{...byBacklogDay, kind: 'sum', value: '$.came'},
     comment: 'Jobs booked, and estimates won: what came into the backlog.',
     answer: 'backlog.came',
   },
   jobs_gone: {
-    ...{...backlog, kind: 'sum', value: '$.went'},
+    ...{...byBacklogDay, kind: 'sum', value: '$.went'},
     comment: 'Jobs completed or cancelled: what left the backlog.',
     answer: 'backlog.went',
   },
   visits: {
-    ...{...visit, value: '$.job_key', where: '$.is_mature'},
+    ...{...byRepeatVisit, value: '$.job_key', where: '$.is_mature'},
     comment: 'Completed jobs after which the days of a repeat visit have passed.',
     answer: 'repeat-visits.jobs',
   },
   repeat_visits: {
-    ...{...visit, value: '$.repeat_job_key', where: '$.is_mature'},
+    ...{...byRepeatVisit, value: '$.repeat_job_key', where: '$.is_mature'},
     comment: 'How many of them were followed by another of the same kind and customer.',
     answer: 'repeat-visits.repeat_visits',
   },
@@ -336,10 +336,10 @@ const all = {
   },
 } as const satisfies Readonly<Record<string, Measure>>;
 
-export type MeasureName = keyof typeof all;
+export type MeasureName = keyof typeof measureDefinitions;
 
 /** Every measure by its name. */
-export const measures: Readonly<Record<MeasureName, Measure>> = all;
+export const measures: Readonly<Record<MeasureName, Measure>> = measureDefinitions;
 
 /** Every ratio by its name; some questions give it in percent. */
 export const ratios: Readonly<Record<string, Ratio>> = {
@@ -404,13 +404,13 @@ export function withAlias(text: string, alias: string | null): string {
  * A measure as an aggregate, for a question.
  * @param alias - of the rows of its fact
  */
-export function measured(name: string, alias: string): string {
+export function renderMeasure(name: string, alias: string): string {
   if (!Object.hasOwn(measures, name)) throw new RangeError(`no measure ${name}`);
   const {kind, value, where} = measures[name as MeasureName];
   const filter = where === undefined ? '' : ` FILTER (WHERE ${withAlias(where, alias)})`;
-  const of = withAlias(value, alias);
-  if (kind === 'count') return `count(${of})${filter}`;
+  const expression = withAlias(value, alias);
+  if (kind === 'count') return `count(${expression})${filter}`;
   if (kind === 'median')
-    return `(percentile_cont(0.5) WITHIN GROUP (ORDER BY ${of})${filter})::numeric`;
-  return `sum(${of})${filter}`;
+    return `(percentile_cont(0.5) WITHIN GROUP (ORDER BY ${expression})${filter})::numeric`;
+  return `sum(${expression})${filter}`;
 }

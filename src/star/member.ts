@@ -1,7 +1,7 @@
 // The types of the dimensions, facts and questions of the star, the SQL that their definitions
 // share, and the rendering of a definition into views and functions.
 
-import {measured} from './measures.ts';
+import {renderMeasure} from './measures.ts';
 
 /**
  * The name of a column, its value as SQL, and its comment for the reader of a BI tool. If the
@@ -56,22 +56,22 @@ export interface Member {
 }
 
 /** The columns that identify a row of a member. */
-export function rowKeyOf({columns, key}: Pick<Member, 'columns' | 'key'>): readonly string[] {
+export function resolveRowKey({columns, key}: Pick<Member, 'columns' | 'key'>): readonly string[] {
   return key ?? [columns[0]?.[0] ?? ''];
 }
 
 /** A column for a reader who may not see the names of people: `customer 17` for a name. */
-export function maskedColumn([name, , , maskedBy]: MemberColumn): string {
-  return maskedBy === undefined ? name : `${keyInPlace(maskedBy)} AS ${name}`;
+export function maskColumn([name, , , maskedBy]: MemberColumn): string {
+  return maskedBy === undefined ? name : `${buildNameMask(maskedBy)} AS ${name}`;
 }
 
 /** The replacement of a name: the kind and the number of the key. */
-function keyInPlace(key: string): string {
+function buildNameMask(key: string): string {
   return `'${key.replace('_key', '')} ' || ${key}`;
 }
 
 /** The condition that a row is live, and that the service has given it its number. */
-export function liveRow(alias: string, number: string): string {
+export function isLiveRow(alias: string, number: string): string {
   return `${alias}._deleted_at IS NULL AND ${alias}.${number} IS NOT NULL`;
 }
 
@@ -112,7 +112,7 @@ export function joinAccount(alias: string): string {
 export const accountsSource = '(SELECT * FROM {mart.dim_account} AS known OFFSET 0) AS account';
 
 /** The key of the row that a fact refers to, or the key of the row for a missing reference. */
-export function keyOr(alias: string): string {
+export function keyOrMissing(alias: string): string {
   return `coalesce(${alias}.row_id, -1)`;
 }
 
@@ -144,7 +144,7 @@ export interface StarMember {
 }
 
 /** The SQL for the words in braces of a definition. */
-interface Time {
+interface Placeholders {
   readonly now: string;
   readonly table: (name: string) => string;
   readonly member: (name: string) => string;
@@ -157,7 +157,7 @@ export interface Period {
 }
 
 /** Every date that there is. */
-export const always: Period = {first: `'-infinity'::date`, last: `'infinity'::date`};
+export const allDates: Period = {first: `'-infinity'::date`, last: `'infinity'::date`};
 
 /** The last days of an account, with today: `account` is its row of `dim_account`. */
 export function lastDays(days: number): Period {
@@ -170,14 +170,14 @@ export function wholeWeeks(weeks: number): Period {
   return {first: `${monday} - ${7 * weeks}`, last: `${monday} - 1`};
 }
 
-const present: Time = {
+const present: Placeholders = {
   now: 'now()',
   table: (name) => `warehouse.${name}`,
   member: (name) => `mart.${name}`,
 };
 
 /** @param moment - as SQL */
-function pastOf(moment: string): Time {
+function buildPast(moment: string): Placeholders {
   return {
     now: moment,
     table: (name) => `history.all_${name}_as_of(${moment})`,
@@ -186,13 +186,13 @@ function pastOf(moment: string): Time {
 }
 
 /** The moment is the one parameter of the function. */
-const past = pastOf('$1');
+const past = buildPast('$1');
 
 /** Parts of a job, by the number of the job. */
 const partsOfJobs = new Set(['job_charges', 'time_entries', 'job_employees']);
 
 /** The present of some jobs alone: `$1` is the array of their keys. */
-const someJobs: Time = {
+const someJobs: Placeholders = {
   ...present,
   table: (name) => {
     if (name === 'jobs')
@@ -205,13 +205,13 @@ const someJobs: Time = {
 };
 
 /** A member, or a question, which may have a period. */
-type Rendered = Member & {readonly period?: Period};
+type RenderableMember = Member & {readonly period?: Period};
 
 /**
  * Renders a member in SQL, as the present and as of any moment. Both come from one definition, so
  * they always agree.
  */
-export function renderMember(member: Rendered): StarMember {
+export function renderMember(member: RenderableMember): StarMember {
   const {name, comment, columns, isOfVersions} = member;
   return {
     name,
@@ -230,23 +230,23 @@ export function renderMember(member: Rendered): StarMember {
  * requested.
  */
 function renderMasked({name, columns, missing}: Member): string {
-  const list = columns.map(shownColumn).join(', ');
-  const bound = 'account_key = (SELECT sync.assistant_account())';
-  return `SELECT ${list} FROM mart.${name}
-      WHERE ${missing === undefined ? bound : `(${bound} OR account_key IS NULL)`}`;
+  const columnList = columns.map(renderMaskedColumn).join(', ');
+  const accountSql = 'account_key = (SELECT sync.assistant_account())';
+  return `SELECT ${columnList} FROM mart.${name}
+      WHERE ${missing === undefined ? accountSql : `(${accountSql} OR account_key IS NULL)`}`;
 }
 
-function shownColumn([name, , , maskedBy]: MemberColumn): string {
+function renderMaskedColumn([name, , , maskedBy]: MemberColumn): string {
   if (maskedBy === undefined) return name;
   return `CASE WHEN (SELECT sync.assistant_names()) THEN ${name}
-               ELSE ${keyInPlace(maskedBy)} END AS ${name}`;
+               ELSE ${buildNameMask(maskedBy)} END AS ${name}`;
 }
 
 function renderKept(member: Member): StarMember['kept'] {
   const {keptBy, formerlyKeptBy = []} = member;
   if (keptBy === undefined) return null;
   return {
-    key: [...new Set(['job_key', ...rowKeyOf(member)])],
+    key: [...new Set(['job_key', ...resolveRowKey(member)])],
     indexes: keptBy,
     formerIndexes: formerlyKeptBy,
     someJobs: renderAt(member, someJobs),
@@ -254,24 +254,24 @@ function renderKept(member: Member): StarMember['kept'] {
 }
 
 function renderAt(
-  {columns, from, missing, period = always}: Rendered,
-  time: Time,
+  {columns, from, missing, period = allDates}: RenderableMember,
+  placeholders: Placeholders,
   {first, last} = period,
 ): string {
-  const list = columns.map(([name, value]) => `${value} AS ${name}`).join(',\n       ');
-  const rows = `SELECT ${list}\n  ${from}`.replace(
+  const columnList = columns.map(([name, value]) => `${value} AS ${name}`).join(',\n       ');
+  const rows = `SELECT ${columnList}\n  ${from}`.replace(
     /\{(?:(\w+)\.)?(\w+)\}/g,
-    (_, of: string | undefined, word: string) => {
-      if (of === 'mart') return time.member(word);
-      if (of !== undefined) return measured(word, of);
-      if (word === 'now') return time.now;
+    (_, prefix: string | undefined, word: string) => {
+      if (prefix === 'mart') return placeholders.member(word);
+      if (prefix !== undefined) return renderMeasure(word, prefix);
+      if (word === 'now') return placeholders.now;
       if (word === 'first' || word === 'last') return `(${word === 'first' ? first : last})`;
-      return time.table(word);
+      return placeholders.table(word);
     },
   );
   if (missing === undefined) return rows;
-  const nothing = columns.map(([name]) => missing[name] ?? 'NULL').join(', ');
-  return `${rows}\n UNION ALL\nSELECT ${nothing}`;
+  const missingValues = columns.map(([name]) => missing[name] ?? 'NULL').join(', ');
+  return `${rows}\n UNION ALL\nSELECT ${missingValues}`;
 }
 
 /**
@@ -326,16 +326,16 @@ export function renderQuestion(
   question: Question,
   {moment, period}: {readonly moment: string | null; readonly period: Period | null},
 ): string {
-  const time = moment === null ? present : pastOf(moment);
-  const days =
+  const placeholders = moment === null ? present : buildPast(moment);
+  const answerPeriod =
     period === null
       ? question.period
       : {first: `DATE '${period.first}'`, last: `DATE '${period.last}'`};
-  return renderAt(question, time, days);
+  return renderAt(question, placeholders, answerPeriod);
 }
 
 /** Whether the working hours of an account are set: of all its technicians, or of one of them. */
-export const knowsHours = `(account.working_hours IS NOT NULL
+export const hasWorkingHours = `(account.working_hours IS NOT NULL
      OR EXISTS (SELECT FROM mart.capacity AS own
                   JOIN mart.dim_employee AS person ON person.employee_key = own.employee_key
                  WHERE person.account_key = account.account_key))`;
@@ -354,7 +354,7 @@ export const jobColumns = {
 export const jobMasks = {customer: 'job_key', job: 'job_key'} as const;
 
 /** The phone number of a customer of the warehouse: the first, else the mobile, else the second. */
-export function phoneOf(column: (name: string) => string): string {
+export function choosePhone(column: (name: string) => string): string {
   const [first, mobile, second] = ['phone_number', 'mobile', 'alt_phone_number'].map(
     (name) => `nullif(btrim(${column(name)}), '')`,
   );
@@ -362,10 +362,10 @@ export function phoneOf(column: (name: string) => string): string {
 }
 
 /** The comment of the phone number in an answer. */
-export const phoneWords = 'Its phone number: the first, else the mobile, else the second.';
+export const phoneComment = 'Its phone number: the first, else the mobile, else the second.';
 
 /** The settings, the zone and the date of the account of a fact. */
-export function ofAccount(alias: string): string {
+export function joinAccountKey(alias: string): string {
   return `JOIN ${accountsSource} ON account.account_key = ${alias}.account_key`;
 }
 
@@ -373,7 +373,7 @@ export function ofAccount(alias: string): string {
  * Days of employees between two dates of their account. The lateral subquery lets Postgres know the
  * dates before it computes the days; a join would not.
  */
-export function daysOfAccounts(from: string, to: string): string {
+export function listEmployeeDays(from: string, to: string): string {
   return `(SELECT part.* FROM ${accountsSource}
            CROSS JOIN LATERAL (SELECT day.* FROM {mart.fct_employee_day} AS day
                                 WHERE day.account_key = account.account_key
@@ -382,11 +382,11 @@ export function daysOfAccounts(from: string, to: string): string {
 
 /**
  * Columns of an answer that have the same names in its subquery.
- * @param special - `money`: columns of amounts, shown with at least two decimals and with all that
+ * @param options - `money`: columns of amounts, shown with at least two decimals and with all that
  *   they have; `totals`: columns that add up over the rows; `maskedBy`: the key that replaces the
  *   value of a column that may name a person
  */
-export function answerColumns(
+export function buildAnswerColumns(
   columns: Readonly<Record<string, string>>,
   {
     money = [],
@@ -398,7 +398,7 @@ export function answerColumns(
     readonly maskedBy?: Readonly<Record<string, string>>;
   } = {},
 ): AnswerColumns {
-  const own = Object.entries(columns).map(
+  const answerColumnList = Object.entries(columns).map(
     ([name, comment]): MemberColumn => [
       name,
       money.includes(name) ? `answer.${name} + 0.00` : `answer.${name}`,
@@ -406,5 +406,5 @@ export function answerColumns(
       maskedBy[name],
     ],
   );
-  return {columns: [accountColumn, ...own], money, totals};
+  return {columns: [accountColumn, ...answerColumnList], money, totals};
 }

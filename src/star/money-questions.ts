@@ -1,23 +1,23 @@
 // Questions of money: what was invoiced, what is owed and collected.
 
 import {
-  always,
-  answerColumns,
+  allDates,
+  buildAnswerColumns,
+  choosePhone,
+  joinAccountKey,
   lastDays,
   mondayOf,
-  ofAccount,
-  phoneOf,
-  phoneWords,
+  phoneComment,
   type Question,
 } from './member.ts';
 
-const owedSince = (days: string) =>
+const sumUnpaid = (days: string) =>
   `coalesce(sum(job.receivable) FILTER (WHERE account.today - job.invoiced_date ${days}), 0)`;
 
 /** The last day on which an invoice may be paid, by its terms. */
 const dueDate = 'job.invoiced_date + coalesce(job.net_days, 0)';
 
-const marginWords = {
+const marginComments = {
   jobs: 'Jobs completed.',
   revenue: 'Their subtotals.',
   jobs_unknown: 'How many of them have no expenses: what they cost is not known.',
@@ -36,7 +36,7 @@ const marginSums = {
  * The margin of completed jobs, grouped by some columns. The GROUP BY has them without their
  * aliases.
  */
-function marginBy({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
+function groupMargin({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
   return `FROM (
       SELECT sums.*, round(100 * sums.margin / nullif(sums.revenue_known, 0), 1) AS percent
         FROM (
@@ -45,14 +45,14 @@ function marginBy({columns, from = ''}: {readonly columns: string; readonly from
                  count(*) FILTER (WHERE job.expenses = 0) AS jobs_at_0,
                  coalesce({job.revenue_of_known_expenses}, 0.00) AS revenue_known,
                  {job.expenses} AS expenses, {job.margin} AS margin
-            FROM {mart.fct_job} AS job ${from} ${ofAccount('job')}
+            FROM {mart.fct_job} AS job ${from} ${joinAccountKey('job')}
            WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY job.account_key, ${columns.replace(/\s+AS \w+$/, '')}
         ) AS sums
     ) AS answer`;
 }
 
-const discountWords = {
+const discountComments = {
   jobs: 'Completed jobs with lines.',
   jobs_with_discount: 'How many of them have a discount.',
   full_price: 'Price of the lines before their discounts, before tax.',
@@ -66,7 +66,7 @@ const discountSums = {
 };
 
 /** Discounts on lines, grouped by some columns. The GROUP BY has them without their aliases. */
-function discountsBy({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
+function groupDiscounts({columns, from = ''}: {readonly columns: string; readonly from?: string}) {
   return `FROM (
       SELECT sums.*, round(100 * sums.discount / nullif(sums.full_price, 0), 1) AS percent
         FROM (
@@ -75,14 +75,14 @@ function discountsBy({columns, from = ''}: {readonly columns: string; readonly f
                    AS jobs_with_discount,
                  {line.full_price} AS full_price, {line.discounts} AS discount,
                  coalesce(sum(line.discount) FILTER (WHERE line.amount = 0), 0) AS free_of_charge
-            FROM {mart.fct_job_charge} AS line ${from} ${ofAccount('line')}
+            FROM {mart.fct_job_charge} AS line ${from} ${joinAccountKey('line')}
            WHERE line.completed_date BETWEEN {first} AND {last}
            GROUP BY line.account_key, ${columns.replace(/\s+AS \w+$/, '')}
         ) AS sums
     ) AS answer`;
 }
 
-export const money: readonly Question[] = [
+export const moneyQuestions: readonly Question[] = [
   {
     name: 'ask_debtors',
     question: 'Who owes us, since when?',
@@ -96,7 +96,7 @@ export const money: readonly Question[] = [
     order: 'owed DESC, customer_key',
     comment: 'One row for each customer who owes something, by the age of the debt.',
     key: ['account_key', 'customer_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
@@ -107,7 +107,7 @@ export const money: readonly Question[] = [
         older: 'Invoiced longer ago.',
         overdue: 'What of it is past the days of its terms.',
         days_overdue: 'By how many days, at most.',
-        phone: phoneWords,
+        phone: phoneComment,
       },
       {
         money: ['owed', 'up_to_30_days', 'up_to_60_days', 'up_to_90_days', 'older', 'overdue'],
@@ -117,16 +117,16 @@ export const money: readonly Question[] = [
     ),
     from: `FROM (
       SELECT job.account_key, customer.customer_key, customer.name, {job.receivables} AS owed,
-             ${owedSince('<= 30')} AS up_to_30_days,
-             ${owedSince('BETWEEN 31 AND 60')} AS up_to_60_days,
-             ${owedSince('BETWEEN 61 AND 90')} AS up_to_90_days, ${owedSince('> 90')} AS older,
+             ${sumUnpaid('<= 30')} AS up_to_30_days,
+             ${sumUnpaid('BETWEEN 31 AND 60')} AS up_to_60_days,
+             ${sumUnpaid('BETWEEN 61 AND 90')} AS up_to_90_days, ${sumUnpaid('> 90')} AS older,
              coalesce(sum(job.receivable) FILTER (WHERE ${dueDate} < account.today), 0) AS overdue,
              max(account.today - (${dueDate})) FILTER (WHERE ${dueDate} < account.today)
                AS days_overdue,
-             ${phoneOf((name) => `min(sent.${name})`)} AS phone
+             ${choosePhone((name) => `min(sent.${name})`)} AS phone
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key
-        LEFT JOIN {customers} AS sent ON sent.row_id = job.customer_key ${ofAccount('job')}
+        LEFT JOIN {customers} AS sent ON sent.row_id = job.customer_key ${joinAccountKey('job')}
        WHERE job.receivable <> 0 GROUP BY job.account_key, customer.customer_key, customer.name
     ) AS answer`,
   },
@@ -139,11 +139,11 @@ export const money: readonly Question[] = [
       'Only what is paid has a date of payment, so recent months look fast: see the share that ' +
       'is paid within 30 days.',
     tieOuts: [],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment: 'One row for each month of completion: how many days each step took.',
     key: ['account_key', 'month'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         jobs: 'Jobs completed.',
@@ -181,7 +181,7 @@ export const money: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: days of sales outstanding.',
     key: ['account_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         owed: 'The receivables.',
         invoiced: 'What was invoiced in the last 91 days, with tax.',
@@ -195,7 +195,7 @@ export const money: readonly Question[] = [
           SELECT job.account_key, {job.receivables} AS owed,
                  sum(job.invoiced_amount + job.invoiced_tax)
                    FILTER (WHERE job.invoiced_date > account.today - 91) AS invoiced
-            FROM {mart.fct_job} AS job ${ofAccount('job')} GROUP BY job.account_key
+            FROM {mart.fct_job} AS job ${joinAccountKey('job')} GROUP BY job.account_key
         ) AS sums
     ) AS answer`,
   },
@@ -215,7 +215,7 @@ export const money: readonly Question[] = [
       'One row for each of the last thirteen whole weeks and the one that runs: what was ' +
       'collected.',
     key: ['account_key', 'week'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         week: 'The Monday of the week.',
         collected: 'What was collected, less what was given back.',
@@ -226,7 +226,7 @@ export const money: readonly Question[] = [
     from: `FROM (
       SELECT step.account_key, ${mondayOf('step.paid_date')} AS week, {step.collected} AS collected,
              coalesce({step.collected_by_observation}, 0) AS dated_by_observation
-        FROM mart.fct_payment AS step ${ofAccount('step')}
+        FROM mart.fct_payment AS step ${joinAccountKey('step')}
        WHERE step.observed_at <= {now} AND step.paid_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
   },
@@ -239,11 +239,11 @@ export const money: readonly Question[] = [
     caveats:
       'A job has one invoice. One that was cancelled counts no longer, whenever it was sent.',
     tieOuts: ['T16', 'T17'],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment: 'One row for each month with invoices: how many, how much, and what is unpaid.',
     key: ['account_key', 'month'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         invoices: 'Invoices.',
@@ -273,11 +273,11 @@ export const money: readonly Question[] = [
     caveats:
       'A pointer for the bookkeeper, and no return: which lines are taxed is not known here.',
     tieOuts: ['T17'],
-    period: always,
+    period: allDates,
     order: 'month DESC, name, tax_entity_key',
     comment: 'One row for each month and tax: what was invoiced, and what of it is paid.',
     key: ['account_key', 'month', 'tax_entity_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         tax_entity_key: 'The tax: dim_tax_entity.',
@@ -312,7 +312,7 @@ export const money: readonly Question[] = [
     order: 'revenue DESC, item_key',
     comment: 'One row for each item charged in the last 365 days.',
     key: ['account_key', 'item_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         item_key: 'The item: dim_item.',
         category: 'Its category.',
@@ -334,7 +334,7 @@ export const money: readonly Question[] = [
           SELECT line.account_key, line.item_key, {line.line_quantity} AS quantity,
                  {line.line_amount} AS revenue, count(DISTINCT line.job_key) AS jobs,
                  min(line.price_per_unit) AS lowest, max(line.price_per_unit) AS highest
-            FROM {mart.fct_job_charge} AS line ${ofAccount('line')}
+            FROM {mart.fct_job_charge} AS line ${joinAccountKey('line')}
            WHERE line.completed_date BETWEEN {first} AND {last}
            GROUP BY line.account_key, line.item_key
         ) AS sums
@@ -352,12 +352,12 @@ export const money: readonly Question[] = [
       'of 0 is taken as it is, though it may also mean that nothing was entered: see how many ' +
       'there are. Labour is in it only if it was entered as an expense.',
     tieOuts: ['T1', 'T14'],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment: 'One row for each month with completed jobs: revenue, expenses, and what is left.',
     key: ['account_key', 'month'],
-    ...answerColumns({month: 'The first day of the month.', ...marginWords}, marginSums),
-    from: marginBy({columns: `date_trunc('month', job.completed_date)::date AS month`}),
+    ...buildAnswerColumns({month: 'The first day of the month.', ...marginComments}, marginSums),
+    from: groupMargin({columns: `date_trunc('month', job.completed_date)::date AS month`}),
     by: {
       type: {
         question: 'Which kind of work leaves most before labour?',
@@ -367,15 +367,15 @@ export const money: readonly Question[] = [
         period: lastDays(365),
         order: 'margin DESC NULLS LAST, job_type_key',
         key: ['account_key', 'job_type_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             job_type_key: 'The kind of job: dim_job_type.',
             name: 'Its name.',
-            ...marginWords,
+            ...marginComments,
           },
           marginSums,
         ),
-        from: marginBy({
+        from: groupMargin({
           columns: 'kind.job_type_key, kind.name',
           from: 'JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key',
         }),
@@ -393,12 +393,15 @@ export const money: readonly Question[] = [
       'does not hold. A line without one counts as 0. A price that was lowered by hand shows ' +
       'no discount.',
     tieOuts: ['T2', 'T18'],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment: 'One row for each month of completion: full price, and what was taken off.',
     key: ['account_key', 'month'],
-    ...answerColumns({month: 'The first day of the month.', ...discountWords}, discountSums),
-    from: discountsBy({columns: `date_trunc('month', line.completed_date)::date AS month`}),
+    ...buildAnswerColumns(
+      {month: 'The first day of the month.', ...discountComments},
+      discountSums,
+    ),
+    from: groupDiscounts({columns: `date_trunc('month', line.completed_date)::date AS month`}),
     by: {
       seller: {
         question: 'Who takes how much off our prices?',
@@ -412,15 +415,15 @@ export const money: readonly Question[] = [
         period: lastDays(365),
         order: 'discount DESC, employee_key',
         key: ['account_key', 'employee_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             employee_key: 'Who booked the job: dim_employee; -1 is no employee.',
             name: 'Their name.',
-            ...discountWords,
+            ...discountComments,
           },
           {...discountSums, maskedBy: {name: 'employee_key'}},
         ),
-        from: discountsBy({
+        from: groupDiscounts({
           columns: 'seller.employee_key, seller.name',
           from: `JOIN {mart.fct_job} AS job ON job.job_key = line.job_key
             JOIN {mart.dim_employee} AS seller
@@ -435,15 +438,15 @@ export const money: readonly Question[] = [
         period: lastDays(365),
         order: 'discount DESC, job_type_key',
         key: ['account_key', 'job_type_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             job_type_key: 'The kind of job: dim_job_type.',
             name: 'Its name.',
-            ...discountWords,
+            ...discountComments,
           },
           discountSums,
         ),
-        from: discountsBy({
+        from: groupDiscounts({
           columns: 'kind.job_type_key, kind.name',
           from: 'JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = line.job_type_key',
         }),

@@ -7,23 +7,23 @@ import {
   appendBits,
   appendIndexes,
   appendWords,
-  heldPages,
-  indexBytes,
-  pays,
-  Scratch,
+  countIndexBytes,
+  isWorthwhile,
+  pageBuffers,
+  ReusedBuffer,
   writeChunk,
   writeHybrid,
 } from './parquet-pages.ts';
 
-/** The result of writing a column into `heldPages`. */
-interface Encoded {
+/** The result of writing a column into `pageBuffers`. */
+interface EncodedColumn {
   /** How many values its dictionary has; null if there is none. */
   readonly distinct: number | null;
   readonly statistics: Pick<Statistics, 'min_value' | 'max_value'>;
 }
 
 /** Bytes as they came, and a view of the numbers in them. */
-export interface Received {
+export interface ReceivedBytes {
   readonly bytes: Uint8Array;
   readonly view: DataView;
 }
@@ -40,7 +40,7 @@ export abstract class ColumnValues {
   }
 
   /** @param length - of the value there; negative for null */
-  add(from: Received, at: number, length: number): void {
+  add(from: ReceivedBytes, at: number, length: number): void {
     if (length < 0) {
       this.#levels[this.#rows++] = 0;
       return;
@@ -55,15 +55,15 @@ export abstract class ColumnValues {
     return 0;
   }
 
-  protected abstract put(from: Received, at: number, length: number): void;
+  protected abstract put(from: ReceivedBytes, at: number, length: number): void;
 
-  /** Writes its dictionary and its values into `heldPages`. */
-  protected abstract encode(): Encoded;
+  /** Writes its dictionary and its values into `pageBuffers`. */
+  protected abstract encode(): EncodedColumn;
 
   /** Writes all values, and removes them from the column. */
   write(writer: ByteWriter, element: SchemaElement): ColumnChunk {
-    for (const page of Object.values(heldPages)) page.used = 0;
-    writeHybrid(heldPages.levels, {values: this.#levels, count: this.#rows, width: 1});
+    for (const page of Object.values(pageBuffers)) page.used = 0;
+    writeHybrid(pageBuffers.levels, {values: this.#levels, count: this.#rows, width: 1});
     const {distinct, statistics} = this.encode();
     const chunk = writeChunk(writer, element, {
       ...{distinct, rows: this.#rows, nulls: this.#rows - this.count},
@@ -97,116 +97,116 @@ export class NumberValues extends ColumnValues {
     this.#indexes = scratchIndexes(rows);
   }
 
-  protected override put({view}: Received, at: number): void {
+  protected override put({view}: ReceivedBytes, at: number): void {
     this.#read(this.#words, this.count << this.#wide, view, at);
   }
 
-  protected override encode(): Encoded {
+  protected override encode(): EncodedColumn {
     const words = this.#words.subarray(0, this.count << this.#wide);
     if (this.#kind === 'BOOLEAN') {
-      appendBits(heldPages.data, words);
+      appendBits(pageBuffers.data, words);
       return {distinct: null, statistics: this.#boundsOf(words)};
     }
-    const found = this.#findDistinct(words);
-    if (found === null) {
-      appendWords(heldPages.data, words);
+    const distinctWords = this.#findDistinct(words);
+    if (distinctWords === null) {
+      appendWords(pageBuffers.data, words);
       return {distinct: null, statistics: this.#boundsOf(words)};
     }
-    appendWords(heldPages.dictionary, found);
-    const distinct = found.length >> this.#wide;
+    appendWords(pageBuffers.dictionary, distinctWords);
+    const distinct = distinctWords.length >> this.#wide;
     appendIndexes(this.#indexes, this.count, distinct);
-    return {distinct, statistics: this.#boundsOf(found)};
+    return {distinct, statistics: this.#boundsOf(distinctWords)};
   }
 
   /** The distinct values; null if a dictionary does not pay. */
   #findDistinct(words: Int32Array): Int32Array | null {
     const count = this.count;
-    const wide = this.#wide;
-    const found = this.#distinct;
-    const most = count >> 1;
-    found.clear();
-    const {table, mask, firsts} = found;
+    const wordShift = this.#wide;
+    const distinct = this.#distinct;
+    const maxDistinct = count >> 1;
+    distinct.clear();
+    const {table, mask, firsts} = distinct;
     let size = 0;
     for (let row = 0; row < count; row++) {
-      const low = words[row << wide] ?? 0;
-      const high = wide === 1 ? (words[(row << 1) + 1] ?? 0) : 0;
-      let slot = mix(low, high) & mask;
+      const low = words[row << wordShift] ?? 0;
+      const high = wordShift === 1 ? (words[(row << 1) + 1] ?? 0) : 0;
+      let slot = mixBits(low, high) & mask;
       let index = 0;
       for (; ; slot = (slot + 1) & mask) {
         index = (table[slot] ?? 0) - 1;
         if (index < 0) break;
         const first = firsts[index] ?? 0;
-        if (words[first << wide] !== low) continue;
-        if (wide === 0 || words[(first << 1) + 1] === high) break;
+        if (words[first << wordShift] !== low) continue;
+        if (wordShift === 0 || words[(first << 1) + 1] === high) break;
       }
       if (index < 0) {
-        if (size === most) return null;
+        if (size === maxDistinct) return null;
         index = size++;
         firsts[index] = row;
         table[slot] = size;
       }
       this.#indexes[row] = index;
     }
-    const bytes = (4 << wide) * size;
-    if (!pays(bytes + indexBytes(count, size), (4 << wide) * count)) return null;
-    const values = new Int32Array(size << wide);
+    const bytes = (4 << wordShift) * size;
+    if (!isWorthwhile(bytes + countIndexBytes(count, size), (4 << wordShift) * count)) return null;
+    const values = new Int32Array(size << wordShift);
     for (let index = 0; index < size; index++) {
-      const first = (firsts[index] ?? 0) << wide;
-      values[index << wide] = words[first] ?? 0;
-      if (wide === 1) values[(index << 1) + 1] = words[first + 1] ?? 0;
+      const first = (firsts[index] ?? 0) << wordShift;
+      values[index << wordShift] = words[first] ?? 0;
+      if (wordShift === 1) values[(index << 1) + 1] = words[first + 1] ?? 0;
     }
     return values;
   }
 
-  #boundsOf(words: Int32Array): Encoded['statistics'] {
+  #boundsOf(words: Int32Array): EncodedColumn['statistics'] {
     if (words.length === 0) return {};
     switch (this.#kind) {
       case 'INT64':
-        return boundsOfWhole(words);
+        return findWholeBounds(words);
       case 'DOUBLE':
-        return boundsOfDoubles(new Float64Array(words.slice().buffer));
+        return findDoubleBounds(new Float64Array(words.slice().buffer));
       default: {
-        let [least = 0] = words;
-        let most = least;
+        let [minimum = 0] = words;
+        let maximum = minimum;
         for (const word of words) {
-          if (word < least) least = word;
-          if (word > most) most = word;
+          if (word < minimum) minimum = word;
+          if (word > maximum) maximum = word;
         }
-        if (this.#kind === 'BOOLEAN') return {min_value: least === 1, max_value: most === 1};
-        return {min_value: least, max_value: most};
+        if (this.#kind === 'BOOLEAN') return {min_value: minimum === 1, max_value: maximum === 1};
+        return {min_value: minimum, max_value: maximum};
       }
     }
   }
 }
 
-function boundsOfWhole(words: Int32Array): Encoded['statistics'] {
-  let least = 0;
-  let most = 0;
+function findWholeBounds(words: Int32Array): EncodedColumn['statistics'] {
+  let minimum = 0;
+  let maximum = 0;
   for (let at = 2; at < words.length; at += 2) {
-    if (isLess(words, at, least)) least = at;
-    else if (isLess(words, most, at)) most = at;
+    if (isLess(words, at, minimum)) minimum = at;
+    else if (isLess(words, maximum, at)) maximum = at;
   }
-  const valueAt = (at: number) =>
+  const readValue = (at: number) =>
     (BigInt(words[at + 1] ?? 0) << 32n) | BigInt((words[at] ?? 0) >>> 0);
-  return {min_value: valueAt(least), max_value: valueAt(most)};
+  return {min_value: readValue(minimum), max_value: readValue(maximum)};
 }
 
-function isLess(words: Int32Array, one: number, other: number): boolean {
-  const [high = 0, otherHigh = 0] = [words[one + 1], words[other + 1]];
-  if (high !== otherHigh) return high < otherHigh;
-  return (words[one] ?? 0) >>> 0 < (words[other] ?? 0) >>> 0;
+function isLess(words: Int32Array, left: number, right: number): boolean {
+  const [leftHigh = 0, rightHigh = 0] = [words[left + 1], words[right + 1]];
+  if (leftHigh !== rightHigh) return leftHigh < rightHigh;
+  return (words[left] ?? 0) >>> 0 < (words[right] ?? 0) >>> 0;
 }
 
 /** NaN is ignored, and zero has both signs. */
-function boundsOfDoubles(values: Float64Array): Encoded['statistics'] {
-  let least = Number.POSITIVE_INFINITY;
-  let most = Number.NEGATIVE_INFINITY;
+function findDoubleBounds(values: Float64Array): EncodedColumn['statistics'] {
+  let minimum = Number.POSITIVE_INFINITY;
+  let maximum = Number.NEGATIVE_INFINITY;
   for (const value of values) {
-    if (value <= least) least = value;
-    if (value >= most) most = value;
+    if (value <= minimum) minimum = value;
+    if (value >= maximum) maximum = value;
   }
-  if (least > most) return {};
-  return {min_value: least === 0 ? -0 : least, max_value: most === 0 ? 0 : most};
+  if (minimum > maximum) return {};
+  return {min_value: minimum === 0 ? -0 : minimum, max_value: maximum === 0 ? 0 : maximum};
 }
 
 /**
@@ -217,11 +217,11 @@ class Distinct {
   readonly mask: number;
   readonly firsts: Int32Array;
 
-  constructor(most: number) {
-    const places = 1 << (33 - Math.clz32(Math.max(1, most)));
-    this.table = scratchTable(places);
-    this.mask = places - 1;
-    this.firsts = scratchFirsts(most);
+  constructor(maxValues: number) {
+    const slots = 1 << (33 - Math.clz32(Math.max(1, maxValues)));
+    this.table = scratchTable(slots);
+    this.mask = slots - 1;
+    this.firsts = scratchFirsts(maxValues);
   }
 
   clear(): void {
@@ -230,21 +230,21 @@ class Distinct {
 }
 
 /** Memory that every column of numbers uses while it is written. */
-function shared(): (least: number) => Int32Array {
-  let held = new Int32Array(0);
-  return (least) => {
-    if (held.length < least) held = new Int32Array(least);
-    return held.subarray(0, least);
+function createSharedMemory(): (minLength: number) => Int32Array {
+  let memory = new Int32Array(0);
+  return (minLength) => {
+    if (memory.length < minLength) memory = new Int32Array(minLength);
+    return memory.subarray(0, minLength);
   };
 }
-const scratchTable = shared();
-const scratchFirsts = shared();
-const scratchIndexes = shared();
+const scratchTable = createSharedMemory();
+const scratchFirsts = createSharedMemory();
+const scratchIndexes = createSharedMemory();
 
 /** Texts, or decimals of 16 bytes: equal values are held once for each group. */
 export class ByteValues extends ColumnValues {
   readonly #isFixed: boolean;
-  readonly #held = new Scratch();
+  readonly #held = new ReusedBuffer();
   #table = new Int32Array(1024);
   /** By value: its end in `#held`. */
   readonly #ends: Int32Array;
@@ -264,9 +264,9 @@ export class ByteValues extends ColumnValues {
     return this.#held.used;
   }
 
-  protected override put({bytes}: Received, at: number, length: number): void {
+  protected override put({bytes}: ReceivedBytes, at: number, length: number): void {
     const mask = this.#table.length - 1;
-    let slot = hashOf(bytes, at, at + length) & mask;
+    let slot = hashBytes(bytes, at, at + length) & mask;
     let index = 0;
     for (; ; slot = (slot + 1) & mask) {
       index = (this.#table[slot] ?? 0) - 1;
@@ -290,9 +290,9 @@ export class ByteValues extends ColumnValues {
   #isHeld(index: number, bytes: Uint8Array, at: number, length: number): boolean {
     const start = this.#startOf(index);
     if ((this.#ends[index] ?? 0) - start !== length) return false;
-    const held = this.#held.bytes;
+    const storedBytes = this.#held.bytes;
     for (let place = 0; place < length; place++)
-      if (held[start + place] !== bytes[at + place]) return false;
+      if (storedBytes[start + place] !== bytes[at + place]) return false;
     return true;
   }
 
@@ -300,33 +300,37 @@ export class ByteValues extends ColumnValues {
     const table = new Int32Array(this.#table.length * 2);
     const mask = table.length - 1;
     for (let index = 0; index < this.#distinct; index++) {
-      let slot = hashOf(this.#held.bytes, this.#startOf(index), this.#ends[index] ?? 0) & mask;
+      let slot = hashBytes(this.#held.bytes, this.#startOf(index), this.#ends[index] ?? 0) & mask;
       while (table[slot] !== 0) slot = (slot + 1) & mask;
       table[slot] = index + 1;
     }
     this.#table = table;
   }
 
-  protected override encode(): Encoded {
+  protected override encode(): EncodedColumn {
     const distinct = this.#distinct;
     const statistics = this.#bounds();
     const bytes = this.#held.used + (this.#isFixed ? 0 : 4 * distinct);
-    const isListed = pays(bytes + indexBytes(this.count, distinct), this.#plainBytes);
-    if (isListed) {
-      for (let index = 0; index < distinct; index++) this.#append(heldPages.dictionary, index);
+    const hasDictionary = isWorthwhile(
+      bytes + countIndexBytes(this.count, distinct),
+      this.#plainBytes,
+    );
+    if (hasDictionary) {
+      for (let index = 0; index < distinct; index++) this.#append(pageBuffers.dictionary, index);
       appendIndexes(this.#indexes, this.count, distinct);
     } else {
-      heldPages.data.ensure(this.#plainBytes);
-      for (let at = 0; at < this.count; at++) this.#append(heldPages.data, this.#indexes[at] ?? 0);
+      pageBuffers.data.ensure(this.#plainBytes);
+      for (let at = 0; at < this.count; at++)
+        this.#append(pageBuffers.data, this.#indexes[at] ?? 0);
     }
     this.#table.fill(0);
     this.#held.used = 0;
     this.#distinct = 0;
     this.#plainBytes = 0;
-    return {distinct: isListed ? distinct : null, statistics};
+    return {distinct: hasDictionary ? distinct : null, statistics};
   }
 
-  #append(page: Scratch, index: number): void {
+  #append(page: ReusedBuffer, index: number): void {
     const start = this.#startOf(index);
     const end = this.#ends[index] ?? 0;
     if (!this.#isFixed) page.append32(end - start);
@@ -334,47 +338,47 @@ export class ByteValues extends ColumnValues {
   }
 
   /** The least and the greatest value: bytes without a sign for texts, with one for decimals. */
-  #bounds(): Encoded['statistics'] {
+  #bounds(): EncodedColumn['statistics'] {
     if (this.#distinct === 0) return {};
-    const valueAt = (index: number) =>
+    const readValue = (index: number) =>
       this.#held.bytes.subarray(this.#startOf(index), this.#ends[index]);
-    let least = valueAt(0);
-    let most = least;
+    let minimum = readValue(0);
+    let maximum = minimum;
     for (let index = 1; index < this.#distinct; index++) {
-      const value = valueAt(index);
-      if (this.#compare(value, least) < 0) least = value;
-      else if (this.#compare(value, most) > 0) most = value;
+      const value = readValue(index);
+      if (this.#compare(value, minimum) < 0) minimum = value;
+      else if (this.#compare(value, maximum) > 0) maximum = value;
     }
-    if (!this.#isFixed) return {min_value: least.slice(), max_value: most.slice()};
-    return {min_value: numberOf(least), max_value: numberOf(most)};
+    if (!this.#isFixed) return {min_value: minimum.slice(), max_value: maximum.slice()};
+    return {min_value: toBigInt(minimum), max_value: toBigInt(maximum)};
   }
 
-  #compare(one: Uint8Array, other: Uint8Array): number {
+  #compare(left: Uint8Array, right: Uint8Array): number {
     if (this.#isFixed) {
-      const signs = ((other[0] ?? 0) >> 7) - ((one[0] ?? 0) >> 7);
+      const signs = ((right[0] ?? 0) >> 7) - ((left[0] ?? 0) >> 7);
       if (signs !== 0) return signs;
     }
-    const length = Math.min(one.length, other.length);
+    const length = Math.min(left.length, right.length);
     for (let at = 0; at < length; at++) {
-      const difference = (one[at] ?? 0) - (other[at] ?? 0);
+      const difference = (left[at] ?? 0) - (right[at] ?? 0);
       if (difference !== 0) return difference;
     }
-    return one.length - other.length;
+    return left.length - right.length;
   }
 }
 
 /** The number that bytes hold, the highest first, with a sign. */
-function numberOf(bytes: Uint8Array): bigint {
+function toBigInt(bytes: Uint8Array): bigint {
   return BigInt.asIntN(bytes.length * 8, BigInt(`0x${Buffer.from(bytes).toString('hex')}`));
 }
 
-function hashOf(bytes: Uint8Array, from: number, to: number): number {
+function hashBytes(bytes: Uint8Array, from: number, to: number): number {
   let hash = to - from;
   for (let at = from; at < to; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193);
-  return mix(hash, 0);
+  return mixBits(hash, 0);
 }
 
-function mix(low: number, high: number): number {
+function mixBits(low: number, high: number): number {
   const mixed = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1);
   return mixed ^ (mixed >>> 15);
 }

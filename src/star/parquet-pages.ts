@@ -6,14 +6,14 @@ import type {ByteWriter} from 'hyparquet-writer';
 import {writePageHeader} from 'hyparquet-writer/src/datapage.js';
 
 /** Bytes of growing length, in memory that is used again. */
-export class Scratch {
+export class ReusedBuffer {
   bytes = new Uint8Array(65_536);
   used = 0;
 
   /** Makes room for this many more bytes. */
-  ensure(more: number): void {
-    if (this.used + more <= this.bytes.length) return;
-    const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.used + more));
+  ensure(extraBytes: number): void {
+    if (this.used + extraBytes <= this.bytes.length) return;
+    const grown = new Uint8Array(Math.max(this.bytes.length * 2, this.used + extraBytes));
     grown.set(this.bytes.subarray(0, this.used));
     this.bytes = grown;
   }
@@ -26,12 +26,12 @@ export class Scratch {
 
   append(bytes: Uint8Array, from: number, to: number): void {
     this.ensure(to - from);
-    const {bytes: own} = this;
+    const {bytes: target} = this;
     // A short text costs more as a view than byte by byte.
     if (to - from > 32) {
-      own.set(bytes.subarray(from, to), this.used);
+      target.set(bytes.subarray(from, to), this.used);
       this.used += to - from;
-    } else for (let at = from; at < to; at++) own[this.used++] = bytes[at] ?? 0;
+    } else for (let at = from; at < to; at++) target[this.used++] = bytes[at] ?? 0;
   }
 
   written(): Uint8Array {
@@ -40,7 +40,11 @@ export class Scratch {
 }
 
 /** One column is written after the other, and each page is handed on before the next is made. */
-export const heldPages = {dictionary: new Scratch(), levels: new Scratch(), data: new Scratch()};
+export const pageBuffers = {
+  dictionary: new ReusedBuffer(),
+  levels: new ReusedBuffer(),
+  data: new ReusedBuffer(),
+};
 
 interface ChunkFacts {
   readonly distinct: number | null;
@@ -49,17 +53,17 @@ interface ChunkFacts {
   readonly statistics: Statistics;
 }
 
-/** Writes the content of `heldPages` as the chunk of one column. */
+/** Writes the content of `pageBuffers` as the chunk of one column. */
 export function writeChunk(
   writer: ByteWriter,
   element: SchemaElement,
   {distinct, rows, nulls, statistics}: ChunkFacts,
 ): ColumnChunk {
   const start = writer.offset;
-  const {dictionary, levels, data} = heldPages;
-  let saved = 0;
+  const {dictionary, levels, data} = pageBuffers;
+  let savedBytes = 0;
   if (distinct !== null) {
-    const bytes = pack(dictionary);
+    const bytes = compress(dictionary);
     writePageHeader(writer, {
       type: 'DICTIONARY_PAGE',
       uncompressed_page_size: dictionary.used,
@@ -67,12 +71,12 @@ export function writeChunk(
       dictionary_page_header: {num_values: distinct, encoding: 'PLAIN'},
     });
     writer.appendBytes(bytes);
-    saved += dictionary.used - bytes.length;
+    savedBytes += dictionary.used - bytes.length;
   }
   const encoding: Encoding = distinct === null ? 'PLAIN' : 'RLE_DICTIONARY';
   const dataStart = writer.offset;
-  const bytes = pack(data);
-  saved += data.used - bytes.length;
+  const bytes = compress(data);
+  savedBytes += data.used - bytes.length;
   writePageHeader(writer, {
     type: 'DATA_PAGE_V2',
     uncompressed_page_size: levels.used + data.used,
@@ -86,8 +90,8 @@ export function writeChunk(
   writer.appendBytes(levels.written());
   writer.appendBytes(bytes);
   const size = writer.offset - start;
-  const pageOf = (page_type: 'DICTIONARY_PAGE' | 'DATA_PAGE_V2', held: Encoding) =>
-    ({page_type, encoding: held, count: 1}) as const;
+  const describePage = (page_type: 'DICTIONARY_PAGE' | 'DATA_PAGE_V2', pageEncoding: Encoding) =>
+    ({page_type, encoding: pageEncoding, count: 1}) as const;
   return {
     file_offset: BigInt(start),
     meta_data: {
@@ -97,41 +101,41 @@ export function writeChunk(
       codec: 'SNAPPY',
       num_values: BigInt(rows),
       total_compressed_size: BigInt(size),
-      total_uncompressed_size: BigInt(size + saved),
+      total_uncompressed_size: BigInt(size + savedBytes),
       data_page_offset: BigInt(dataStart),
       ...(distinct === null ? {} : {dictionary_page_offset: BigInt(start)}),
       statistics,
       encoding_stats: [
-        ...(distinct === null ? [] : [pageOf('DICTIONARY_PAGE', 'PLAIN')]),
-        pageOf('DATA_PAGE_V2', encoding),
+        ...(distinct === null ? [] : [describePage('DICTIONARY_PAGE', 'PLAIN')]),
+        describePage('DATA_PAGE_V2', encoding),
       ],
     },
   };
 }
 
 /** Bits of an index into a dictionary of so many values. */
-function widthOf(distinct: number): number {
+function countIndexBits(distinct: number): number {
   return distinct < 2 ? 0 : 32 - Math.clz32(distinct - 1);
 }
 
-export function indexBytes(count: number, distinct: number): number {
-  return Math.ceil((count * widthOf(distinct)) / 8);
+export function countIndexBytes(count: number, distinct: number): number {
+  return Math.ceil((count * countIndexBits(distinct)) / 8);
 }
 
 /** A dictionary with its indexes must at least halve the bytes. */
-export function pays(listed: number, plain: number): boolean {
-  return plain > 0 && 2 * listed <= plain;
+export function isWorthwhile(dictionaryBytes: number, plainBytes: number): boolean {
+  return plainBytes > 0 && 2 * dictionaryBytes <= plainBytes;
 }
 
 export function appendIndexes(indexes: Int32Array, count: number, distinct: number): void {
-  const width = widthOf(distinct);
-  heldPages.data.ensure(1);
-  heldPages.data.bytes[heldPages.data.used++] = width;
-  writeHybrid(heldPages.data, {values: indexes, count, width});
+  const width = countIndexBits(distinct);
+  pageBuffers.data.ensure(1);
+  pageBuffers.data.bytes[pageBuffers.data.used++] = width;
+  writeHybrid(pageBuffers.data, {values: indexes, count, width});
 }
 
 /** Parquet has the lowest byte first, as every machine that Node runs on. */
-export function appendWords(page: Scratch, words: Int32Array): void {
+export function appendWords(page: ReusedBuffer, words: Int32Array): void {
   page.append(
     new Uint8Array(words.buffer, words.byteOffset, words.byteLength),
     0,
@@ -139,7 +143,7 @@ export function appendWords(page: Scratch, words: Int32Array): void {
   );
 }
 
-export function appendBits(page: Scratch, words: Int32Array): void {
+export function appendBits(page: ReusedBuffer, words: Int32Array): void {
   page.ensure((words.length >> 3) + 1);
   for (let at = 0; at < words.length; at += 8) {
     let bits = 0;
@@ -148,7 +152,7 @@ export function appendBits(page: Scratch, words: Int32Array): void {
   }
 }
 
-interface Numbers {
+interface NumberList {
   readonly values: Int32Array | Uint8Array;
   readonly count: number;
   /** Bits of each, at most 24. */
@@ -159,7 +163,7 @@ interface Numbers {
  * Writes each run of eight or more equal numbers as one run, and the numbers between runs as packed
  * bits.
  */
-export function writeHybrid(page: Scratch, {values, count, width}: Numbers): void {
+export function writeHybrid(page: ReusedBuffer, {values, count, width}: NumberList): void {
   let from = 0;
   for (let at = 0; at < count; ) {
     const first = values[at] ?? 0;
@@ -181,101 +185,101 @@ export function writeHybrid(page: Scratch, {values, count, width}: Numbers): voi
 }
 
 /** Packs numbers in groups of eight; the last group is filled up with zeros. */
-function packBits(page: Scratch, {values, count, width}: Numbers): void {
+function packBits(page: ReusedBuffer, {values, count, width}: NumberList): void {
   const groups = (count + 7) >> 3;
   page.ensure(5 + groups * width);
   appendVarint(page, groups * 2 + 1);
   const {bytes} = page;
   let {used} = page;
-  let held = 0;
-  let bits = 0;
+  let pending = 0;
+  let pendingBits = 0;
   for (let at = 0; at < groups * 8; at++) {
-    held |= (at < count ? (values[at] ?? 0) : 0) << bits;
-    for (bits += width; bits >= 8; bits -= 8) {
-      bytes[used++] = held;
-      held >>>= 8;
+    pending |= (at < count ? (values[at] ?? 0) : 0) << pendingBits;
+    for (pendingBits += width; pendingBits >= 8; pendingBits -= 8) {
+      bytes[used++] = pending;
+      pending >>>= 8;
     }
   }
   page.used = used;
 }
 
-function appendVarint(page: Scratch, value: number): void {
-  let left = value;
-  for (; left > 0x7f; left >>>= 7) page.bytes[page.used++] = left | 0x80;
-  page.bytes[page.used++] = left;
+function appendVarint(page: ReusedBuffer, value: number): void {
+  let remaining = value;
+  for (; remaining > 0x7f; remaining >>>= 7) page.bytes[page.used++] = remaining | 0x80;
+  page.bytes[page.used++] = remaining;
 }
 
 /** Repeated texts are searched for within this many bytes, as all readers of Snappy expect. */
 const blockBytes = 65_536;
-const seen = new Uint16Array(1 << 14);
-const packed = new Scratch();
+const positions = new Uint16Array(1 << 14);
+const packedBuffer = new ReusedBuffer();
 
 /** @returns the bytes as Snappy, in memory that the next call uses again */
-function pack(page: Scratch): Uint8Array {
-  packed.used = 0;
-  packed.ensure(32 + page.used + Math.ceil(page.used / 6));
-  appendVarint(packed, page.used);
+function compress(page: ReusedBuffer): Uint8Array {
+  packedBuffer.used = 0;
+  packedBuffer.ensure(32 + page.used + Math.ceil(page.used / 6));
+  appendVarint(packedBuffer, page.used);
   for (let from = 0; from < page.used; from += blockBytes)
     packBlock(page.bytes, from, Math.min(page.used, from + blockBytes));
-  return packed.written();
+  return packedBuffer.written();
 }
 
 /** Writes bytes that repeat within the block as a copy, and all others as they are. */
 function packBlock(bytes: Uint8Array, from: number, to: number): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const bits = Math.min(14, Math.max(8, 32 - Math.clz32(to - from)));
-  seen.fill(0, 0, 1 << bits);
-  let literal = from;
+  positions.fill(0, 0, 1 << bits);
+  let literalStart = from;
   let at = from + 1;
   // Bytes that do not repeat are skipped in steps that grow.
-  for (let missed = 32; at + 4 <= to; ) {
+  for (let missCount = 32; at + 4 <= to; ) {
     const word = view.getInt32(at, true);
     const slot = Math.imul(word, 0x1e35a7bd) >>> (32 - bits);
-    const found = from + (seen[slot] ?? 0);
-    seen[slot] = at - from;
-    if (view.getInt32(found, true) !== word) {
-      at += missed++ >> 5;
+    const candidate = from + (positions[slot] ?? 0);
+    positions[slot] = at - from;
+    if (view.getInt32(candidate, true) !== word) {
+      at += missCount++ >> 5;
       continue;
     }
-    appendLiteral(bytes, literal, at);
+    appendLiteral(bytes, literalStart, at);
     let end = at + 4;
-    while (end < to && bytes[end] === bytes[end - at + found]) end++;
-    appendCopy(at - found, end - at);
+    while (end < to && bytes[end] === bytes[end - at + candidate]) end++;
+    appendCopy(at - candidate, end - at);
     at = end;
-    literal = end;
-    missed = 32;
+    literalStart = end;
+    missCount = 32;
   }
-  appendLiteral(bytes, literal, to);
+  appendLiteral(bytes, literalStart, to);
 }
 
 function appendLiteral(bytes: Uint8Array, from: number, to: number): void {
   const last = to - from - 1;
   if (last < 0) return;
-  const own = packed.bytes;
-  if (last < 60) own[packed.used++] = last << 2;
+  const target = packedBuffer.bytes;
+  if (last < 60) target[packedBuffer.used++] = last << 2;
   else {
     const size = last < 0x100 ? 1 : 2;
-    own[packed.used++] = (59 + size) << 2;
-    own[packed.used++] = last;
-    if (size === 2) own[packed.used++] = last >> 8;
+    target[packedBuffer.used++] = (59 + size) << 2;
+    target[packedBuffer.used++] = last;
+    if (size === 2) target[packedBuffer.used++] = last >> 8;
   }
-  packed.append(bytes, from, to);
+  packedBuffer.append(bytes, from, to);
 }
 
 function appendCopy(distance: number, length: number): void {
-  const own = packed.bytes;
-  let left = length;
-  while (left > 0) {
+  const target = packedBuffer.bytes;
+  let remaining = length;
+  while (remaining > 0) {
     // No copy of fewer than four bytes is left over.
-    const size = left >= 68 ? 64 : left > 64 ? 60 : left;
-    left -= size;
+    const size = remaining >= 68 ? 64 : remaining > 64 ? 60 : remaining;
+    remaining -= size;
     if (size < 12 && distance < 2048) {
-      own[packed.used++] = 1 | ((size - 4) << 2) | ((distance >> 8) << 5);
-      own[packed.used++] = distance;
+      target[packedBuffer.used++] = 1 | ((size - 4) << 2) | ((distance >> 8) << 5);
+      target[packedBuffer.used++] = distance;
     } else {
-      own[packed.used++] = 2 | ((size - 1) << 2);
-      own[packed.used++] = distance;
-      own[packed.used++] = distance >> 8;
+      target[packedBuffer.used++] = 2 | ((size - 1) << 2);
+      target[packedBuffer.used++] = distance;
+      target[packedBuffer.used++] = distance >> 8;
     }
   }
 }

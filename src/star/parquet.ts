@@ -11,7 +11,7 @@ import {
   type ColumnValues,
   NumberValues,
   type ReadWords,
-  type Received,
+  type ReceivedBytes,
 } from './parquet-columns.ts';
 
 /**
@@ -24,12 +24,12 @@ type Sink = (bytes: Uint8Array) => Promise<void>;
  * A column of numbers has at least these decimals and digits: the service sends amounts with at
  * most four decimals.
  */
-const least = {places: 4, digits: 18};
+const minimumDecimal = {places: 4, digits: 18};
 /**
- * No decimal of Parquet has more digits. Decimals of up to `least.digits` digits are whole numbers
- * of 64 bits; others take 16 bytes.
+ * No decimal of Parquet has more digits. Decimals of up to `minimumDecimal.digits` digits are whole
+ * numbers of 64 bits; others take 16 bytes.
  */
-const mostDigits = 38;
+const maxDigits = 38;
 const wideBytes = 16;
 /**
  * A row group ends at this many values, whatever the width of a row, at this many rows, or if its
@@ -46,7 +46,7 @@ interface Column {
 }
 
 /** The content of a file. */
-interface Written {
+interface WrittenFile {
   readonly rows: number;
   readonly columns: readonly WrittenColumn[];
 }
@@ -70,17 +70,20 @@ export async function writeParquet(
   client: pg.ClientBase,
   sql: string,
   sink: Sink,
-): Promise<Written> {
+): Promise<WrittenFile> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
-  const measured = await measureNumbers(client, sql, fields);
+  const measuredColumns = await measureNumbers(client, sql, fields);
   const groupRows = Math.min(groupLimits.rows, Math.ceil(groupLimits.values / fields.length));
   const columns = fields.map(({name, dataTypeID}) =>
-    columnOf(name, dataTypeID, {rows: groupRows, decimal: measured.get(name)?.decimal ?? least}),
+    buildColumn(name, dataTypeID, {
+      rows: groupRows,
+      decimal: measuredColumns.get(name)?.decimal ?? minimumDecimal,
+    }),
   );
-  const list = columns.map((column) => column.sql).join(', ');
+  const columnList = columns.map((column) => column.sql).join(', ');
   const rows = openCopy(
     client,
-    `COPY (SELECT ${list} FROM (${sql}) AS exported) TO STDOUT (FORMAT binary)`,
+    `COPY (SELECT ${columnList} FROM (${sql}) AS exported) TO STDOUT (FORMAT binary)`,
   );
   const file = new GroupedFile(columns, sink);
   const reader = new RowReader(columns.map(({values}) => values));
@@ -101,7 +104,7 @@ export async function writeParquet(
     rows: await file.finish(),
     columns: columns.map(({name, element}) => ({
       ...{name, type: spellType(element)},
-      sum: measured.get(name)?.sum ?? null,
+      sum: measuredColumns.get(name)?.sum ?? null,
     })),
   };
 }
@@ -134,7 +137,7 @@ class GroupedFile {
     this.#file.row_groups.push({
       columns,
       total_byte_size: columns.reduce(
-        (total, {meta_data: held}) => total + (held?.total_uncompressed_size ?? 0n),
+        (total, {meta_data: metadata}) => total + (metadata?.total_uncompressed_size ?? 0n),
         0n,
       ),
       num_rows: rows,
@@ -168,8 +171,8 @@ class RowReader {
 
   /** Receives the next bytes, which may end inside a row. */
   take(chunk: Buffer): void {
-    const left = this.#bytes.subarray(this.#at);
-    this.#bytes = left.length === 0 ? chunk : Buffer.concat([left, chunk]);
+    const unreadBytes = this.#bytes.subarray(this.#at);
+    this.#bytes = unreadBytes.length === 0 ? chunk : Buffer.concat([unreadBytes, chunk]);
     this.#at = 0;
   }
 
@@ -204,7 +207,7 @@ class RowReader {
     const end = view.byteLength;
     let at = this.#at + 2;
     if (at > end || view.getInt16(this.#at) < 0) return false;
-    for (let left = this.#columns.length; left > 0; left--) {
+    for (let columnsLeft = this.#columns.length; columnsLeft > 0; columnsLeft--) {
       if (at + 4 > end) return false;
       at += 4 + Math.max(0, view.getInt32(at));
     }
@@ -225,11 +228,16 @@ class RowReader {
 
 /** The name of a column's type in SQL. */
 function spellType({type, converted_type: converted, precision, scale}: SchemaElement): string {
-  const plain = {INT32: 'INTEGER', INT64: 'BIGINT', DOUBLE: 'DOUBLE', BOOLEAN: 'BOOLEAN'} as const;
+  const plainTypes = {
+    INT32: 'INTEGER',
+    INT64: 'BIGINT',
+    DOUBLE: 'DOUBLE',
+    BOOLEAN: 'BOOLEAN',
+  } as const;
   if (converted === 'DECIMAL') return `DECIMAL(${precision}, ${scale})`;
   if (converted === 'DATE') return 'DATE';
   if (converted === 'TIMESTAMP_MICROS') return 'TIMESTAMP';
-  return plain[type as keyof typeof plain] ?? 'VARCHAR';
+  return plainTypes[type as keyof typeof plainTypes] ?? 'VARCHAR';
 }
 
 /** How many decimals a column has, and how many digits in all. */
@@ -239,7 +247,7 @@ interface Decimal {
 }
 
 /** A column of exact numbers. */
-interface Measured {
+interface MeasuredColumn {
   readonly decimal: Decimal;
   readonly sum: string | null;
 }
@@ -252,85 +260,86 @@ async function measureNumbers(
   client: pg.ClientBase,
   sql: string,
   fields: readonly pg.FieldDef[],
-): Promise<ReadonlyMap<string, Measured>> {
+): Promise<ReadonlyMap<string, MeasuredColumn>> {
   const names = fields
     .filter(({dataTypeID}) => dataTypeID === pg.types.builtins.NUMERIC)
     .map(({name}) => name);
   if (names.length === 0) return new Map();
-  const measures = names.map((name) => measureOf(pg.escapeIdentifier(name)));
+  const measures = names.map((name) => buildMeasureSql(pg.escapeIdentifier(name)));
   const {rows} = await client.query<(readonly [places: string, whole: string, sum: string])[]>({
     text: `SELECT ${measures.join(', ')} FROM (${sql}) AS measured`,
     rowMode: 'array',
   });
   return new Map(
-    names.map((name, at) => {
-      const [held, digitsBefore, sum = null] = rows[0]?.[at] ?? [];
-      const places = Math.max(Number(held ?? 0), least.places);
-      const fits = places + Number(digitsBefore ?? 0) <= least.digits;
-      return [name, {decimal: {places, digits: fits ? least.digits : mostDigits}, sum}];
+    names.map((name, index) => {
+      const [neededPlaces, digitsBefore, sum = null] = rows[0]?.[index] ?? [];
+      const places = Math.max(Number(neededPlaces ?? 0), minimumDecimal.places);
+      const isNarrow = places + Number(digitsBefore ?? 0) <= minimumDecimal.digits;
+      return [name, {decimal: {places, digits: isNarrow ? minimumDecimal.digits : maxDigits}, sum}];
     }),
   );
 }
 
 /** The most decimals, the most digits before them, and the sum, as texts. */
-function measureOf(column: string): string {
+function buildMeasureSql(column: string): string {
   const whole = `length(trunc(greatest(max(${column}), -min(${column})))::text)`;
   return `ARRAY[max(min_scale(${column}))::text, ${whole}::text, trim_scale(sum(${column}))::text]`;
 }
 
-function columnOf(
+function buildColumn(
   name: string,
   typeId: number,
   {rows, decimal}: {readonly rows: number; readonly decimal: Decimal},
 ): Column {
   const {INT2, INT4, INT8, NUMERIC, FLOAT8, BOOL, DATE, TIMESTAMPTZ} = pg.types.builtins;
-  const own = pg.escapeIdentifier(name);
+  const columnSql = pg.escapeIdentifier(name);
   const optional = {name, repetition_type: 'OPTIONAL'} as const;
-  const numbers = (
+  const buildNumberColumn = (
     type: 'BOOLEAN' | 'INT32' | 'INT64' | 'DOUBLE',
     read: ReadWords,
-    told: Partial<SchemaElement> = {},
+    attributes: Partial<SchemaElement> = {},
   ): Column => ({
-    ...{name, sql: own, element: {...optional, type, ...told}},
+    ...{name, sql: columnSql, element: {...optional, type, ...attributes}},
     values: new NumberValues(rows, type, read),
   });
   switch (typeId) {
     case INT2:
-      return numbers('INT32', (words, to, view, at) => {
+      return buildNumberColumn('INT32', (words, to, view, at) => {
         words[to] = view.getInt16(at);
       });
     case INT4:
-      return numbers('INT32', readWord);
+      return buildNumberColumn('INT32', readWord);
     case INT8:
-      return numbers('INT64', readWords);
+      return buildNumberColumn('INT64', readWords);
     case FLOAT8:
-      return numbers('DOUBLE', readWords);
+      return buildNumberColumn('DOUBLE', readWords);
     case BOOL:
-      return numbers('BOOLEAN', (words, to, view, at) => {
+      return buildNumberColumn('BOOLEAN', (words, to, view, at) => {
         words[to] = view.getUint8(at);
       });
     case DATE:
       return {
-        ...numbers('INT32', readWord, {converted_type: 'DATE'}),
-        sql: `${own} - DATE '1970-01-01' AS ${own}`,
+        ...buildNumberColumn('INT32', readWord, {converted_type: 'DATE'}),
+        sql: `${columnSql} - DATE '1970-01-01' AS ${columnSql}`,
       };
     case TIMESTAMPTZ:
-      return numbers('INT64', readMoment(name), {
+      return buildNumberColumn('INT64', readMoment(name), {
         converted_type: 'TIMESTAMP_MICROS',
         logical_type: {type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS'},
       });
     case NUMERIC: {
       const {places: scale, digits: precision} = decimal;
-      const told = {converted_type: 'DECIMAL', scale, precision} as const;
-      if (precision <= least.digits) return numbers('INT64', readAmount(name, decimal), told);
+      const attributes = {converted_type: 'DECIMAL', scale, precision} as const;
+      if (precision <= minimumDecimal.digits)
+        return buildNumberColumn('INT64', readAmount(name, decimal), attributes);
       return {
-        ...{name, sql: own, values: new WideValues(rows, name, decimal)},
-        element: {...optional, ...told, type: 'FIXED_LEN_BYTE_ARRAY', type_length: wideBytes},
+        ...{name, sql: columnSql, values: new WideValues(rows, name, decimal)},
+        element: {...optional, ...attributes, type: 'FIXED_LEN_BYTE_ARRAY', type_length: wideBytes},
       };
     }
     default:
       return {
-        ...{name, sql: `${own}::text AS ${own}`, values: new ByteValues(rows)},
+        ...{name, sql: `${columnSql}::text AS ${columnSql}`, values: new ByteValues(rows)},
         element: {...optional, type: 'BYTE_ARRAY', converted_type: 'UTF8'},
       };
   }
@@ -374,7 +383,7 @@ function readMoment(column: string): ReadWords {
 }
 
 /** The powers of ten that are safe integers. */
-const powers = Array.from({length: 16}, (_, places) => 10 ** places);
+const powersOfTen = Array.from({length: 16}, (_, places) => 10 ** places);
 
 /** A decimal of up to 18 digits. A BigInt is used only if a number would not be exact. */
 function readAmount(column: string, decimal: Decimal): ReadWords {
@@ -386,12 +395,12 @@ function readAmount(column: string, decimal: Decimal): ReadWords {
     for (let group = 0; group < digits && group < 4; group++)
       value = value * 10_000 + view.getInt16(at + 8 + 2 * group);
     const shift = 4 * (view.getInt16(at + 2) - digits + 1) + places;
-    const power = powers[Math.abs(shift)] ?? Number.NaN;
-    const scaled = digits === 0 ? 0 : shift < 0 ? value / power : value * power;
+    const factor = powersOfTen[Math.abs(shift)] ?? Number.NaN;
+    const scaled = digits === 0 ? 0 : shift < 0 ? value / factor : value * factor;
     // A quotient that is a whole number is exact if its dividend is.
     const isExact = digits <= 3 || (digits === 4 && Number.isSafeInteger(value));
-    if (isExact && Number.isSafeInteger(scaled) && (sign === plus || sign === minus)) {
-      const signed = sign === minus ? -scaled : scaled;
+    if (isExact && Number.isSafeInteger(scaled) && (sign === plusSign || sign === minusSign)) {
+      const signed = sign === minusSign ? -scaled : scaled;
       const high = Math.floor(signed / wordValues);
       words[to] = signed - high * wordValues;
       words[to + 1] = high;
@@ -412,7 +421,7 @@ class WideValues extends ByteValues {
     this.#decimal = decimal;
   }
 
-  protected override put({view}: Received, at: number): void {
+  protected override put({view}: ReceivedBytes, at: number): void {
     const value = readDecimal(spellNumber(view, at), this.#column, this.#decimal);
     this.#view.setBigInt64(0, value >> 64n);
     this.#view.setBigUint64(8, BigInt.asUintN(64, value));
@@ -420,8 +429,8 @@ class WideValues extends ByteValues {
   }
 }
 
-const plus = 0x0000;
-const minus = 0x4000;
+const plusSign = 0x0000;
+const minusSign = 0x4000;
 
 /**
  * The text of a number that Postgres sends in binary. The bytes give how many groups of four digits
@@ -430,20 +439,20 @@ const minus = 0x4000;
  */
 function spellNumber(view: DataView, at: number): string {
   const sign = view.getUint16(at + 4);
-  if (sign !== plus && sign !== minus)
+  if (sign !== plusSign && sign !== minusSign)
     return sign === 0xc000 ? 'NaN' : sign === 0xd000 ? 'Infinity' : '-Infinity';
   const weight = view.getInt16(at + 2);
   const groups = Array.from({length: view.getInt16(at)}, (_, group) =>
     String(view.getInt16(at + 8 + 2 * group)).padStart(4, '0'),
   );
-  const before = Math.max(0, weight + 1);
+  const wholeGroups = Math.max(0, weight + 1);
   const whole = groups
-    .slice(0, before)
+    .slice(0, wholeGroups)
     .join('')
-    .padEnd(4 * before, '0');
-  const fraction = '0000'.repeat(Math.max(0, -weight - 1)) + groups.slice(before).join('');
+    .padEnd(4 * wholeGroups, '0');
+  const fraction = '0000'.repeat(Math.max(0, -weight - 1)) + groups.slice(wholeGroups).join('');
   const text = `${whole.replace(/^0+(?=.)/, '') || '0'}.${fraction.padEnd(1, '0')}`;
-  return (sign === minus ? '-' : '') + text.replace(/\.?0+$/, '');
+  return (sign === minusSign ? '-' : '') + text.replace(/\.?0+$/, '');
 }
 
 /** The number in units of its last place, as the file holds it. */
@@ -451,7 +460,7 @@ function readDecimal(text: string, column: string, {places, digits}: Decimal): b
   const [, sign, whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d+?))?0*$/.exec(text) ?? [];
   if (sign === undefined || fraction.length > places || whole.length > digits - places)
     throw new UsageError(
-      `${column}: expected a number of at most ${mostDigits} digits, which Parquet can hold, ` +
+      `${column}: expected a number of at most ${maxDigits} digits, which Parquet can hold, ` +
         `got ${text}; take it as CSV`,
     );
   return BigInt(`${sign}${whole}${fraction.padEnd(places, '0')}`);

@@ -1,12 +1,12 @@
 // Questions of people: customers, and technicians.
 
 import {
-  always,
-  answerColumns,
-  daysOfAccounts,
+  allDates,
+  buildAnswerColumns,
+  joinAccountKey,
   lastDays,
+  listEmployeeDays,
   mondayOf,
-  ofAccount,
   type Question,
   wholeWeeks,
 } from './member.ts';
@@ -26,7 +26,7 @@ export const customerQuestions: readonly Question[] = [
       'One row for each customer served in the last 365 days, branches counted with the ' +
       'customer they belong to.',
     key: ['account_key', 'group_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         group_key: 'The customer: dim_customer.',
         place: 'Its place by revenue.',
@@ -50,7 +50,7 @@ export const customerQuestions: readonly Question[] = [
                  {job.revenue} AS revenue, {job.jobs_completed} AS jobs,
                  max(job.completed_date) AS last_completed
             FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
-              ON customer.customer_key = job.customer_key ${ofAccount('job')}
+              ON customer.customer_key = job.customer_key ${joinAccountKey('job')}
            WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY job.account_key, customer.group_key
         ) AS served
@@ -65,13 +65,13 @@ export const customerQuestions: readonly Question[] = [
       'its customer.',
     caveats: 'Before the first job that is known here everybody is new.',
     tieOuts: ['T12'],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment:
       'One row for each month: customers served for the first time, and revenue of new and of ' +
       'returning ones.',
     key: ['account_key', 'month'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         new_customers: 'Customers whose first completed job this was.',
@@ -103,7 +103,7 @@ export const customerQuestions: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: customers of last year, and those of them that came back.',
     key: ['account_key'],
-    ...answerColumns({
+    ...buildAnswerColumns({
       served_last_year: 'Customers served in the 365 days before the last 365.',
       came_back: 'How many of them were served again in the last 365 days.',
       percent: 'Their share, in percent.',
@@ -118,7 +118,7 @@ export const customerQuestions: readonly Question[] = [
                  bool_or(job.completed_date >= {first}) AS this_year,
                  bool_or(job.completed_date BETWEEN {first} - ({last} - {first} + 1)
                    AND {first} - 1) AS last_year
-            FROM {mart.fct_job} AS job ${ofAccount('job')}
+            FROM {mart.fct_job} AS job ${joinAccountKey('job')}
            WHERE job.completed_date <= {last} AND job.customer_key <> -1 GROUP BY 1, 2
         ) AS served
        GROUP BY account_key
@@ -134,11 +134,11 @@ export const customerQuestions: readonly Question[] = [
       'Customers that were merged at the service may still be two here. In the first quarter ' +
       'that is known everybody is new. The running quarter is not over.',
     tieOuts: ['T1'],
-    period: always,
+    period: allDates,
     order: 'cohort DESC, quarters_after',
     comment: 'One row for each quarter of first jobs and each number of quarters after it.',
     key: ['account_key', 'cohort', 'quarters_after'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         cohort: 'The first day of the quarter in which the customers were first served.',
         quarters_after: 'Quarters after that one.',
@@ -181,7 +181,7 @@ export const customerQuestions: readonly Question[] = [
     comment:
       'One row for each customer with two jobs or more who stayed away for one to two years.',
     key: ['account_key', 'customer_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         customer_key: 'The customer: dim_customer.',
         name: 'Its name.',
@@ -196,7 +196,7 @@ export const customerQuestions: readonly Question[] = [
              max(job.completed_date) AS last_completed, {job.jobs_completed} AS jobs,
              {job.revenue} AS revenue
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
-          ON customer.customer_key = job.customer_key ${ofAccount('job')}
+          ON customer.customer_key = job.customer_key ${joinAccountKey('job')}
        WHERE NOT customer.is_deleted AND customer.is_active IS NOT FALSE
          AND customer.customer_key <> -1
        GROUP BY job.account_key, customer.customer_key, customer.name, account.today
@@ -207,7 +207,7 @@ export const customerQuestions: readonly Question[] = [
   },
 ];
 
-export const people: readonly Question[] = [
+export const peopleQuestions: readonly Question[] = [
   {
     name: 'ask_utilisation',
     question: 'How busy is each technician?',
@@ -224,7 +224,7 @@ export const people: readonly Question[] = [
     comment:
       'One row for each technician and each of the last eight whole weeks: hours and capacity.',
     key: ['account_key', 'employee_key', 'week'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         employee_key: 'The technician: dim_employee.',
         name: 'Their name.',
@@ -241,7 +241,7 @@ export const people: readonly Question[] = [
              {day.hours} AS hours, {day.billable_hours} AS billable_hours,
              {day.capacity_hours} AS capacity_hours,
              round(100 * {day.hours} / nullif({day.capacity_hours}, 0), 1) AS percent
-        FROM ${daysOfAccounts('{first}', '{last}')} AS day
+        FROM ${listEmployeeDays('{first}', '{last}')} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
        WHERE day.employee_key <> -1
        GROUP BY 1, 2, 3, 4
@@ -261,7 +261,7 @@ export const people: readonly Question[] = [
     order: 'revenue DESC NULLS LAST, employee_key',
     comment: 'One row for each technician with jobs in the last 91 days: revenue and hours.',
     key: ['account_key', 'employee_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         employee_key: 'The technician: dim_employee; -1 is no employee.',
         name: 'Their name.',
@@ -298,14 +298,14 @@ export const people: readonly Question[] = [
                  count(DISTINCT share.completed_date) AS days
             FROM {mart.fct_assignment} AS share
             LEFT JOIN {mart.fct_repeat_visit} AS visit
-              ON visit.job_key = share.job_key ${ofAccount('share')}
+              ON visit.job_key = share.job_key ${joinAccountKey('share')}
            WHERE share.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
         ) AS done
         FULL JOIN (
           SELECT entry.account_key, entry.employee_key,
                  {entry.hours_on_completed_jobs} AS hours
-            FROM {mart.fct_time_entry} AS entry ${ofAccount('entry')}
+            FROM {mart.fct_time_entry} AS entry ${joinAccountKey('entry')}
            WHERE entry.completed_date BETWEEN {first} AND {last}
            GROUP BY 1, 2
         ) AS worked ON worked.account_key = done.account_key
@@ -323,7 +323,7 @@ export const people: readonly Question[] = [
         tieOuts: ['T5'],
         order: 'date DESC, revenue DESC NULLS LAST, employee_key',
         key: ['account_key', 'date', 'employee_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             date: 'The day of completion.',
             employee_key: 'The technician: dim_employee; -1 is no employee.',
@@ -338,7 +338,7 @@ export const people: readonly Question[] = [
              count(*) AS jobs, {share.revenue_of_technicians} AS revenue
         FROM {mart.fct_assignment} AS share
         JOIN {mart.dim_employee} AS person
-          ON person.employee_key = share.employee_key ${ofAccount('share')}
+          ON person.employee_key = share.employee_key ${joinAccountKey('share')}
        WHERE share.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3, 4
     ) AS answer`,
       },
@@ -356,7 +356,7 @@ export const people: readonly Question[] = [
     order: 'percent_over DESC NULLS LAST, job_type_key',
     comment: 'One row for each kind of job of the last 365 days: planned and worked hours.',
     key: ['account_key', 'job_type_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         job_type_key: 'The kind of job: dim_job_type.',
         name: 'Its name.',
@@ -375,7 +375,7 @@ export const people: readonly Question[] = [
                  sum(job.planned_minutes * greatest(job.technicians, 1)) AS planned_minutes,
                  sum(job.hours) AS hours
             FROM {mart.fct_job} AS job JOIN {mart.dim_job_type} AS kind
-              ON kind.job_type_key = job.job_type_key ${ofAccount('job')}
+              ON kind.job_type_key = job.job_type_key ${joinAccountKey('job')}
            WHERE job.completed_date BETWEEN {first} AND {last} AND job.hours IS NOT NULL
              AND job.planned_minutes IS NOT NULL
            GROUP BY 1, 2, 3
@@ -398,7 +398,7 @@ export const people: readonly Question[] = [
       'One row for each kind of job completed in the last 395 days: how many were followed by ' +
       'another.',
     key: ['account_key', 'job_type_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         job_type_key: 'The kind of job: dim_job_type.',
         name: 'Its name.',
@@ -415,7 +415,7 @@ export const people: readonly Question[] = [
         FROM {mart.fct_repeat_visit} AS visit
         JOIN {mart.fct_job} AS job ON job.job_key = visit.job_key
         JOIN {mart.dim_job_type} AS kind
-          ON kind.job_type_key = job.job_type_key ${ofAccount('visit')}
+          ON kind.job_type_key = job.job_type_key ${joinAccountKey('visit')}
        WHERE visit.is_mature AND visit.completed_date BETWEEN {first} AND {last} GROUP BY 1, 2, 3
     ) AS answer`,
   },
@@ -429,7 +429,7 @@ export const people: readonly Question[] = [
     order: 'overdue DESC, employee_key',
     comment: 'One row for each employee with tasks: how many are open and late.',
     key: ['account_key', 'employee_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         employee_key: 'Who is to do them: dim_employee; -1 is no employee.',
         name: 'Their name.',
@@ -445,7 +445,7 @@ export const people: readonly Question[] = [
              count(*) FILTER (WHERE NOT task.is_completed AND task.scheduled_at < {now}) AS overdue,
              count(*) FILTER (WHERE task.completed_date > account.today - 7) AS done_in_7_days
         FROM {mart.fct_task} AS task JOIN {mart.dim_employee} AS person
-          ON person.employee_key = task.employee_key ${ofAccount('task')}
+          ON person.employee_key = task.employee_key ${joinAccountKey('task')}
        GROUP BY 1, 2, 3
     ) AS answer`,
   },

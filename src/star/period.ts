@@ -59,18 +59,20 @@ export async function findPeriod(
   );
   const days = {from: from ?? rows[0]?.first ?? null, to: to ?? rows[0]?.last ?? null};
   if (days.from !== null && days.to !== null && days.from > days.to) {
-    const usual = to === undefined ? ', the last day unless --to names another' : '';
-    throw new UsageError(`expected --from not after --to, got ${days.from} to ${days.to}${usual}`);
+    const usualEnd = to === undefined ? ', the last day unless --to names another' : '';
+    throw new UsageError(
+      `expected --from not after --to, got ${days.from} to ${days.to}${usualEnd}`,
+    );
   }
   const isAhead = days.from !== null && days.from >= (rows[0]?.today ?? '');
   return {...days, isGiven, isAhead};
 }
 
 /** The calendar of the star has the years 2000 to 2049. */
-const dayForm = /^20[0-4]\d-\d{2}-\d{2}$/;
+const dayPattern = /^20[0-4]\d-\d{2}-\d{2}$/;
 
 function checkDay(option: string, typed: string | undefined): void {
-  if (typed === undefined || (dayForm.test(typed) && isCalendarDay(typed))) return;
+  if (typed === undefined || (dayPattern.test(typed) && isCalendarDay(typed))) return;
   throw new UsageError(
     `${option}: expected a day of 2000 to 2049 such as 2026-10-31, got "${typed}"`,
   );
@@ -82,15 +84,15 @@ function checkDay(option: string, typed: string | undefined): void {
  */
 export function daysBefore({from, to, isAhead}: AnswerPeriod): Days | null {
   if (from === null || to === null || isAhead) return null;
-  const [first, next] = [toDate(from), addDays(toDate(to), 1)];
+  const [first, dayAfter] = [toDate(from), addDays(toDate(to), 1)];
   const last = addDays(first, -1);
-  if (first.getUTCDate() !== 1 || next.getUTCDate() !== 1) {
-    const days = (next.getTime() - first.getTime()) / dayMs;
+  if (first.getUTCDate() !== 1 || dayAfter.getUTCDate() !== 1) {
+    const days = (dayAfter.getTime() - first.getTime()) / dayMs;
     return {from: toDay(addDays(first, -days)), to: toDay(last)};
   }
   const months =
-    (next.getUTCFullYear() - first.getUTCFullYear()) * 12 +
-    next.getUTCMonth() -
+    (dayAfter.getUTCFullYear() - first.getUTCFullYear()) * 12 +
+    dayAfter.getUTCMonth() -
     first.getUTCMonth();
   const before = new Date(first);
   before.setUTCMonth(before.getUTCMonth() - months);
@@ -127,7 +129,7 @@ export async function findAsOf(
         `2026-10-31T17:00:00Z, got "${typed}"`,
     );
   // A day ends a microsecond before the next one begins, so that ages are counted to its own date.
-  const lastOfDay = `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'`;
+  const endOfDay = `(($2::date + 1)::timestamp AT TIME ZONE time_zone) - interval '1 microsecond'`;
   const {rows} = await client.query<{
     moment: string;
     knownSince: string | null;
@@ -137,22 +139,22 @@ export async function findAsOf(
     `SELECT moment, known_since AS "knownSince", moment >= known_since AS "isKnown",
             moment > now() AS "isToCome"
        FROM (SELECT known_since,
-                    ${isDay ? lastOfDay : '$2::timestamptz'} AS moment
+                    ${isDay ? endOfDay : '$2::timestamptz'} AS moment
                FROM mart.dim_account WHERE account_key = $1) AS asked`,
     [accountKey, typed],
   );
-  const [asked] = rows;
-  if (asked === undefined) return null;
-  if (asked.isToCome) throw new UsageError(`--as-of ${typed}: expected a time that has passed`);
-  if (asked.isKnown !== true)
+  const [momentRow] = rows;
+  if (momentRow === undefined) return null;
+  if (momentRow.isToCome) throw new UsageError(`--as-of ${typed}: expected a time that has passed`);
+  if (momentRow.isKnown !== true)
     throw new UsageError(
-      asked.knownSince === null
+      momentRow.knownSince === null
         ? `--as-of ${typed}: the mirror knows nothing yet: jobs, customers and employees were ` +
             'never all proven complete; run fieldmirror sync'
         : `--as-of ${typed}: the mirror knows the account since ` +
-            `${showSecond(asked.knownSince)}; ask for that time or a later one`,
+            `${showSecond(momentRow.knownSince)}; ask for that time or a later one`,
     );
-  return asked.moment;
+  return momentRow.moment;
 }
 
 /**

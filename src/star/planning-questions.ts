@@ -2,18 +2,18 @@
 
 import {estimateDate, withAlias} from './measures.ts';
 import {
-  always,
-  answerColumns,
-  daysOfAccounts,
+  allDates,
+  buildAnswerColumns,
   jobColumns,
   jobMasks,
+  joinAccountKey,
   lastDays,
+  listEmployeeDays,
   localDate,
-  ofAccount,
   type Question,
 } from './member.ts';
 
-const estimateWords = {
+const estimateComments = {
   estimates: 'Estimates.',
   won: 'Won.',
   lost: 'Lost.',
@@ -34,7 +34,7 @@ const estimateSums = {
 };
 
 /** Estimates, grouped by some columns. The GROUP BY has them without their aliases. */
-function estimatesBy({
+function groupEstimates({
   columns,
   from = '',
 }: {
@@ -63,7 +63,7 @@ function estimatesBy({
     ) AS answer`;
 }
 
-export const planning: readonly Question[] = [
+export const planningQuestions: readonly Question[] = [
   {
     name: 'ask_punctuality',
     question: 'Do we begin when we said?',
@@ -72,11 +72,11 @@ export const planning: readonly Question[] = [
       'both times, by month.',
     caveats: 'As good as the button is pressed.',
     tieOuts: [],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment: 'One row for each month: how many jobs began on time.',
     key: ['account_key', 'month'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         started: 'Jobs with both times.',
@@ -103,7 +103,7 @@ export const planning: readonly Question[] = [
     needs: 'working_hours',
     comment: 'One row for each of the next fourteen days with plans or capacity.',
     key: ['account_key', 'date'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         date: 'The day.',
         capacity_hours: 'Hours of all technicians.',
@@ -118,7 +118,7 @@ export const planning: readonly Question[] = [
              round({day.planned_hours}, 2) AS planned_hours,
              {day.appointments}::bigint AS jobs,
              round(100 * {day.planned_hours} / nullif({day.capacity_hours}, 0), 1) AS percent
-        FROM ${daysOfAccounts('{first}', '{last}')} AS day GROUP BY 1, 2
+        FROM ${listEmployeeDays('{first}', '{last}')} AS day GROUP BY 1, 2
     ) AS answer`,
     by: {
       technician: {
@@ -127,7 +127,7 @@ export const planning: readonly Question[] = [
           'Planned hours against capacity of each technician for each of the next fourteen days.',
         order: 'date, room_hours DESC NULLS LAST, employee_key',
         key: ['account_key', 'date', 'employee_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             date: 'The day.',
             employee_key: 'The technician: dim_employee; -1 is no employee.',
@@ -143,7 +143,7 @@ export const planning: readonly Question[] = [
       SELECT day.account_key, day.date, day.employee_key, person.name, day.capacity_hours,
              round(day.planned_hours, 2) AS planned_hours, day.jobs_planned AS jobs,
              round(day.capacity_hours - day.planned_hours, 2) AS room_hours
-        FROM ${daysOfAccounts('{first}', '{last}')} AS day
+        FROM ${listEmployeeDays('{first}', '{last}')} AS day
         JOIN {mart.dim_employee} AS person ON person.employee_key = day.employee_key
     ) AS answer`,
       },
@@ -163,7 +163,7 @@ export const planning: readonly Question[] = [
     order: 'date',
     comment: 'One row for each of the next seven days with appointments: jobs and their subtotals.',
     key: ['account_key', 'date'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         date: 'The day.',
         jobs: 'Open jobs with an appointment.',
@@ -176,7 +176,7 @@ export const planning: readonly Question[] = [
       SELECT job.account_key, job.scheduled_date AS date, {job.open_jobs} AS jobs,
              {job.open_amount} AS amount,
              {job.open_jobs_without_price} AS without_price
-        FROM {mart.fct_job} AS job ${ofAccount('job')}
+        FROM {mart.fct_job} AS job ${joinAccountKey('job')}
        WHERE job.is_open AND job.scheduled_date BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
   },
@@ -192,7 +192,7 @@ export const planning: readonly Question[] = [
     order: 'jobs DESC, weekday, hour',
     comment: 'One row for each weekday and hour with appointments.',
     key: ['account_key', 'weekday', 'hour'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         weekday: 'Monday is 1, Sunday 7.',
         weekday_name: 'Its name, in English.',
@@ -208,7 +208,7 @@ export const planning: readonly Question[] = [
                  to_char(job.scheduled_at AT TIME ZONE account.time_zone, 'FMDay') AS weekday_name,
              extract(hour FROM job.scheduled_at AT TIME ZONE account.time_zone)::integer AS hour,
              count(*) AS jobs
-        FROM {mart.fct_job} AS job ${ofAccount('job')}
+        FROM {mart.fct_job} AS job ${joinAccountKey('job')}
        WHERE job.scheduled_date BETWEEN {first} AND {last}
          AND (job.is_open OR job.job_state = 'completed') GROUP BY 1, 2, 3, 4
     ) AS answer`,
@@ -221,12 +221,15 @@ export const planning: readonly Question[] = [
       'how they ended.',
     caveats: 'What is undecided is not lost. Empty if the account works without estimates.',
     tieOuts: ['T1'],
-    period: always,
+    period: allDates,
     order: 'quarter DESC',
     comment: 'One row for each quarter with estimates: won, lost, undecided.',
     key: ['account_key', 'quarter'],
-    ...answerColumns({quarter: 'The first day of the quarter.', ...estimateWords}, estimateSums),
-    from: estimatesBy({
+    ...buildAnswerColumns(
+      {quarter: 'The first day of the quarter.', ...estimateComments},
+      estimateSums,
+    ),
+    from: groupEstimates({
       columns: `date_trunc('quarter', ${withAlias(estimateDate, 'job')})::date AS quarter`,
     }),
     by: {
@@ -238,15 +241,15 @@ export const planning: readonly Question[] = [
           'What is undecided is not lost.',
         order: 'amount_won DESC NULLS LAST, employee_key',
         key: ['account_key', 'employee_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             employee_key: 'Who booked the job: dim_employee; -1 is no employee.',
             name: 'Their name.',
-            ...estimateWords,
+            ...estimateComments,
           },
           {...estimateSums, maskedBy: {name: 'employee_key'}},
         ),
-        from: estimatesBy({
+        from: groupEstimates({
           columns: 'seller.employee_key, seller.name',
           from: `JOIN {mart.dim_employee} AS seller
               ON seller.employee_key = job.booked_by_employee_key`,
@@ -256,15 +259,15 @@ export const planning: readonly Question[] = [
         definition: 'Estimates by kind of job, with their money, and how they ended.',
         order: 'amount_won DESC NULLS LAST, job_type_key',
         key: ['account_key', 'job_type_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             job_type_key: 'The kind of job: dim_job_type.',
             name: 'Its name.',
-            ...estimateWords,
+            ...estimateComments,
           },
           estimateSums,
         ),
-        from: estimatesBy({
+        from: groupEstimates({
           columns: 'kind.job_type_key, kind.name',
           from: 'JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key',
         }),
@@ -282,7 +285,7 @@ export const planning: readonly Question[] = [
     order: 'days DESC, job_number',
     comment: 'One row for each open estimate: its customer, its price, and its age.',
     key: ['job_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         ...jobColumns,
         employee_key: 'Who booked it: dim_employee; -1 is no employee.',
@@ -305,7 +308,7 @@ export const planning: readonly Question[] = [
         FROM {mart.fct_job} AS job
         JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key
         JOIN {mart.dim_employee} AS seller
-          ON seller.employee_key = job.booked_by_employee_key ${ofAccount('job')}
+          ON seller.employee_key = job.booked_by_employee_key ${joinAccountKey('job')}
        WHERE job.job_state = 'estimate'
     ) AS answer`,
   },
@@ -315,11 +318,11 @@ export const planning: readonly Question[] = [
     definition: 'Jobs booked in each month, and how many of them are cancelled by now.',
     caveats: 'Jobs that were deleted are not counted: fct_job_status_change has them.',
     tieOuts: ['T13'],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment: 'One row for each month of booking: jobs, and how many are cancelled.',
     key: ['account_key', 'month'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         booked: 'Jobs booked.',
@@ -342,11 +345,11 @@ export const planning: readonly Question[] = [
       'Moves of appointments by week, and how many came within 24 hours of the appointment.',
     caveats: 'Known since the mirror began. Two moves between two sweeps are seen as one.',
     tieOuts: ['T11'],
-    period: always,
+    period: allDates,
     order: 'week DESC',
     comment: 'One row for each week with moves of appointments.',
     key: ['account_key', 'week'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         week: 'The Monday of the week.',
         moved: 'Moves.',
@@ -361,7 +364,7 @@ export const planning: readonly Question[] = [
              count(*) AS moved,
              count(*) FILTER (WHERE move.notice < interval '24 hours') AS on_short_notice,
              count(*) FILTER (WHERE move.to_date > move.from_date) AS put_off
-        FROM mart.fct_reschedule AS move ${ofAccount('move')}
+        FROM mart.fct_reschedule AS move ${joinAccountKey('move')}
        WHERE move.observed_at >= account.known_since AND move.observed_at <= {now}
          AND ${localDate('move.observed_at')} BETWEEN {first} AND {last} GROUP BY 1, 2
     ) AS answer`,
@@ -377,7 +380,7 @@ export const planning: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: how fresh its data is.',
     key: ['account_key'],
-    ...answerColumns({
+    ...buildAnswerColumns({
       name: 'The account.',
       known_since: 'Since when the mirror knows it.',
       jobs_fresh_as_of: 'When the latest proof that the jobs are complete began.',

@@ -10,12 +10,12 @@ const settleSeconds = 5;
  * The tables of the parts of jobs: filling them takes about as long as filling the table of the
  * jobs.
  */
-const parts = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
+const partTables = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 /**
  * All reads use one snapshot. A commit does not wait for the disk: a crash that undoes it restores
  * the notes, too.
  */
-const begin =
+const beginSql =
   'SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; ' +
   'SET LOCAL statement_timeout = 0; SET LOCAL synchronous_commit = off';
 
@@ -30,16 +30,16 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
   return await inTransaction(pool, async (client) => {
     // The snapshot is taken after the lock, so it includes everything that the previous refresh
     // wrote. The notes that are taken are those of the rows that are read.
-    await client.query(`${begin}; LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE`);
-    const snapshot = hasRoom(pool) ? await snapshotOfEmpty(client) : null;
-    const filled = snapshot === null ? null : fillParts(pool, snapshot);
-    const refreshed = client.query<{written: string}>('SELECT sync.refresh_star($1) AS written', [
-      snapshot === null ? [] : parts,
+    await client.query(`${beginSql}; LOCK TABLE sync.stale_jobs IN SHARE UPDATE EXCLUSIVE MODE`);
+    const snapshot = hasFreeConnection(pool) ? await exportSnapshotIfEmpty(client) : null;
+    const filling = snapshot === null ? null : fillParts(pool, snapshot);
+    const refreshing = client.query<{written: string}>('SELECT sync.refresh_star($1) AS written', [
+      snapshot === null ? [] : partTables,
     ]);
     // This session waits for the other one even if this one fails, so that the next refresh does
     // not meet it. The other session commits its parts before the notes are removed. So everything
     // is filled again if only one of the two failed.
-    const both = [refreshed, filled] as const;
+    const both = [refreshing, filling] as const;
     await Promise.allSettled(both);
     const [{rows}] = await Promise.all(both);
     return Number(rows[0]?.written ?? 0);
@@ -50,7 +50,7 @@ export async function refreshStar(pool: pg.Pool): Promise<number> {
  * A refresh that waited for a second connection might wait for another refresh, which waits for its
  * lock. A pooler in between does not report whether it has a session left.
  */
-function hasRoom(pool: pg.Pool): boolean {
+function hasFreeConnection(pool: pg.Pool): boolean {
   if (hasSharedSessions(pool)) return false;
   return pool.waitingCount === 0 && (pool.idleCount > 0 || pool.totalCount < pool.options.max);
 }
@@ -59,7 +59,7 @@ function hasRoom(pool: pg.Pool): boolean {
  * The snapshot of a transaction that finds noted jobs and an empty star, for a parallel session;
  * null if it does not.
  */
-async function snapshotOfEmpty(client: pg.PoolClient): Promise<string | null> {
+async function exportSnapshotIfEmpty(client: pg.PoolClient): Promise<string | null> {
   const {rows} = await client.query<{snapshot: string}>(
     `SELECT pg_export_snapshot() AS snapshot
       WHERE EXISTS (SELECT FROM sync.stale_jobs) AND NOT EXISTS (SELECT FROM mart.fct_job)`,
@@ -69,8 +69,8 @@ async function snapshotOfEmpty(client: pg.PoolClient): Promise<string | null> {
 
 async function fillParts(pool: pg.Pool, snapshot: string): Promise<void> {
   await inTransaction(pool, async (client) => {
-    await client.query(`${begin}; SET TRANSACTION SNAPSHOT '${snapshot}'`);
-    await client.query('SELECT sync.fill_star($1)', [parts]);
+    await client.query(`${beginSql}; SET TRANSACTION SNAPSHOT '${snapshot}'`);
+    await client.query('SELECT sync.fill_star($1)', [partTables]);
   });
 }
 

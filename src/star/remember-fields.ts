@@ -36,9 +36,9 @@ interface FieldSweep {
  */
 export async function rememberFields(
   client: pg.ClientBase,
-  seen: FieldSweep & {readonly fields: readonly SeenField[]},
+  sweepFields: FieldSweep & {readonly fields: readonly SeenField[]},
 ): Promise<void> {
-  const {accountId, stream, sweepId, fields} = seen;
+  const {accountId, stream, sweepId, fields} = sweepFields;
   if (fields.length === 0) return;
   await client.query(rememberSql, [
     accountId,
@@ -53,7 +53,7 @@ export async function rememberFields(
 }
 
 /** A type that only an attribute can give. */
-const isTold = (type: string) => `${type} <> ALL ('{text,nested,secret}')`;
+const isTypeGiven = (type: string) => `${type} <> ALL ('{text,nested,secret}')`;
 
 /** All conditions use the state before the statement: a statement does not see its own writes. */
 const rememberSql = `
@@ -64,7 +64,7 @@ const rememberSql = `
         AS seen (table_name, field, column_name, type, is_typed, at)
      GROUP BY table_name, field
   ), past AS (
-    SELECT held.table_name, coalesce(bool_or(${isTold('type')}), false) AS was_typed
+    SELECT held.table_name, coalesce(bool_or(${isTypeGiven('type')}), false) AS was_typed
       FROM sync.fields AS held LEFT JOIN LATERAL unnest(held.types) AS type ON true
      WHERE held.account_id = $1 AND held.table_name = ANY ($4)
      GROUP BY held.table_name
@@ -128,16 +128,16 @@ const rememberSql = `
  * sighting counts, not its sweep, because a window may run meanwhile.
  *
  * If rows were written, the filled shares are counted again, over the live rows.
- * @param ended.parsedAll - every record of the sweep was parsed, in any process
- * @param ended.wroteRows - a row of one of the stream's tables was written
+ * @param sweep.parsedAll - every record of the sweep was parsed, in any process
+ * @param sweep.wroteRows - a row of one of the stream's tables was written
  */
 export async function settleFields(
   client: pg.ClientBase,
-  ended: FieldSweep & {readonly parsedAll: boolean; readonly wroteRows: boolean},
+  sweep: FieldSweep & {readonly parsedAll: boolean; readonly wroteRows: boolean},
 ): Promise<void> {
-  const {accountId, stream, sweepId, parsedAll, wroteRows} = ended;
+  const {accountId, stream, sweepId, parsedAll, wroteRows} = sweep;
   if (parsedAll) await client.query(vanishSql, [accountId, stream, sweepId]);
-  if (wroteRows) await countFilled(client, ended);
+  if (wroteRows) await countFilled(client, sweep);
 }
 
 const vanishSql = `
@@ -169,7 +169,7 @@ interface StoredField {
   readonly isText: boolean;
 }
 
-interface Share {
+interface FilledShare {
   readonly table: string;
   readonly field: string;
   /** 0 to 1; null without rows. */
@@ -185,8 +185,8 @@ async function countFilled(
   client: pg.ClientBase,
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
 ): Promise<void> {
-  const shares: Share[] = [];
-  for (const [table, fields] of await listKept(client, {accountId, stream}))
+  const shares: FilledShare[] = [];
+  for (const [table, fields] of await listStoredFields(client, {accountId, stream}))
     shares.push(...(await countTable(client, {accountId, table, fields})));
   await client.query(
     `UPDATE sync.fields AS held SET filled_share = counted.share
@@ -207,7 +207,7 @@ async function countFilled(
  * Fields whose values are kept, by table. Only a table and a column that exist become names in a
  * statement.
  */
-async function listKept(
+async function listStoredFields(
   client: pg.ClientBase,
   {accountId, stream}: {readonly accountId: string; readonly stream: string},
 ): Promise<Map<string, StoredField[]>> {
@@ -234,18 +234,18 @@ async function countTable(
     table,
     fields,
   }: {readonly accountId: string; readonly table: string; readonly fields: readonly StoredField[]},
-): Promise<Share[]> {
-  const keys = fields.filter(({column}) => column === null).map(({field}) => field);
+): Promise<FilledShare[]> {
+  const extraFields = fields.filter(({column}) => column === null).map(({field}) => field);
   const {rows} = await client.query<{live: string; filled: string[]}>(countSql(table, fields), [
     accountId,
-    ...keys,
+    ...extraFields,
   ]);
-  const [counted] = rows;
-  const live = Number(counted?.live);
-  return fields.map(({field}, at) => ({
+  const [counts] = rows;
+  const liveRows = Number(counts?.live);
+  return fields.map(({field}, index) => ({
     table,
     field,
-    share: live === 0 ? null : Number(counted?.filled[at]) / live,
+    share: liveRows === 0 ? null : Number(counts?.filled[index]) / liveRows,
   }));
 }
 

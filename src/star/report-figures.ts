@@ -54,11 +54,11 @@ export async function readFigures(
  * A figure of the last week, of the week before it, and of the same week a year ago; null if there
  * is none.
  */
-export function compare({
+export function compareWeeks({
   weeks,
 }: Figure): Readonly<Record<'now' | 'before' | 'yearAgo', string | null>> {
-  const value = (back: number) => weeks.at(-1 - back)?.value ?? null;
-  return {now: value(0), before: value(1), yearAgo: value(52)};
+  const findValue = (weeksBack: number) => weeks.at(-1 - weeksBack)?.value ?? null;
+  return {now: findValue(0), before: findValue(1), yearAgo: findValue(52)};
 }
 
 /**
@@ -84,27 +84,29 @@ const usualDeviations = 2;
  * The usual range of a figure, from the weeks before its last one; null if there are too few, or
  * all are equal.
  */
-function usualOf({weeks}: Figure): {readonly least: number; readonly most: number} | null {
-  const past = weeks.slice(-1 - usualWeeks, -1).map(({value}) => Number(value));
-  if (past.length < usualWeeks) return null;
-  const mean = past.reduce((sum, value) => sum + value, 0) / past.length;
-  const variance = past.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (past.length - 1);
-  const around = usualDeviations * Math.sqrt(variance);
-  return variance === 0 ? null : {least: mean - around, most: mean + around};
+function findUsualRange({weeks}: Figure): {readonly least: number; readonly most: number} | null {
+  const pastValues = weeks.slice(-1 - usualWeeks, -1).map(({value}) => Number(value));
+  if (pastValues.length < usualWeeks) return null;
+  const mean = pastValues.reduce((sum, value) => sum + value, 0) / pastValues.length;
+  const variance =
+    pastValues.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (pastValues.length - 1);
+  const tolerance = usualDeviations * Math.sqrt(variance);
+  return variance === 0 ? null : {least: mean - tolerance, most: mean + tolerance};
 }
 
 /** Describes the figures that moved by more than in a usual week; empty if none did. */
 export function describeMoves(figures: readonly Figure[]): readonly string[] {
   return figures.flatMap((figure) => {
-    const usual = usualOf(figure);
+    const usual = findUsualRange(figure);
     const last = Number(figure.weeks.at(-1)?.value);
     if (usual === null || (last >= usual.least && last <= usual.most)) return [];
-    const round = (value: number) => showNumber(value.toFixed(figure.unit === 'money' ? 2 : 0));
-    const way = last > usual.most ? 'above' : 'below';
-    const between = `${round(Math.max(0, usual.least))} and ${round(usual.most)}`;
+    const formatRounded = (value: number) =>
+      showNumber(value.toFixed(figure.unit === 'money' ? 2 : 0));
+    const direction = last > usual.most ? 'above' : 'below';
+    const range = `${formatRounded(Math.max(0, usual.least))} and ${formatRounded(usual.most)}`;
     return [
-      `${figure.label}: ${showNumber(String(last))} is ${way} what is usual. ` +
-        `In the ${usualWeeks} weeks before, nearly all lay between ${between}.`,
+      `${figure.label}: ${showNumber(String(last))} is ${direction} what is usual. ` +
+        `In the ${usualWeeks} weeks before, nearly all lay between ${range}.`,
     ];
   });
 }

@@ -5,45 +5,45 @@
 import {formatTable} from '../core/table.ts';
 import {escapeXml} from '../core/text.ts';
 import {
-  cellsOf,
   describeFindings,
   describeReportFreshness,
   describeRestated,
+  formatCells,
   type Report,
   type ReportList,
-  tableOfFigures,
+  tabulateFigures,
 } from './report.ts';
 
 /**
  * @param warning - shown on top, as on the page
  * @param width - of the terminal; null if there is none
  */
-export function formatReport(made: Report, warning: string | null, width: number | null): string {
-  const {account, from, to, moves, lists, unseen} = made;
-  const {columns, rows} = tableOfFigures(made);
+export function formatReport(report: Report, warning: string | null, width: number | null): string {
+  const {account, from, to, moves, lists, unseen} = report;
+  const {columns, rows} = tabulateFigures(report);
   const numbers = formatTable(columns, rows, {numbers: [1, 2, 3, 4], width});
   const section = (title: string, sentences: readonly string[], none: string) =>
     [`\n${title}`, ...(sentences.length === 0 ? [none] : sentences)].join('\n');
   return [
     `${account}, ${from} to ${to}`,
-    describeReportFreshness(made),
+    describeReportFreshness(report),
     ...(warning === null ? [] : [`Beware: ${warning}.`]),
     numbers,
     section('What moved more than usual', moves, 'Nothing did.'),
     ...lists.map((list) => formatListAsText(list, width)),
     section(
       'What changed since the last report',
-      describeRestated(made),
+      describeRestated(report),
       'Nothing that earlier reports showed.',
     ),
     section('What cannot be seen', unseen, ''),
-    section('What a person may want to look at', describeFindings(made), 'Nothing.'),
+    section('What a person may want to look at', describeFindings(report), 'Nothing.'),
   ].join('\n');
 }
 
 function formatListAsText(list: ReportList, width: number | null): string {
   const {title, columns, amounts} = list;
-  const cells = cellsOf(list);
+  const cells = formatCells(list);
   const layout = {numbers: amounts, width};
   return `\n${title}\n${cells.length === 0 ? 'None.' : formatTable(columns, cells, layout)}`;
 }
@@ -62,7 +62,7 @@ const textStyle = `${cellStyle};text-align:left`;
 const numberStyle = `${cellStyle};text-align:right`;
 const headStyle = 'font-size:17px;margin:24px 0 8px';
 /** Further sentences are folded. */
-const shownRestated = 5;
+const maxShownRestated = 5;
 
 /**
  * Renders the mail of a report.
@@ -74,9 +74,9 @@ export function renderReportMail(report: Report, consoleUrl: URL | null): Report
   const title = `${account}, week of ${from}`;
   const linkTo: LinkTo = (path) => {
     if (consoleUrl === null) return null;
-    const found = new URL(`${consoleUrl.href.replace(/\/$/, '')}${path}`);
-    found.searchParams.set('account', account);
-    return found.href;
+    const url = new URL(`${consoleUrl.href.replace(/\/$/, '')}${path}`);
+    url.searchParams.set('account', account);
+    return url.href;
   };
   const answers = linkTo('/business');
   const seeAll = answers === null ? '' : `\n\nAll answers: ${answers}`;
@@ -108,7 +108,7 @@ const advice =
 
 /** `, revenue 12,340.50 USD ▲ 4.2 %` */
 function describeRevenue(report: Report): string {
-  const row = tableOfFigures(report).rows[0];
+  const row = tabulateFigures(report).rows[0];
   const [, now = '', change = ''] = row ?? [];
   if (now === '') return '';
   const amount = report.currency === null ? now : `${now} ${report.currency}`;
@@ -132,13 +132,13 @@ function renderSections(report: Report, linkTo: LinkTo): string[] {
 
 /** The comparisons of a figure are in words: five columns do not fit on a phone. */
 function renderFiguresOfMail(report: Report): string {
-  const rows = tableOfFigures(report).rows.map(([label = '', now = '', ...beside]) => {
-    const [change = '', before = '', yearAgo = ''] = beside;
-    const words = [
+  const rows = tabulateFigures(report).rows.map(([label = '', now = '', ...comparisons]) => {
+    const [change = '', before = '', yearAgo = ''] = comparisons;
+    const parts = [
       before === '' ? '' : `${change} on ${before}`.trim(),
       yearAgo === '' ? '' : `a year ago ${yearAgo}`,
     ];
-    return [label, now, words.filter((each) => each !== '').join('; ')];
+    return [label, now, parts.filter((part) => part !== '').join('; ')];
   });
   return renderMailTable(['', 'this week', 'beside the week before'], rows, {numbers: [1]});
 }
@@ -146,10 +146,10 @@ function renderFiguresOfMail(report: Report): string {
 /** A mail program that does not fold shows all sentences. */
 function renderRestated(sentences: readonly string[]): string {
   const shown = renderSentences(
-    sentences.slice(0, shownRestated),
+    sentences.slice(0, maxShownRestated),
     'Nothing that earlier reports showed.',
   );
-  const rest = sentences.slice(shownRestated);
+  const rest = sentences.slice(maxShownRestated);
   if (rest.length === 0) return shown;
   const folded = `<summary>${rest.length} more</summary>${renderSentences(rest, '')}`;
   return `${shown}<details>${folded}</details>`;
@@ -158,7 +158,7 @@ function renderRestated(sentences: readonly string[]): string {
 /** The title of the list links to the answer, and the first cell of a row to its record. */
 function renderList(list: ReportList, linkTo: LinkTo): string {
   const {title, columns, amounts, word, stream, keys} = list;
-  const cells = cellsOf(list);
+  const cells = formatCells(list);
   const links = keys.map((key) =>
     stream === null || key === null || key === '-1'
       ? null
@@ -202,14 +202,14 @@ function renderMailTable(
 ): string {
   const cells = (tag: 'th' | 'td', row: readonly string[], link: string | null = null) =>
     row
-      .map((cell, at) => {
+      .map((cell, index) => {
         // A head without text is a plain cell.
         if (tag === 'th' && cell === '') return '<td></td>';
-        const style = numbers.includes(at) ? numberStyle : textStyle;
-        return `<${tag} style="${style}">${renderLink(cell, at === 0 ? link : null)}</${tag}>`;
+        const style = numbers.includes(index) ? numberStyle : textStyle;
+        return `<${tag} style="${style}">${renderLink(cell, index === 0 ? link : null)}</${tag}>`;
       })
       .join('');
-  const body = rows.map((row, at) => `<tr>${cells('td', row, links[at])}</tr>`).join('');
+  const body = rows.map((row, index) => `<tr>${cells('td', row, links[index])}</tr>`).join('');
   const head = `<thead><tr>${cells('th', columns)}</tr></thead>`;
   const table = `<table style="${tableStyle}">${head}<tbody>${body}</tbody></table>`;
   return `<div style="overflow-x:auto">${table}</div>`;

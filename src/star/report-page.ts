@@ -3,13 +3,13 @@
 import {escapeXml} from '../core/text.ts';
 import {type Chart, chartStyle, renderChart} from './chart.ts';
 import {
-  cellsOf,
   describeFindings,
   describeReportFreshness,
   describeRestated,
+  formatCells,
   type Report,
   type ReportList,
-  tableOfFigures,
+  tabulateFigures,
 } from './report.ts';
 import {showNumber} from './report-figures.ts';
 
@@ -64,17 +64,19 @@ ${renderSentences(describeFindings(report), 'Nothing.')}
 }
 
 function renderFigures(report: Report): string {
-  const {columns, rows} = tableOfFigures(report);
+  const {columns, rows} = tabulateFigures(report);
   return renderTable(columns, rows);
 }
 
 /** A chart, the sentence that describes it, and its table. */
 function renderPicture(chart: Chart): string {
   const {title, sentence, names, series} = chart;
-  const rows = names.map((name, at) => [
+  const rows = names.map((name, index) => [
     name,
     ...series.map(({values}) =>
-      values[at] === null || values[at] === undefined ? '' : showNumber(String(values[at])),
+      values[index] === null || values[index] === undefined
+        ? ''
+        : showNumber(String(values[index])),
     ),
   ]);
   const table = renderTable(['', ...series.map(({name}) => name)], rows);
@@ -84,7 +86,7 @@ function renderPicture(chart: Chart): string {
 }
 
 function renderList(list: ReportList): string {
-  const cells = cellsOf(list);
+  const cells = formatCells(list);
   const table = cells.length === 0 ? '<p>None.</p>' : renderTable(list.columns, cells);
   return `<h2>${escapeXml(list.title)}</h2>\n${table}`;
 }
@@ -97,17 +99,22 @@ function renderSentences(sentences: readonly string[], none: string): string {
 const isNumber = (text: string) => /^-?[\d,]+(\.\d+)?$/.test(text);
 
 function renderTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
-  const side = (at: number) =>
+  const renderAlignment = (at: number) =>
     rows.every((row) => row[at] === '' || isNumber(row[at] ?? '')) ? ' class="number"' : '';
   // On a phone each row is a card, whose cells are named.
-  const name = (at: number) => ` data-name="${escapeXml(columns[at] ?? '')}"`;
-  const cells = (row: readonly string[]) =>
-    row.map((cell, at) => `<td${side(at)}${name(at)}>${escapeXml(cell)}</td>`).join('');
-  const body = rows.map((row) => `<tr>${cells(row)}</tr>`).join('');
+  const renderDataName = (at: number) => ` data-name="${escapeXml(columns[at] ?? '')}"`;
+  const renderCells = (row: readonly string[]) =>
+    row
+      .map(
+        (cell, index) =>
+          `<td${renderAlignment(index)}${renderDataName(index)}>${escapeXml(cell)}</td>`,
+      )
+      .join('');
+  const body = rows.map((row) => `<tr>${renderCells(row)}</tr>`).join('');
   const titles = columns
-    .map((title, at) =>
+    .map((title, index) =>
       // A head without text is a plain cell.
-      title === '' ? '<td></td>' : `<th${side(at)}>${escapeXml(title)}</th>`,
+      title === '' ? '<td></td>' : `<th${renderAlignment(index)}>${escapeXml(title)}</th>`,
     )
     .join('');
   const head = `<tr>${titles}</tr>`;

@@ -5,9 +5,9 @@
 import type pg from 'pg';
 import {formatDuration, showSecond} from '../core/format.ts';
 import type {Chart} from './chart.ts';
-import {knowsHours} from './member.ts';
+import {hasWorkingHours} from './member.ts';
 import {
-  compare,
+  compareWeeks,
   describeChange,
   describeMoves,
   type Figure,
@@ -44,12 +44,12 @@ export interface Report {
   /** How long ago that was, by the clock of the database. */
   readonly ageMs: number | null;
   readonly knownSince: string | null;
-  readonly figures: readonly (Figure & ReturnType<typeof compare>)[];
+  readonly figures: readonly (Figure & ReturnType<typeof compareWeeks>)[];
   /** The changes that are unusual beside the weeks before, in words. */
   readonly moves: readonly string[];
   readonly pictures: readonly Chart[];
   readonly lists: readonly ReportList[];
-  readonly restated: readonly Restated[];
+  readonly restated: readonly RestatedFigure[];
   /** The facts that the service does not send, in words. */
   readonly unseen: readonly string[];
   readonly findings: readonly {
@@ -59,7 +59,7 @@ export interface Report {
   }[];
 }
 
-type Head = Pick<
+type ReportHead = Pick<
   Report,
   'account' | 'currency' | 'from' | 'to' | 'freshAsOf' | 'ageMs' | 'knownSince'
 > & {
@@ -72,7 +72,7 @@ const unseen: readonly string[] = [
   'Travel, absence and holidays: hours are those on jobs.',
   'Why a job was cancelled, and what happened to it between two sweeps.',
 ];
-const unseenWithoutHours =
+const unseenUtilisation =
   'How busy each technician was: the service does not know their working hours, ' +
   'and mart.settings has none.';
 
@@ -112,47 +112,47 @@ const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
 ];
 
 /**
- * @param given.list - the list of addresses with whose earlier reports it is compared; left out:
+ * @param options.list - the list of addresses with whose earlier reports it is compared; left out:
  *   the reports that were written to files
- * @param given.week - the Monday of its week; left out: of the last whole week
+ * @param options.week - the Monday of its week; left out: of the last whole week
  * @returns the report of a week of an account, by what is known now
  */
 export async function readReport(
   client: pg.ClientBase,
   accountKey: string,
-  {list = toFiles, week = null}: {readonly list?: string; readonly week?: string | null} = {},
+  {list = listOfFiles, week = null}: {readonly list?: string; readonly week?: string | null} = {},
 ): Promise<Report> {
   const {hasHours, ...head} = await readHead(client, accountKey, week);
   const figures = (await readFigures(client, accountKey)).map((figure) => ({
     ...figure,
-    weeks: figure.weeks.filter((told) => told.week <= head.from),
+    weeks: figure.weeks.filter((weekValue) => weekValue.week <= head.from),
   }));
   return {
     ...head,
-    figures: figures.map((figure) => ({...figure, ...compare(figure)})),
+    figures: figures.map((figure) => ({...figure, ...compareWeeks(figure)})),
     moves: describeMoves(figures),
     pictures: await readPictures(client, {accountKey, currency: head.currency}, figures),
     lists: await readLists(client, accountKey, head.currency),
     restated: await readRestated(client, {accountKey, list}, figures),
-    unseen: hasHours ? unseen : [...unseen, unseenWithoutHours],
+    unseen: hasHours ? unseen : [...unseen, unseenUtilisation],
     findings: await countFindings(client, accountKey),
   };
 }
 
 /** The value in place of a list of addresses. */
-const toFiles = '';
+const listOfFiles = '';
 
 async function readHead(
   client: pg.ClientBase,
   accountKey: string,
   week: string | null,
-): Promise<Head> {
-  const {rows} = await client.query<Head>(
+): Promise<ReportHead> {
+  const {rows} = await client.query<ReportHead>(
     `SELECT name AS account, currency, monday::text AS "from", (monday + 6)::text AS "to",
             jobs_fresh_as_of AS "freshAsOf",
             (extract(epoch FROM now() - jobs_fresh_as_of) * 1000)::float AS "ageMs",
             known_since AS "knownSince",
-            ${knowsHours} AS "hasHours"
+            ${hasWorkingHours} AS "hasHours"
        FROM mart.dim_account AS account
       CROSS JOIN LATERAL (
          SELECT coalesce($2::date, date_trunc('week', today)::date - 7) AS monday) AS told
@@ -171,32 +171,35 @@ async function readLists(
   currency: string | null,
 ): Promise<ReportList[]> {
   const lists: ReportList[] = [];
-  const read = async (text: string) => {
+  const readRows = async (text: string) => {
     const {rows} = await client.query<(string | null)[]>({
       ...{text, values: [accountKey], rowMode: 'array'},
     } as pg.QueryArrayConfig);
     return rows;
   };
   for (const {text, total, ...list} of listQueries) {
-    const columns = list.columns.map((name, at) =>
-      list.amounts.includes(at) ? inCurrency(name, currency) : name,
+    const columns = list.columns.map((name, index) =>
+      list.amounts.includes(index) ? addCurrency(name, currency) : name,
     );
-    const found = [...(await read(text)), ...(total === undefined ? [] : await read(total))];
-    const rows = found.map((row) => row.slice(0, -1));
-    lists.push({...list, columns, rows, keys: found.map((row) => row.at(-1) ?? null)});
+    const foundRows = [
+      ...(await readRows(text)),
+      ...(total === undefined ? [] : await readRows(total)),
+    ];
+    const rows = foundRows.map((row) => row.slice(0, -1));
+    lists.push({...list, columns, rows, keys: foundRows.map((row) => row.at(-1) ?? null)});
   }
   return lists;
 }
 
 /** The figures as every form of the report shows them: one row for each. */
-export function tableOfFigures({figures, currency}: Pick<Report, 'figures' | 'currency'>): {
+export function tabulateFigures({figures, currency}: Pick<Report, 'figures' | 'currency'>): {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly string[])[];
 } {
   return {
     columns: ['', 'this week', 'change', 'the week before', 'a year ago'],
     rows: figures.map(({label, unit, now, before, yearAgo}) => [
-      unit === 'money' ? inCurrency(label, currency) : label,
+      unit === 'money' ? addCurrency(label, currency) : label,
       showNumber(now),
       describeChange(now, before),
       showNumber(before),
@@ -206,14 +209,14 @@ export function tableOfFigures({figures, currency}: Pick<Report, 'figures' | 'cu
 }
 
 /** The cells of a list as every form of the report shows them. */
-export function cellsOf({rows, amounts}: ReportList): readonly (readonly string[])[] {
+export function formatCells({rows, amounts}: ReportList): readonly (readonly string[])[] {
   return rows.map((row) =>
-    row.map((cell, at) => (amounts.includes(at) ? showMoney(cell) : (cell ?? ''))),
+    row.map((cell, index) => (amounts.includes(index) ? showMoney(cell) : (cell ?? ''))),
   );
 }
 
 /** The name of an amount with its currency, such as `Revenue (USD)`. */
-function inCurrency(name: string, currency: string | null): string {
+function addCurrency(name: string, currency: string | null): string {
   return currency === null ? name : `${name} (${currency})`;
 }
 
@@ -221,23 +224,23 @@ async function countFindings(
   client: pg.ClientBase,
   accountKey: string,
 ): Promise<Report['findings']> {
-  const counted: {name: string; words: string; count: number}[] = [];
+  const countedFindings: {name: string; words: string; count: number}[] = [];
   for (const {name, words, sql} of findings) {
     const {rows} = await client.query<{count: number}>(
       `SELECT count(*)::integer AS count FROM (${sql}) AS found WHERE found.account_key = $1`,
       [accountKey],
     );
-    counted.push({name, words, count: rows[0]?.count ?? 0});
+    countedFindings.push({name, words, count: rows[0]?.count ?? 0});
   }
-  return counted.filter(({count}) => count > 0);
+  return countedFindings.filter(({count}) => count > 0);
 }
 
-const shownWeeks = 26;
-const yearOfWeeks = 52;
-const meanOf = 4;
+const chartWeeks = 26;
+const weeksPerYear = 52;
+const meanWeeks = 4;
 
-const ages = ['up to 7 days', '8 to 30', '31 to 60', 'more than 60'];
-const owedAges = ['up to 30 days', '31 to 60', '61 to 90', 'more than 90'];
+const backlogAges = ['up to 7 days', '8 to 30', '31 to 60', 'more than 60'];
+const receivableAges = ['up to 30 days', '31 to 60', '61 to 90', 'more than 90'];
 
 /** @returns the charts that have any data */
 async function readPictures(
@@ -249,43 +252,45 @@ async function readPictures(
   const pictures = [
     ...(revenue === undefined ? [] : [chartRevenue(revenue, currency)]),
     await readBacklog(client, accountKey),
-    await readOwed(client, accountKey, currency),
+    await readReceivables(client, accountKey, currency),
     await readUtilisation(client, accountKey),
   ];
   return pictures.filter(({names, series}) => names.length > 0 && series.length > 0);
 }
 
 function chartRevenue({weeks}: Figure, currency: string | null): Chart {
-  const shown = weeks.slice(-shownWeeks);
-  const first = weeks.length - shown.length;
+  const shownWeeks = weeks.slice(-chartWeeks);
+  const first = weeks.length - shownWeeks.length;
   const numbers = weeks.map(({value}) => Number(value));
   return {
     form: 'columns',
-    title: inCurrency('Revenue by week', currency),
+    title: addCurrency('Revenue by week', currency),
     sentence:
-      `What was completed in each of the last ${shown.length} whole weeks, before tax; ` +
-      `as lines the mean of ${meanOf} weeks, and the same weeks a year ago.`,
-    names: shown.map(({week}) => week),
+      `What was completed in each of the last ${shownWeeks.length} whole weeks, before tax; ` +
+      `as lines the mean of ${meanWeeks} weeks, and the same weeks a year ago.`,
+    names: shownWeeks.map(({week}) => week),
     series: [
-      {name: 'revenue', kind: 'bar', values: shown.map(({value}) => Number(value))},
+      {name: 'revenue', kind: 'bar', values: shownWeeks.map(({value}) => Number(value))},
       {
-        name: `mean of ${meanOf} weeks`,
+        name: `mean of ${meanWeeks} weeks`,
         kind: 'line',
-        values: shown.map((_, at) => meanUpTo(weeks, first + at)),
+        values: shownWeeks.map((_, index) => computeMean(weeks, first + index)),
       },
       {
         name: 'a year ago',
         kind: 'line',
-        values: shown.map((_, at) => numbers[first + at - yearOfWeeks] ?? null),
+        values: shownWeeks.map((_, index) => numbers[first + index - weeksPerYear] ?? null),
       },
     ],
   };
 }
 
-function meanUpTo(weeks: readonly WeekValue[], at: number): number | null {
-  const part = weeks.slice(Math.max(0, at - meanOf + 1), at + 1);
-  if (part.length < meanOf) return null;
-  return Math.round((part.reduce((sum, {value}) => sum + Number(value), 0) / meanOf) * 100) / 100;
+function computeMean(weeks: readonly WeekValue[], at: number): number | null {
+  const lastWeeks = weeks.slice(Math.max(0, at - meanWeeks + 1), at + 1);
+  if (lastWeeks.length < meanWeeks) return null;
+  return (
+    Math.round((lastWeeks.reduce((sum, {value}) => sum + Number(value), 0) / meanWeeks) * 100) / 100
+  );
 }
 
 async function readBacklog(client: pg.ClientBase, accountKey: string): Promise<Chart> {
@@ -300,16 +305,16 @@ async function readBacklog(client: pg.ClientBase, accountKey: string): Promise<C
     title: 'Open jobs by age',
     sentence: 'Jobs that were open at the end of each Sunday, by the days since they were booked.',
     names: rows.map(({date}) => date),
-    series: ages.map((name, at) => ({
+    series: backlogAges.map((name, index) => ({
       name,
       kind: 'area',
       stack: 'open',
-      values: rows.map((row) => row.ages[at] ?? 0),
+      values: rows.map((row) => row.ages[index] ?? 0),
     })),
   };
 }
 
-async function readOwed(
+async function readReceivables(
   client: pg.ClientBase,
   accountKey: string,
   currency: string | null,
@@ -322,9 +327,9 @@ async function readOwed(
   );
   return {
     form: 'columns',
-    title: inCurrency('What is owed, by age', currency),
+    title: addCurrency('What is owed, by age', currency),
     sentence: 'What is unpaid of the invoices, with tax, by the days since their date.',
-    names: owedAges,
+    names: receivableAges,
     series: rows.map(({ages}) => ({name: 'owed', kind: 'bar', values: ages ?? []})),
   };
 }
@@ -342,15 +347,15 @@ async function readUtilisation(client: pg.ClientBase, accountKey: string): Promi
     title: 'How busy each technician was',
     sentence: 'Hours on jobs over hours of capacity, in percent, for each of the last whole weeks.',
     names: weeks,
-    series: [...people].map(([name, held]) => ({
+    series: [...people].map(([name, personRows]) => ({
       name,
       kind: 'bar',
-      values: weeks.map((week) => held.find((row) => row.week === week)?.percent ?? null),
+      values: weeks.map((week) => personRows.find((row) => row.week === week)?.percent ?? null),
     })),
   };
 }
 
-interface Restated {
+interface RestatedFigure {
   readonly metric: ReportMetric;
   readonly week: string;
   /** As it was last reported. */
@@ -369,7 +374,7 @@ interface RestatedJob {
 }
 
 /** The amount that a job contributes to a figure, and the date that determines its week. */
-const sums: Readonly<
+const figureAmounts: Readonly<
   Partial<Record<ReportMetric, {readonly amount: string; readonly date: string}>>
 > = {
   revenue: {amount: 'completed_amount', date: 'completed_date'},
@@ -385,9 +390,9 @@ async function readRestated(
   client: pg.ClientBase,
   {accountKey, list}: {readonly accountKey: string; readonly list: string},
   figures: readonly Figure[],
-): Promise<readonly Restated[]> {
-  const known = flatten(figures);
-  const {rows} = await client.query<Omit<Restated, 'jobs'>>(
+): Promise<readonly RestatedFigure[]> {
+  const flatFigures = flattenFigures(figures);
+  const {rows} = await client.query<Omit<RestatedFigure, 'jobs'>>(
     `SELECT figure.metric, figure.week::text AS week, trim_scale(told.value)::text AS reported,
             told.known_as_of::text AS "knownAsOf", figure.value::text AS now
        FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure (metric, week, value)
@@ -396,9 +401,9 @@ async function readRestated(
                              AND told.week = figure.week AND told.list = $5
                            ORDER BY known_as_of DESC LIMIT 1) AS told
       WHERE told.value <> figure.value ORDER BY figure.week DESC, figure.metric`,
-    [accountKey, known.metrics, known.weeks, known.values, list],
+    [accountKey, flatFigures.metrics, flatFigures.weeks, flatFigures.values, list],
   );
-  const restated: Restated[] = [];
+  const restated: RestatedFigure[] = [];
   for (const row of rows) restated.push({...row, jobs: await readJobs(client, accountKey, row)});
   return restated;
 }
@@ -406,19 +411,19 @@ async function readRestated(
 async function readJobs(
   client: pg.ClientBase,
   accountKey: string,
-  {metric, week, knownAsOf}: Omit<Restated, 'jobs'>,
+  {metric, week, knownAsOf}: Omit<RestatedFigure, 'jobs'>,
 ): Promise<readonly RestatedJob[]> {
-  const sum = sums[metric];
-  if (sum === undefined) return [];
-  const counted = (source: string) =>
-    `(SELECT job_key, job_number, ${sum.amount} AS amount FROM ${source} AS job
-       WHERE account_key = $1 AND ${sum.date} BETWEEN $2::date AND $2::date + 6
-         AND ${sum.amount} <> 0)`;
+  const figureAmount = figureAmounts[metric];
+  if (figureAmount === undefined) return [];
+  const selectJobs = (source: string) =>
+    `(SELECT job_key, job_number, ${figureAmount.amount} AS amount FROM ${source} AS job
+       WHERE account_key = $1 AND ${figureAmount.date} BETWEEN $2::date AND $2::date + 6
+         AND ${figureAmount.amount} <> 0)`;
   const {rows} = await client.query<RestatedJob>(
     `SELECT coalesce(present.job_number, past.job_number)::text AS "jobNumber",
             past.amount::text AS reported, present.amount::text AS now
-       FROM ${counted('mart.fct_job')} AS present
-       FULL JOIN ${counted('mart.fct_job_as_of($3)')} AS past USING (job_key)
+       FROM ${selectJobs('mart.fct_job')} AS present
+       FULL JOIN ${selectJobs('mart.fct_job_as_of($3)')} AS past USING (job_key)
       WHERE present.amount IS DISTINCT FROM past.amount
       ORDER BY abs(coalesce(present.amount, 0) - coalesce(past.amount, 0)) DESC, 1 LIMIT 10`,
     [accountKey, week, knownAsOf],
@@ -429,23 +434,24 @@ async function readJobs(
 /**
  * Stores every figure of a delivered report. An edit that is in progress at that moment counts as
  * of when it began.
- * @param more.list - the list of addresses that gets the report; left out: it was written to a file
+ * @param options.list - the list of addresses that gets the report; left out: it was written to a
+ *   file
  */
 export async function saveReported(
   client: pg.ClientBase,
   accountKey: string,
-  {figures, list = toFiles}: {readonly figures: readonly Figure[]; readonly list?: string},
+  {figures, list = listOfFiles}: {readonly figures: readonly Figure[]; readonly list?: string},
 ): Promise<void> {
-  const known = flatten(figures);
+  const flatFigures = flattenFigures(figures);
   await client.query(
     `INSERT INTO mart.reported (account_key, metric, week, value, known_as_of, list)
      SELECT $1, figure.*, now(), $5 FROM unnest($2::text[], $3::date[], $4::numeric[]) AS figure
          ON CONFLICT DO NOTHING`,
-    [accountKey, known.metrics, known.weeks, known.values, list],
+    [accountKey, flatFigures.metrics, flatFigures.weeks, flatFigures.values, list],
   );
 }
 
-function flatten(
+function flattenFigures(
   figures: readonly Figure[],
 ): Readonly<Record<'metrics' | 'weeks' | 'values', string[]>> {
   const cells = figures.flatMap(({metric, weeks}) => weeks.map((week) => ({metric, ...week})));
@@ -456,7 +462,7 @@ function flatten(
   };
 }
 
-const tooOldMs = 86_400_000;
+const maxAgeMs = 86_400_000;
 
 /** Why a report should not be made from data of this age; null if it may. */
 export function describeAge({
@@ -464,7 +470,7 @@ export function describeAge({
   ageMs,
 }: Pick<Report, 'freshAsOf' | 'ageMs'>): string | null {
   if (freshAsOf === null || ageMs === null) return 'the jobs were never proven complete';
-  return ageMs <= tooOldMs ? null : `the jobs were proven complete ${formatDuration(ageMs)} ago`;
+  return ageMs <= maxAgeMs ? null : `the jobs were proven complete ${formatDuration(ageMs)} ago`;
 }
 
 export function describeReportFreshness({
@@ -478,16 +484,16 @@ export function describeReportFreshness({
 
 /** The figures that earlier reports gave otherwise, with the jobs behind them. */
 export function describeRestated(report: Pick<Report, 'restated' | 'figures'>): readonly string[] {
-  return report.restated.map((one) => {
-    const label = report.figures.find(({metric}) => metric === one.metric)?.label ?? one.metric;
+  return report.restated.map((row) => {
+    const label = report.figures.find(({metric}) => metric === row.metric)?.label ?? row.metric;
     const jobs =
-      one.jobs.length === 0 ? '' : ` (${one.jobs.map((job) => describeJob(one, job)).join('; ')})`;
-    const what = `${label}, week of ${one.week}`;
-    return `${what}: reported as ${showNumber(one.reported)}, is ${showNumber(one.now)}${jobs}.`;
+      row.jobs.length === 0 ? '' : ` (${row.jobs.map((job) => describeJob(row, job)).join('; ')})`;
+    const title = `${label}, week of ${row.week}`;
+    return `${title}: reported as ${showNumber(row.reported)}, is ${showNumber(row.now)}${jobs}.`;
   });
 }
 
-function describeJob({metric}: Restated, {jobNumber, reported, now}: RestatedJob): string {
+function describeJob({metric}: RestatedFigure, {jobNumber, reported, now}: RestatedJob): string {
   if (reported === null)
     return metric === 'completed'
       ? `job ${jobNumber} came`

@@ -2,11 +2,11 @@
 
 import {
   accountsSource,
-  always,
-  answerColumns,
+  allDates,
+  buildAnswerColumns,
+  joinAccountKey,
   lastDays,
   mondayOf,
-  ofAccount,
   type Question,
   wholeWeeks,
 } from './member.ts';
@@ -14,7 +14,7 @@ import {
 const revenueCaveat = 'Before tax, on the day of completion.';
 const runningCaveat = `${revenueCaveat} The running period is not over.`;
 
-const revenueBetween = (first: string, last: string) =>
+const sumRevenue = (first: string, last: string) =>
   `coalesce(sum(job.completed_amount)
      FILTER (WHERE job.completed_date BETWEEN ${first} AND ${last}), 0)`;
 
@@ -29,18 +29,18 @@ const weeksOfPeriod = `(
  * The amounts by which the sum owed for more than 60 days rose and fell, by week. Amounts from
  * before the first week are in the first week.
  */
-const owedSteps = `(
+const receivableSteps = `(
         SELECT job.account_key,
                greatest(${mondayOf('step.date')}, ${mondayOf('({first} + 6)')}) AS week,
                step.amount
-          FROM {mart.fct_job} AS job ${ofAccount('job')}
+          FROM {mart.fct_job} AS job ${joinAccountKey('job')}
          CROSS JOIN LATERAL (VALUES (job.invoiced_date + 61,
            CASE WHEN job.paid_date IS NULL THEN job.receivable ELSE job.total END), (job.paid_date,
            -job.total)) AS step (date, amount)
          WHERE job.job_state <> 'cancelled' AND (job.paid_date IS NULL AND job.receivable <> 0
            OR job.paid_date > job.invoiced_date + 60) AND step.date IS NOT NULL)`;
 
-const ticketWords = {
+const ticketComments = {
   jobs: 'Jobs completed.',
   revenue: 'Their subtotals.',
   percent: 'Their share of all revenue, in percent.',
@@ -57,7 +57,7 @@ const ticketSums = {
  * Completed jobs and their subtotals, grouped by some columns. The GROUP BY has them without their
  * aliases.
  */
-function ticketsBy({columns, from}: {readonly columns: string; readonly from: string}): string {
+function groupTickets({columns, from}: {readonly columns: string; readonly from: string}): string {
   return `FROM (
       SELECT tickets.*,
              round(100 * tickets.revenue / nullif(sum(tickets.revenue)
@@ -68,14 +68,14 @@ function ticketsBy({columns, from}: {readonly columns: string; readonly from: st
                  round(avg(job.completed_amount), 2) AS mean_ticket,
                  round({job.median_ticket}, 2) AS median_ticket,
                  {job.new_customers} AS new_customers
-            FROM {mart.fct_job} AS job ${from} ${ofAccount('job')}
+            FROM {mart.fct_job} AS job ${from} ${joinAccountKey('job')}
            WHERE job.completed_date BETWEEN {first} AND {last}
            GROUP BY job.account_key, ${columns.replace(/\s+AS \w+$/, '')}
         ) AS tickets
     ) AS answer`;
 }
 
-export const revenue: readonly Question[] = [
+export const revenueQuestions: readonly Question[] = [
   {
     name: 'ask_revenue_by_week',
     question: 'What did we earn, week by week?',
@@ -88,7 +88,7 @@ export const revenue: readonly Question[] = [
     order: 'week DESC',
     comment: 'One row for each of the last thirteen whole weeks: jobs completed and revenue.',
     key: ['account_key', 'week'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         week: 'The Monday of the week.',
         jobs: 'Jobs completed.',
@@ -122,13 +122,13 @@ export const revenue: readonly Question[] = [
       'of the year before.',
     caveats: runningCaveat,
     tieOuts: ['T1', 'T14'],
-    period: always,
+    period: allDates,
     order: 'month DESC',
     comment:
       'One row for each month with completed jobs: revenue, and that of the same month a year ' +
       'before.',
     key: ['account_key', 'month'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month: 'The first day of the month.',
         jobs: 'Jobs completed.',
@@ -167,7 +167,7 @@ export const revenue: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: revenue of this month and year up to today.',
     key: ['account_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         month_to_date: 'Revenue of this month up to today.',
         same_days_last_year: 'Revenue of the same days of the same month a year ago.',
@@ -178,11 +178,11 @@ export const revenue: readonly Question[] = [
     ),
     from: `FROM (
       SELECT account.account_key,
-             ${revenueBetween('account.month', 'account.today')} AS month_to_date,
-             ${revenueBetween('account.month_before', 'account.today_before')}
+             ${sumRevenue('account.month', 'account.today')} AS month_to_date,
+             ${sumRevenue('account.month_before', 'account.today_before')}
                AS same_days_last_year,
-             ${revenueBetween('account.year', 'account.today')} AS year_to_date,
-             ${revenueBetween('account.year_before', 'account.today_before')}
+             ${sumRevenue('account.year', 'account.today')} AS year_to_date,
+             ${sumRevenue('account.year_before', 'account.today_before')}
                AS year_to_date_last_year
         FROM (SELECT known.account_key, known.today,
                      date_trunc('month', known.today)::date AS month,
@@ -210,7 +210,7 @@ export const revenue: readonly Question[] = [
     comment:
       'One row for each kind of job of the last 365 days: jobs, revenue, and the size of a ticket.',
     key: ['account_key', 'job_type_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         job_type_key: 'The kind of job: dim_job_type.',
         name: 'Its name.',
@@ -222,7 +222,7 @@ export const revenue: readonly Question[] = [
       },
       {money: ['revenue', 'mean_ticket', 'median_ticket'], totals: ['jobs', 'revenue']},
     ),
-    from: ticketsBy({
+    from: groupTickets({
       columns: 'job.job_type_key, kind.name',
       from: `JOIN {mart.dim_job_type} AS kind ON kind.job_type_key = job.job_type_key`,
     }),
@@ -238,8 +238,11 @@ export const revenue: readonly Question[] = [
         tieOuts: ['T1', 'T12'],
         order: 'revenue DESC, lead_source',
         key: ['account_key', 'lead_source'],
-        ...answerColumns({lead_source: 'The source of the customer.', ...ticketWords}, ticketSums),
-        from: ticketsBy({
+        ...buildAnswerColumns(
+          {lead_source: 'The source of the customer.', ...ticketComments},
+          ticketSums,
+        ),
+        from: groupTickets({
           columns: `coalesce(label.label, 'source ' || customer.customer_source_id, 'No source')
                AS lead_source`,
           from: `JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key
@@ -254,8 +257,11 @@ export const revenue: readonly Question[] = [
         caveats: 'As the city is written: two spellings are two towns.',
         order: 'revenue DESC, town',
         key: ['account_key', 'town'],
-        ...answerColumns({town: 'The city of the service address.', ...ticketWords}, ticketSums),
-        from: ticketsBy({
+        ...buildAnswerColumns(
+          {town: 'The city of the service address.', ...ticketComments},
+          ticketSums,
+        ),
+        from: groupTickets({
           columns: `coalesce(customer.city, 'No town') AS town`,
           from: 'JOIN {mart.dim_customer} AS customer ON customer.customer_key = job.customer_key',
         }),
@@ -275,7 +281,7 @@ export const revenue: readonly Question[] = [
     comment:
       'One row for each of the last thirteen whole weeks and the one that runs: jobs booked.',
     key: ['account_key', 'week'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         week: 'The Monday of the week.',
         booked: 'Jobs booked.',
@@ -288,7 +294,7 @@ export const revenue: readonly Question[] = [
       SELECT job.account_key, ${mondayOf('job.booked_date')} AS week, {job.jobs_booked} AS booked,
              {job.booked_amount} AS amount_by_now,
              {job.jobs_cancelled} AS cancelled_since
-        FROM {mart.fct_job} AS job ${ofAccount('job')}
+        FROM {mart.fct_job} AS job ${joinAccountKey('job')}
        WHERE job.booked_date BETWEEN {first} AND {last}
        GROUP BY 1, 2
     ) AS answer`,
@@ -310,7 +316,7 @@ export const revenue: readonly Question[] = [
       'One row for each of the last 78 whole weeks: the figures of an owner. The weekly report ' +
       'is made from it.',
     key: ['account_key', 'week'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         week: 'The Monday of the week.',
         revenue: 'Subtotals of the jobs completed in it.',
@@ -333,19 +339,19 @@ export const revenue: readonly Question[] = [
         FROM ${weeksOfPeriod} AS weeks
         LEFT JOIN (SELECT job.account_key, ${mondayOf('job.completed_date')} AS week,
                           {job.revenue} AS revenue, {job.jobs_completed} AS completed
-                     FROM {mart.fct_job} AS job ${ofAccount('job')}
+                     FROM {mart.fct_job} AS job ${joinAccountKey('job')}
                     WHERE job.completed_date >= {first} GROUP BY 1, 2) AS done
                       ON done.account_key = weeks.account_key AND done.week = weeks.week
         LEFT JOIN (SELECT job.account_key, ${mondayOf('job.booked_date')} AS week,
                           {job.booked_amount} AS booked
-                     FROM {mart.fct_job} AS job ${ofAccount('job')}
+                     FROM {mart.fct_job} AS job ${joinAccountKey('job')}
                     WHERE job.booked_date >= {first} GROUP BY 1, 2) AS come
                       ON come.account_key = weeks.account_key AND come.week = weeks.week
         LEFT JOIN (SELECT weeks.account_key, weeks.week,
                           sum(sum(step.amount)) OVER (PARTITION BY weeks.account_key
                             ORDER BY weeks.week) AS owed
                      FROM ${weeksOfPeriod} AS weeks
-                     LEFT JOIN ${owedSteps} AS step ON step.account_key = weeks.account_key
+                     LEFT JOIN ${receivableSteps} AS step ON step.account_key = weeks.account_key
                       AND step.week = weeks.week
                     GROUP BY 1, 2) AS owed ON owed.account_key = weeks.account_key
                       AND owed.week = weeks.week

@@ -14,13 +14,13 @@ import {
   taxEntity,
 } from './dimensions.ts';
 import {assignment, job, jobCharge, task, timeEntry} from './job-facts.ts';
-import {type Member, type Question, rowKeyOf} from './member.ts';
-import {money} from './money-questions.ts';
+import {type Member, type Question, resolveRowKey} from './member.ts';
+import {moneyQuestions} from './money-questions.ts';
 import {payment, reschedule, statusChange} from './observed-facts.ts';
-import {customerQuestions, people} from './people-questions.ts';
-import {planning} from './planning-questions.ts';
-import {revenue} from './revenue-questions.ts';
-import {backlog} from './work-questions.ts';
+import {customerQuestions, peopleQuestions} from './people-questions.ts';
+import {planningQuestions} from './planning-questions.ts';
+import {revenueQuestions} from './revenue-questions.ts';
+import {workQuestions} from './work-questions.ts';
 
 /** Every member, each after those that it depends on. */
 export const members: readonly Member[] = [
@@ -47,17 +47,17 @@ export const sharedTables: readonly ExportedTable[] = [
 /** Every dimension and fact. */
 export const exportedTables: readonly ExportedTable[] = [
   ...sharedTables,
-  ...members.map((member) => ({name: member.name, key: rowKeyOf(member)})),
+  ...members.map((member) => ({name: member.name, key: resolveRowKey(member)})),
 ];
 
 /** Every question that has an answer, in the order in which they are listed. */
 export const questions: readonly Question[] = [
-  ...revenue,
+  ...revenueQuestions,
   ...customerQuestions,
-  ...backlog,
-  ...money,
-  ...people,
-  ...planning,
+  ...workQuestions,
+  ...moneyQuestions,
+  ...peopleQuestions,
+  ...planningQuestions,
 ];
 
 /** A column that holds the key of a row of a dimension, or of a job. */
@@ -72,12 +72,12 @@ interface Relation {
 }
 
 /** The dimensions, and the fact that others refer to, by the name of their key. */
-const targets = new Map(
+const targetByKey = new Map(
   members
     .filter(({name}) => /^dim_(?!.*_version$)|^fct_job$/.test(name))
-    .map((member) => [rowKeyOf(member)[0] ?? '', member.name]),
+    .map((member) => [resolveRowKey(member)[0] ?? '', member.name]),
 );
-const otherNames: Readonly<Record<string, string>> = {
+const keyAliases: Readonly<Record<string, string>> = {
   booked_by_employee_key: 'employee_key',
   group_key: 'customer_key',
   repeat_job_key: 'job_key',
@@ -87,14 +87,14 @@ const otherNames: Readonly<Record<string, string>> = {
  * The relations of a member. Facts made from versions include deleted jobs, which have no row in
  * `fct_job`.
  */
-export function relationsOf({
+export function listRelations({
   name,
   columns,
   isOfVersions,
 }: Pick<Member, 'name' | 'columns' | 'isOfVersions'>): readonly Relation[] {
   return columns.flatMap(([column]) => {
-    const key = otherNames[column] ?? column;
-    const target = targets.get(key);
+    const key = keyAliases[column] ?? column;
+    const target = targetByKey.get(key);
     if (target === undefined || (target === name && key === column)) return [];
     if (isOfVersions && target === 'fct_job') return [];
     return [{column, target, key, mayBeNone: target === 'fct_job'}];

@@ -31,7 +31,7 @@ import {
 
 export const mart = pgSchema('mart');
 
-const week = () => numeric().array();
+const buildWeekColumn = () => numeric().array();
 
 /** Of a `week`, for a check: seven days, each with 0 to 24 hours. */
 function isWeekOfHours(column: AnyPgColumn): SQL {
@@ -100,7 +100,7 @@ const settingsTable = mart.table(
   {
     account_key: bigNumber().primaryKey(),
     currency: text(),
-    working_hours: week(),
+    working_hours: buildWeekColumn(),
     repeat_visit_days: integer(),
     on_time_grace_minutes: integer(),
   },
@@ -132,7 +132,7 @@ const capacityTable = mart.table(
   'capacity',
   {
     employee_key: bigNumber().primaryKey(),
-    working_hours: week().notNull(),
+    working_hours: buildWeekColumn().notNull(),
   },
   (table) => [check('capacity_working_hours_check', isWeekOfHours(table.working_hours))],
 );
@@ -226,7 +226,7 @@ export const martTables: readonly CommentedTable[] = [
   reported,
 ];
 
-const accountId = () =>
+const buildAccountIdColumn = () =>
   bigNumber()
     .notNull()
     .references(() => accounts.account_id);
@@ -234,7 +234,7 @@ const accountId = () =>
 export const fields = syncSchema.table(
   'fields',
   {
-    account_id: accountId(),
+    account_id: buildAccountIdColumn(),
     table_name: text().notNull(),
     field: text().notNull(),
     stream: text().notNull(),
@@ -292,7 +292,7 @@ export const fieldEvents = syncSchema.table(
   'field_events',
   {
     event_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
-    account_id: accountId(),
+    account_id: buildAccountIdColumn(),
     table_name: text().notNull(),
     field: text().notNull(),
     kind: text().notNull(),

@@ -2,9 +2,9 @@
 // state of the warehouse, and how a reader gets a state in which the star has all changes.
 
 import type pg from 'pg';
-import {rowKeyOf} from './member.ts';
+import {resolveRowKey} from './member.ts';
 import {refreshStar} from './refresh-star.ts';
-import {members, relationsOf} from './star.ts';
+import {listRelations, members} from './star.ts';
 
 /** A claim about the star that a query can break: each row it returns is a break. */
 interface TieOut {
@@ -17,7 +17,12 @@ interface TieOut {
 /**
  * A sum over the live rows of a warehouse table, and the same over its fact, account by account.
  */
-function sameSums(warehouse: string, sums: string, fact: string, factSums: string): string {
+function findDifferentSums(
+  warehouse: string,
+  sums: string,
+  fact: string,
+  factSums: string,
+): string {
   return `SELECT * FROM (SELECT account_id AS account_key, ${sums} FROM ${warehouse}
                           GROUP BY account_id) AS mirrored
     FULL JOIN (SELECT account_key, ${factSums} FROM ${fact}
@@ -29,36 +34,37 @@ function sameSums(warehouse: string, sums: string, fact: string, factSums: strin
  * Both queries give the same rows, equally often; each is run once. Rows are compared as they are,
  * because a comparison as JSON takes three to four times as long.
  */
-function sameRows(one: string, other: string): string {
+function findDifferentRows(left: string, right: string): string {
   return `SELECT to_jsonb(told) AS told
-            FROM (SELECT one AS told, 1 AS side FROM ${one} AS one
+            FROM (SELECT one AS told, 1 AS side FROM ${left} AS one
                    UNION ALL
-                  SELECT other, -1 FROM ${other} AS other) AS sides
+                  SELECT other, -1 FROM ${right} AS other) AS sides
            GROUP BY sides.told HAVING sum(side) <> 0`;
 }
 
-const noKeyTwice = members
+const duplicateKeys = members
   .map((member) => {
-    const key = rowKeyOf(member);
+    const key = resolveRowKey(member);
     return `SELECT '${member.name}' AS member, to_jsonb(array_agg(${key[0]})) AS keys
          FROM mart.${member.name} GROUP BY ${key.join(', ')} HAVING count(*) > 1`;
   })
   .join(' UNION ALL ');
 
-const noKeyWithoutRow = members
+const danglingKeys = members
   .flatMap((member) =>
-    relationsOf(member).map(({column, target, key, mayBeNone}) => {
-      const none = mayBeNone ? ` AND held.${column} <> -1` : '';
-      const account = target === 'dim_account' ? '' : ' OR there.account_key <> held.account_key';
+    listRelations(member).map(({column, target, key, mayBeNone}) => {
+      const noneSql = mayBeNone ? ` AND held.${column} <> -1` : '';
+      const accountSql =
+        target === 'dim_account' ? '' : ' OR there.account_key <> held.account_key';
       return `SELECT '${member.name}.${column}' AS place, held.${column}::text AS key
            FROM mart.${member.name} AS held
            LEFT JOIN mart.${target} AS there ON there.${key} = held.${column}
-          WHERE held.${column} IS NOT NULL${none} AND (there.${key} IS NULL${account})`;
+          WHERE held.${column} IS NOT NULL${noneSql} AND (there.${key} IS NULL${accountSql})`;
     }),
   )
   .join(' UNION ALL ');
 
-const live = (table: string, number: string) =>
+const selectLive = (table: string, number: string) =>
   `(SELECT * FROM warehouse.${table} WHERE _deleted_at IS NULL AND ${number} IS NOT NULL) AS live`;
 
 /** The facts that have the keys of their job in each row. */
@@ -69,8 +75,8 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T1',
     claim: 'The jobs and their money are those of the warehouse.',
-    sql: sameSums(
-      live('jobs', 'job_number'),
+    sql: findDifferentSums(
+      selectLive('jobs', 'job_number'),
       'count(*), sum(subtotal) AS subtotal, sum(tax) AS tax, sum(total) AS total, ' +
         'sum(balance_remaining) AS balance',
       'mart.fct_job',
@@ -81,8 +87,8 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T2',
     claim: 'The lines and their amounts are those of the warehouse.',
-    sql: sameSums(
-      live('job_charges', 'id'),
+    sql: findDifferentSums(
+      selectLive('job_charges', 'id'),
       'count(*), sum(total) AS amount',
       'mart.fct_job_charge',
       'count(*), sum(amount) AS amount',
@@ -91,8 +97,8 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T3',
     claim: 'The entries and their hours are those of the warehouse.',
-    sql: sameSums(
-      live('time_entries', 'id'),
+    sql: findDifferentSums(
+      selectLive('time_entries', 'id'),
       'count(*), sum(number_of_hours) AS hours',
       'mart.fct_time_entry',
       'count(*), sum(hours) AS hours',
@@ -163,11 +169,11 @@ export const tieOuts: readonly TieOut[] = [
              coalesce(day.billable, 0)) IS DISTINCT FROM (coalesce(entry.hours, 0),
              coalesce(entry.billable, 0))`,
   },
-  {name: 'T10', claim: 'No key is twice in a member of the star.', sql: noKeyTwice},
+  {name: 'T10', claim: 'No key is twice in a member of the star.', sql: duplicateKeys},
   {
     name: 'T11',
     claim: 'No key points at a row that is not there, or at one of another account.',
-    sql: noKeyWithoutRow,
+    sql: danglingKeys,
   },
   {
     name: 'T12',
@@ -197,7 +203,7 @@ export const tieOuts: readonly TieOut[] = [
     claim: 'As of this moment every member is what it is.',
     sql: members
       .filter(({isOfVersions}) => !isOfVersions)
-      .map(({name}) => `(${sameRows(`mart.${name}`, `mart.${name}_as_of(now())`)})`)
+      .map(({name}) => `(${findDifferentRows(`mart.${name}`, `mart.${name}_as_of(now())`)})`)
       .join(' UNION ALL '),
   },
   {
@@ -220,7 +226,7 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T17',
     claim: 'The tax that was invoiced is that of the jobs with an invoice that are not cancelled.',
-    sql: sameSums(
+    sql: findDifferentSums(
       `(SELECT account_id, tax FROM warehouse.jobs
          WHERE _deleted_at IS NULL AND job_number IS NOT NULL AND invoice_date IS NOT NULL
           AND status IS DISTINCT FROM 'canceled' AND status IS DISTINCT FROM 'cancelled'
@@ -275,19 +281,19 @@ interface Finding {
   readonly sql: string;
 }
 
-const aJob = `job.account_key, 'job ' || job.job_number AS about`;
+const jobAbout = `job.account_key, 'job ' || job.job_number AS about`;
 
 export const findings: readonly Finding[] = [
   {
     name: 'D1',
     words: 'The lines of a job do not add up to its subtotal.',
-    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+    sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
         WHERE job.charges > 0 AND job.charged <> job.subtotal`,
   },
   {
     name: 'D2',
     words: 'The subtotal and the tax of a job do not add up to its total.',
-    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+    sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
         WHERE job.total <> job.subtotal + coalesce(job.tax, 0)`,
   },
   {
@@ -319,7 +325,7 @@ export const findings: readonly Finding[] = [
     words:
       'A job was completed before it was booked, has a balance though it is paid, ' +
       'or was invoiced before it was completed.',
-    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+    sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
         JOIN warehouse.jobs AS sent ON sent.row_id = job.job_key
            WHERE job.completed_at < job.booked_at OR sent.invoice_paid_on IS NOT NULL
              AND job.balance > 0 OR job.invoiced_date < job.completed_date`,
@@ -329,21 +335,21 @@ export const findings: readonly Finding[] = [
     words:
       'The service sent a status that Fieldmirror does not know: the state of the job is ' +
       'derived from its times.',
-    sql: `SELECT ${aJob} FROM mart.fct_job AS job
+    sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
            WHERE job.status IS NULL OR job.status NOT IN ('new', 'unscheduled', 'scheduled',
              'in_progress', 'complete', 'canceled', 'cancelled', 'lost', 'won')`,
   },
 ];
 
 /** A claim, and how many rows break it. */
-export interface Tie {
+export interface ClaimCheck {
   readonly name: string;
   readonly claim: string;
   readonly broken: number;
 }
 
 /** A star that is behind is refreshed at most this often before it is checked as it is. */
-const mostRefreshes = 3;
+const maxRefreshes = 3;
 
 /**
  * Begins to read at a moment at which the star has all changes of the warehouse, if there is one.
@@ -361,7 +367,7 @@ export async function beginUpToDate(pool: pg.Pool, client: pg.ClientBase): Promi
       'SELECT waiting::integer FROM mart.freshness',
     );
     const waiting = rows[0]?.waiting ?? 0;
-    if (waiting === 0 || refreshes === mostRefreshes || !mayRefresh) return waiting;
+    if (waiting === 0 || refreshes === maxRefreshes || !mayRefresh) return waiting;
     await client.query('ROLLBACK');
     mayRefresh = await refreshIfAllowed(pool);
   }
@@ -380,8 +386,8 @@ async function refreshIfAllowed(pool: pg.Pool): Promise<boolean> {
 }
 
 /** Checks every claim in the caller's transaction. */
-export async function readTies(client: pg.ClientBase): Promise<Tie[]> {
-  const ties: Tie[] = [];
+export async function checkClaims(client: pg.ClientBase): Promise<ClaimCheck[]> {
+  const ties: ClaimCheck[] = [];
   for (const {name, claim, sql} of tieOuts) {
     const {rows} = await client.query<{count: number}>(
       `SELECT count(*)::integer AS count FROM (${sql}) AS broken`,

@@ -2,25 +2,25 @@
 
 import {openedDate, openSpans} from './day-facts.ts';
 import {
-  answerColumns,
+  buildAnswerColumns,
+  choosePhone,
   jobColumns,
   jobMasks,
+  joinAccountKey,
   lastDays,
   localDate,
   mondayOf,
-  ofAccount,
-  phoneOf,
-  phoneWords,
+  phoneComment,
   type Question,
 } from './member.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
-const agesOf = (age: string) =>
+const countByAge = (age: string) =>
   `count(*) FILTER (WHERE ${age} <= 7) AS up_to_7_days,
    count(*) FILTER (WHERE ${age} BETWEEN 8 AND 30) AS up_to_30_days,
              count(*) FILTER (WHERE ${age} BETWEEN 31 AND 60) AS up_to_60_days,
              count(*) FILTER (WHERE ${age} > 60) AS older`;
-const ages = {
+const ageComments = {
   up_to_7_days: 'Booked, or won, within 7 days.',
   up_to_30_days: 'Booked, or won, 8 to 30 days ago.',
   up_to_60_days: 'Booked, or won, 31 to 60 days ago.',
@@ -28,7 +28,7 @@ const ages = {
 };
 
 /** The first Sunday that is not before a date. */
-const sundayFrom = (date: string) => `${mondayOf(date)} + 6`;
+const findSunday = (date: string) => `${mondayOf(date)} + 6`;
 
 /**
  * The plans: jobs with an interval; of jobs that were repeated from one another, the latest. A
@@ -50,13 +50,13 @@ const plans = `(
                       THEN greatest(sent.max_recurring_iterator
                         - coalesce(sent.recurring_iterator, 0), 0) END AS visits_left
             FROM {mart.fct_job} AS job
-            JOIN {jobs} AS sent ON sent.row_id = job.job_key ${ofAccount('job')}
+            JOIN {jobs} AS sent ON sent.row_id = job.job_key ${joinAccountKey('job')}
            WHERE btrim(sent.recurring_interval) <> ''
              AND job.job_state NOT IN ('cancelled', 'lost', 'estimate')
         )
         SELECT DISTINCT ON (plan.account_key, coalesce(plan.recurring_job_id, plan.job_id))
                plan.*, customer.name AS customer,
-               ${phoneOf((name) => `client.${name}`)} AS phone
+               ${choosePhone((name) => `client.${name}`)} AS phone
           FROM repeated AS plan
           JOIN {mart.dim_customer} AS customer ON customer.customer_key = plan.customer_key
           LEFT JOIN {customers} AS client ON client.row_id = plan.customer_key
@@ -72,9 +72,9 @@ const planCaveats =
   'Jobs that were repeated from one another are one plan, shown by the latest; one that is ' +
   'cancelled, lost or an estimate does not count. How much a plan is worth in a year is known ' +
   'of weekly, monthly, quarterly and yearly ones alone.';
-const planWords = {
+const planComments = {
   ...jobColumns,
-  phone: phoneWords,
+  phone: phoneComment,
   repeated: 'How often it is repeated, as the service says it.',
   subtotal: 'The price of a visit before tax: that of the latest.',
   yearly_worth: 'The same for all visits of a year; null if it is not known how many there are.',
@@ -88,7 +88,7 @@ const planSums = {
   maskedBy: {...jobMasks, phone: 'job_key'},
 };
 
-export const backlog: readonly Question[] = [
+export const workQuestions: readonly Question[] = [
   {
     name: 'ask_open_jobs',
     question: 'Which jobs are open, and how old are they?',
@@ -101,14 +101,14 @@ export const backlog: readonly Question[] = [
     order: 'place',
     comment: 'One row for each state of open jobs: how many, how much, and how old.',
     key: ['account_key', 'place'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         place: 'Its place in the life of a job.',
         state: 'The state.',
         jobs: 'Open jobs.',
         on_hold: 'How many of them are on hold.',
         amount: 'Their subtotals.',
-        ...ages,
+        ...ageComments,
       },
       {
         money: ['amount'],
@@ -126,9 +126,9 @@ export const backlog: readonly Question[] = [
     from: `FROM (
       SELECT job.account_key, state.place, state.label AS state, {job.open_jobs} AS jobs,
              {job.jobs_on_hold} AS on_hold,
-             {job.open_amount} AS amount, ${agesOf(`account.today - (${openedDate})`)}
+             {job.open_amount} AS amount, ${countByAge(`account.today - (${openedDate})`)}
         FROM {mart.fct_job} AS job JOIN mart.dim_job_state AS state
-          ON state.job_state = job.job_state ${ofAccount('job')}
+          ON state.job_state = job.job_state ${joinAccountKey('job')}
        WHERE job.is_open GROUP BY job.account_key, state.place, state.label
     ) AS answer`,
   },
@@ -144,7 +144,7 @@ export const backlog: readonly Question[] = [
     order: 'date DESC',
     comment: 'One row for each of the last 91 days: open jobs, and what came and went.',
     key: ['account_key', 'date'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         date: 'The day.',
         open_jobs: 'Jobs open on its end.',
@@ -155,7 +155,7 @@ export const backlog: readonly Question[] = [
       {money: ['open_amount'], totals: ['came', 'went']},
     ),
     from: `FROM (
-      SELECT day.* FROM {mart.fct_backlog_day} AS day ${ofAccount('day')}
+      SELECT day.* FROM {mart.fct_backlog_day} AS day ${joinAccountKey('day')}
        WHERE day.date BETWEEN {first} AND {last}
     ) AS answer`,
   },
@@ -171,13 +171,13 @@ export const backlog: readonly Question[] = [
     order: 'date DESC',
     comment: 'One row for each of the last 26 Sundays: open jobs by their age.',
     key: ['account_key', 'date'],
-    ...answerColumns({date: 'The Sunday.', ...ages}),
+    ...buildAnswerColumns({date: 'The Sunday.', ...ageComments}),
     from: `FROM (
-      SELECT span.account_key, sunday.date, ${agesOf('sunday.date - span.opened')}
+      SELECT span.account_key, sunday.date, ${countByAge('sunday.date - span.opened')}
         FROM (SELECT span.account_key, span.opened,
-                     ${sundayFrom('greatest(span.opened, {first})')} AS first,
+                     ${findSunday('greatest(span.opened, {first})')} AS first,
                      least(coalesce(span.closed - 1, span.today), {last}) AS last
-                FROM ${openSpans} AS span ${ofAccount('span')}) AS span
+                FROM ${openSpans} AS span ${joinAccountKey('span')}) AS span
        CROSS JOIN LATERAL (SELECT span.first + days AS date
                              FROM generate_series(0, span.last - span.first, 7) AS days) AS sunday
        GROUP BY 1, 2
@@ -192,7 +192,7 @@ export const backlog: readonly Question[] = [
     order: 'days DESC, job_number',
     comment: 'One row for each job that waits for a date.',
     key: ['job_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         ...jobColumns,
         days: 'Days since it was booked, or won.',
@@ -209,7 +209,7 @@ export const backlog: readonly Question[] = [
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key
         JOIN {mart.dim_job_status} AS status
-          ON status.job_status_key = job.job_status_key ${ofAccount('job')}
+          ON status.job_status_key = job.job_status_key ${joinAccountKey('job')}
        WHERE job.job_state = 'unscheduled'
     ) AS answer`,
   },
@@ -224,7 +224,7 @@ export const backlog: readonly Question[] = [
     order: 'scheduled_date, job_number',
     comment: 'One row for each job that should have been done.',
     key: ['job_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         ...jobColumns,
         state: 'Its state.',
@@ -241,7 +241,7 @@ export const backlog: readonly Question[] = [
              job.subtotal
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key
-        JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${ofAccount('job')}
+        JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${joinAccountKey('job')}
        WHERE job.job_state = 'scheduled' AND job.scheduled_date < account.today
           OR job.job_state = 'in_progress' AND job.started_date < account.today - 1
     ) AS answer`,
@@ -255,7 +255,7 @@ export const backlog: readonly Question[] = [
     order: 'account_key',
     comment: 'One row for each account: completed jobs without an invoice.',
     key: ['account_key'],
-    ...answerColumns(
+    ...buildAnswerColumns(
       {
         jobs: 'Completed jobs without an invoice.',
         amount: 'Their totals, with tax.',
@@ -266,7 +266,7 @@ export const backlog: readonly Question[] = [
     from: `FROM (
       SELECT job.account_key, {job.unbilled_jobs} AS jobs, {job.unbilled_amount} AS amount,
              max(account.today - job.completed_date) AS oldest_days
-        FROM {mart.fct_job} AS job ${ofAccount('job')}
+        FROM {mart.fct_job} AS job ${joinAccountKey('job')}
        WHERE job.job_state = 'completed' AND job.invoiced_date IS NULL GROUP BY job.account_key
     ) AS answer`,
     by: {
@@ -275,7 +275,7 @@ export const backlog: readonly Question[] = [
         definition: 'Completed jobs without an invoice, the oldest first, with their totals.',
         order: 'days DESC, job_number',
         key: ['job_key'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             ...jobColumns,
             completed_date: 'When it was completed.',
@@ -293,7 +293,7 @@ export const backlog: readonly Question[] = [
              job.name AS job, job.completed_date, account.today - job.completed_date AS days,
              job.unbilled AS amount
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
-          ON customer.customer_key = job.customer_key ${ofAccount('job')}
+          ON customer.customer_key = job.customer_key ${joinAccountKey('job')}
        WHERE job.job_state = 'completed' AND job.invoiced_date IS NULL
     ) AS answer`,
       },
@@ -310,8 +310,8 @@ export const backlog: readonly Question[] = [
     order: 'next_date NULLS LAST, job_number',
     comment: 'One row for each plan that runs: its customer, its worth, and what is due.',
     key: ['job_key'],
-    ...answerColumns(
-      {...planWords, days_until_next: 'Days until the next visit; below 0 if it is late.'},
+    ...buildAnswerColumns(
+      {...planComments, days_until_next: 'Days until the next visit; below 0 if it is late.'},
       planSums,
     ),
     from: `FROM (
@@ -326,7 +326,7 @@ export const backlog: readonly Question[] = [
           'worth in a year, and how many are due and end soon.',
         order: 'yearly_worth DESC NULLS LAST, repeated',
         key: ['account_key', 'repeated'],
-        ...answerColumns(
+        ...buildAnswerColumns(
           {
             repeated: 'How often they are repeated, as the service says it.',
             plans: 'Plans that run.',
@@ -368,9 +368,9 @@ export const backlog: readonly Question[] = [
         period: {first: 'account.today', last: 'account.today + 89'},
         order: 'end_date, job_number',
         key: ['job_key'],
-        ...answerColumns(planWords, planSums),
+        ...buildAnswerColumns(planComments, planSums),
         from: `FROM (
-      SELECT plan.* FROM ${plans} AS plan ${ofAccount('plan')}
+      SELECT plan.* FROM ${plans} AS plan ${joinAccountKey('plan')}
        WHERE plan.end_date BETWEEN {first} AND {last}
          AND NOT (plan.is_ended AND plan.end_date >= plan.today)
     ) AS answer`,

@@ -8,7 +8,7 @@ import {customers, customerWrites} from './customers.ts';
 import {employees, employeeWrites} from './employees.ts';
 import {jobChargeWrites, jobEmployees, jobs, jobWrites, timeEntryWrites} from './jobs.ts';
 import {customerNoteWrites, jobNoteWrites} from './shared-parts.ts';
-import {parentColumnOf, type Stream, type Writes} from './stream.ts';
+import {findParentColumn, type Stream, type Writes} from './stream.ts';
 import type {Capture, ColumnType, MirrorTable, Origin, WarehouseTable} from './table.ts';
 import {tasks, taskWrites} from './tasks.ts';
 
@@ -19,9 +19,9 @@ export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks]
 export function findStream(name: string): Stream {
   const stream = allStreams.find((candidate) => candidate.name === name);
   if (stream !== undefined) return stream;
-  const known = allStreams.map((candidate) => candidate.name);
+  const names = allStreams.map((candidate) => candidate.name);
   throw new UsageError(
-    `no stream ${JSON.stringify(name)}${nearest(name, known)}; there are ${known.join(', ')}`,
+    `no stream ${JSON.stringify(name)}${nearest(name, names)}; there are ${names.join(', ')}`,
   );
 }
 
@@ -29,23 +29,23 @@ export function findStream(name: string): Stream {
  * The tables whose rows name records of a stream by their number, and come with other records: they
  * show records that a list leaves out. None if numbers are not counted per account.
  */
-export function tablesThatName({
+export function listReferencingTables({
   table,
   key,
   isCountedPerAccount,
   children,
 }: Stream): readonly MirrorTable[] {
   if (!isCountedPerAccount) return [];
-  const tables = allStreams.flatMap((each) => [
-    each.table,
-    ...each.children.map((child) => child.table),
+  const tables = allStreams.flatMap((stream) => [
+    stream.table,
+    ...stream.children.map((child) => child.table),
   ]);
-  const own = new Set([
+  const ownTables = new Set([
     table,
     ...children.filter(({isOwned}) => isOwned).map((child) => child.table),
   ]);
   return [...new Set(tables)].filter(
-    (each) => !own.has(each) && each.columns.some(({name}) => name === key),
+    (candidate) => !ownTables.has(candidate) && candidate.columns.some(({name}) => name === key),
   );
 }
 
@@ -107,19 +107,19 @@ export const allTables: readonly WarehouseTable[] = [
   ...table,
   origin: findOrigin(table),
   capture: findCapture(table),
-  personal: personalColumnsOf(table),
+  personal: listPersonalColumns(table),
 }));
 
 function findOrigin(table: MirrorTable): Origin {
-  const places = allStreams.flatMap((stream) =>
+  const embeddings = allStreams.flatMap((stream) =>
     stream.children
       .filter((child) => child.table === table && child.isOfStream !== true)
       .map((child) => ({stream, child})),
   );
-  const owned = places.find(({child}) => child.isOwned);
+  const ownedEmbedding = embeddings.find(({child}) => child.isOwned);
   return {
-    embeddedIn: places.map(({stream}) => stream.name),
-    parentColumn: owned === undefined ? null : parentColumnOf(owned.child),
+    embeddedIn: embeddings.map(({stream}) => stream.name),
+    parentColumn: ownedEmbedding === undefined ? null : findParentColumn(ownedEmbedding.child),
   };
 }
 
@@ -135,7 +135,7 @@ function findCapture(table: MirrorTable): Capture {
  * Whether a value may identify a person, or how to reach them.
  * @param type - undefined if the field has no column
  */
-function mayName(field: string, type: ColumnType | undefined): boolean {
+function mayIdentifyPerson(field: string, type: ColumnType | undefined): boolean {
   if (plainTexts.has(field)) return false;
   return type === undefined || type === 'text' || type === 'nested' || type === 'float';
 }
@@ -144,9 +144,9 @@ function mayName(field: string, type: ColumnType | undefined): boolean {
  * The columns of a table whose values may identify a person; `extra` contains every field without a
  * column.
  */
-function personalColumnsOf(table: MirrorTable): readonly string[] {
+function listPersonalColumns(table: MirrorTable): readonly string[] {
   return [
-    ...table.columns.filter(({name, type}) => mayName(name, type)).map(({name}) => name),
+    ...table.columns.filter(({name, type}) => mayIdentifyPerson(name, type)).map(({name}) => name),
     'extra',
   ];
 }
@@ -154,5 +154,5 @@ function personalColumnsOf(table: MirrorTable): readonly string[] {
 /** Whether the values of a field may identify a person, or how to reach them. */
 export function isPersonal(table: string, field: string): boolean {
   const columns = allTables.find(({name}) => name === table)?.columns ?? [];
-  return mayName(field, columns.find(({name}) => name === field)?.type);
+  return mayIdentifyPerson(field, columns.find(({name}) => name === field)?.type);
 }

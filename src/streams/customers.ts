@@ -34,8 +34,8 @@ const contacts = mirrorTable('contacts', {
   ],
 });
 
-const addressOf = (where: 'service' | 'billing') =>
-  ['address', 'city', 'zip_code', 'state', 'country'].map((part) => `${where}_${part}`);
+const listAddressFields = (kind: 'service' | 'billing') =>
+  ['address', 'city', 'zip_code', 'state', 'country'].map((part) => `${kind}_${part}`);
 const serviceAddress = {group: 'service address'};
 const billingAddress = {group: 'billing address'};
 
@@ -304,8 +304,8 @@ export const customers: Stream = {
         'phone_number',
         'fax',
         'email_address',
-        ...addressOf('service'),
-        ...addressOf('billing'),
+        ...listAddressFields('service'),
+        ...listAddressFields('billing'),
       ].map((name) => [name, 'text' as const]),
     ),
   },

@@ -2,7 +2,7 @@ import type {Stream, Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
 
 // Only `fieldmirror employees login` sets these fields, together with a password.
-const login = {onCreate: false, onUpdate: false} as const;
+const neverWritten = {onCreate: false, onUpdate: false} as const;
 
 // The service sends password hashes and tokens with its employees: they are dropped by name
 // (secret-values.ts). Custom fields and QuickBooks ids are in `extra`. See docs/service.md,
@@ -20,12 +20,12 @@ const table = mirrorTable('employees', {
     },
     {name: 'employee_number', type: 'integer', comment: 'Number the service gave the employee.'},
     {name: 'name', type: 'text', writable: {isRequired: true}, comment: 'Display name.'},
-    {name: 'username', type: 'text', writable: login, comment: 'Name to log in with.'},
+    {name: 'username', type: 'text', writable: neverWritten, comment: 'Name to log in with.'},
     {name: 'active', type: 'boolean', comment: 'False once the employee was made inactive.'},
     {
       name: 'can_login',
       type: 'boolean',
-      writable: login,
+      writable: neverWritten,
       comment: 'True if the employee may log in.',
     },
     {name: 'admin', type: 'boolean', comment: 'True for an administrator.'},

@@ -114,7 +114,7 @@ export const timeEntryWrites: Writes = {
   timeShape: TIME_SHAPES.timeEntry,
 };
 
-const once = {onUpdate: false} as const;
+const onlyOnCreate = {onUpdate: false} as const;
 
 /**
  * The charges of a job. QuickBooks line ids and the item are in `extra` (docs/service.md "Fields").
@@ -127,16 +127,21 @@ const jobCharges = mirrorTable('job_charges', {
     {name: 'id', type: 'integer', comment: 'Internal key.'},
     {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
     {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
-    {name: 'item_id', type: 'integer', writable: once, comment: 'The item charged.'},
+    {name: 'item_id', type: 'integer', writable: onlyOnCreate, comment: 'The item charged.'},
     {name: 'job_charge_type_id', type: 'integer', comment: 'Kind of charge.'},
     {
       name: 'description',
       type: 'text',
       comment: 'What is charged; by default the full name of the item.',
     },
-    {name: 'details', type: 'text', writable: once, comment: 'Free text on the line.'},
-    {name: 'quantity', type: 'decimal', writable: once, comment: 'How much of the item.'},
-    {name: 'price_per_unit', type: 'decimal', writable: once, comment: 'Price of one unit.'},
+    {name: 'details', type: 'text', writable: onlyOnCreate, comment: 'Free text on the line.'},
+    {name: 'quantity', type: 'decimal', writable: onlyOnCreate, comment: 'How much of the item.'},
+    {
+      name: 'price_per_unit',
+      type: 'decimal',
+      writable: onlyOnCreate,
+      comment: 'Price of one unit.',
+    },
     {name: 'discount', type: 'decimal', comment: 'Discount on the line.'},
     {name: 'total', type: 'decimal', comment: 'Price of the line.'},
     {name: 'tax_id', type: 'integer', comment: 'Tax that applies: tax_entities.id.'},

@@ -7,7 +7,7 @@ import type {FieldRecord} from '../api/xml-document.ts';
 import {compareNames} from './nested-records.ts';
 import type {Stream} from './stream.ts';
 import type {HeldValues, Row} from './table.ts';
-import {END, hashRow, meaningOf} from './values.ts';
+import {hashRow, meaningOf, VALUE_END} from './values.ts';
 
 /**
  * Columns of the record's own row for which its document has neither an element nor an embedded
@@ -17,11 +17,11 @@ export function listMissingParts(
   {table, derived}: Stream,
   {names}: FieldRecord,
 ): ReadonlySet<string> {
-  const isSaid = (column: string) => {
+  const isIncluded = (column: string) => {
     const [element] = derived[column] ?? [];
     return names.includes(column) || (element !== undefined && names.includes(element));
   };
-  return new Set(table.columns.map(({name}) => name).filter((name) => !isSaid(name)));
+  return new Set(table.columns.map(({name}) => name).filter((name) => !isIncluded(name)));
 }
 
 /**
@@ -43,20 +43,23 @@ export function listUnembedded({children, include}: Stream, {names}: FieldRecord
 export function recallRow(
   stream: Stream,
   {row, record}: {readonly row: Row; readonly record: FieldRecord},
-  held: HeldValues,
+  storedValues: HeldValues,
 ): Row {
   const {columns} = stream.table;
-  const unsaid = listMissingParts(stream, record);
+  const missingColumns = listMissingParts(stream, record);
   let meaning = '';
-  const values = columns.map(({name, type}, at) => {
-    const isRecalled = unsaid.has(name) && (row.values[at] ?? null) === null;
-    const source = isRecalled && isOfSame(stream, name, {row, held, unsaid}) ? held : row;
-    const value = source.values[at] ?? null;
+  const values = columns.map(({name, type}, index) => {
+    const isRecalled = missingColumns.has(name) && (row.values[index] ?? null) === null;
+    const source =
+      isRecalled && isOfSameRecord(stream, name, {row, held: storedValues, unsaid: missingColumns})
+        ? storedValues
+        : row;
+    const value = source.values[index] ?? null;
     const text = value !== null && type === 'nested' ? sortJson(value) : value;
-    meaning += text === null ? END : `${meaningOf(type, text)}${END}`;
+    meaning += text === null ? VALUE_END : `${meaningOf(type, text)}${VALUE_END}`;
     return text;
   });
-  const attributes = recallAttributes(row, record, held);
+  const attributes = recallAttributes(row, record, storedValues);
   return {key: row.key, values, attributes, hash: hashRow(meaning, attributes)};
 }
 
@@ -64,28 +67,30 @@ export function recallRow(
  * Whether values taken from an embedded record still belong to the same one: jobs.customer_id shows
  * it.
  */
-function isOfSame(
+function isOfSameRecord(
   {table, derived}: Stream,
   column: string,
   {
     row,
-    held,
-    unsaid,
+    held: storedValues,
+    unsaid: missingColumns,
   }: {readonly row: Row; readonly held: HeldValues; readonly unsaid: ReadonlySet<string>},
 ): boolean {
   const [element] = derived[column] ?? [];
-  if (element === undefined || unsaid.has(`${element}_id`)) return true;
-  const at = table.columns.findIndex(({name}) => name === `${element}_id`);
-  const before = held.values[at] ?? null;
-  return before === null || before === (row.values[at] ?? null);
+  if (element === undefined || missingColumns.has(`${element}_id`)) return true;
+  const index = table.columns.findIndex(({name}) => name === `${element}_id`);
+  const storedKey = storedValues.values[index] ?? null;
+  return storedKey === null || storedKey === (row.values[index] ?? null);
 }
 
-function recallAttributes(row: Row, {names}: FieldRecord, held: HeldValues): string {
-  const recalled = Object.entries(toObject(held.attributes)).filter(
+function recallAttributes(row: Row, {names}: FieldRecord, storedValues: HeldValues): string {
+  const missingAttributes = Object.entries(toObject(storedValues.attributes)).filter(
     ([name]) => !names.includes(name),
   );
-  if (recalled.length === 0) return row.attributes;
-  return sortJson(JSON.stringify({...toObject(row.attributes), ...Object.fromEntries(recalled)}));
+  if (missingAttributes.length === 0) return row.attributes;
+  return sortJson(
+    JSON.stringify({...toObject(row.attributes), ...Object.fromEntries(missingAttributes)}),
+  );
 }
 
 function toObject(json: string): object {
@@ -100,7 +105,9 @@ function toObject(json: string): object {
 function sortJson(json: string): string {
   return JSON.stringify(JSON.parse(json), (_name, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => compareNames(one, other)))
+      ? Object.fromEntries(
+          Object.entries(value).sort(([first], [second]) => compareNames(first, second)),
+        )
       : value,
   );
 }

@@ -4,7 +4,7 @@
 import type {Element, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
 import {isSecret} from './secret-values.ts';
-import {expectedOf, isStorable} from './values.ts';
+import {expectedByType, isStorable} from './values.ts';
 
 /**
  * How the elements inside one element are written; the same for all elements with the same list of
@@ -32,19 +32,21 @@ const layouts = new WeakMap<readonly string[], NestedLayout>();
  * @throws {RecordError} a name occurs twice beside others, or Postgres cannot store a text
  */
 export function toJson(name: string, element: Element, reading: Reading): string | null {
-  const layout = nestedLayoutOf(element.names);
+  const layout = findNestedLayout(element.names);
   if (element.isArray || isListOf(layout, name, element.names.length)) {
     return layout.sent.length === 0 ? null : arrayToJson(element, layout, reading);
   }
   if (layout.repeated !== null) {
-    throw refusal(reading, {
+    throw refuseValue(reading, {
       field: `${name}.${layout.repeated}`,
       expected: 'it once',
       got: 'it twice',
     });
   }
   const members = layout.sorted
-    .map((at) => memberToJson(element.names[at] ?? '', element.values[at] ?? null, reading))
+    .map((index) =>
+      memberToJson(element.names[index] ?? '', element.values[index] ?? null, reading),
+    )
     .filter((member) => member !== null);
   return members.length === 0 ? null : `{${members.join(',')}}`;
 }
@@ -52,14 +54,18 @@ export function toJson(name: string, element: Element, reading: Reading): string
 /** A text as JSON. @throws {RecordError} Postgres cannot store the text */
 export function textToJson(name: string, text: string, reading: Reading): string {
   if (!isStorable(text))
-    throw refusal(reading, {field: name, expected: expectedOf.text, got: describe(text)});
+    throw refuseValue(reading, {
+      field: name,
+      expected: expectedByType.text,
+      got: describeValue(text),
+    });
   return JSON.stringify(text);
 }
 
 function arrayToJson(element: Element, layout: NestedLayout, reading: Reading): string {
-  const items = layout.sent.map((at) => {
-    const name = element.names[at] ?? '';
-    const value = element.values[at] ?? null;
+  const items = layout.sent.map((index) => {
+    const name = element.names[index] ?? '';
+    const value = element.values[index] ?? null;
     if (value === null) return 'null';
     return typeof value === 'string'
       ? textToJson(name, value, reading)
@@ -75,7 +81,7 @@ function memberToJson(name: string, value: Value, reading: Reading): string | nu
   return json === null ? null : `${JSON.stringify(name)}:${json}`;
 }
 
-function nestedLayoutOf(names: readonly string[]): NestedLayout {
+function findNestedLayout(names: readonly string[]): NestedLayout {
   let layout = layouts.get(names);
   if (layout === undefined) {
     layout = makeNestedLayout(names);
@@ -85,10 +91,12 @@ function nestedLayoutOf(names: readonly string[]): NestedLayout {
 }
 
 function makeNestedLayout(names: readonly string[]): NestedLayout {
-  const sent = [...names.keys()].filter((at) => !isSecret(names[at] ?? ''));
-  const sorted = sent.toSorted((one, other) => compareNames(names[one] ?? '', names[other] ?? ''));
+  const sent = [...names.keys()].filter((index) => !isSecret(names[index] ?? ''));
+  const sorted = sent.toSorted((left, right) =>
+    compareNames(names[left] ?? '', names[right] ?? ''),
+  );
   const repeated = sorted.find(
-    (at, index) => index > 0 && names[at] === names[sorted[index - 1] ?? -1],
+    (nameIndex, index) => index > 0 && names[nameIndex] === names[sorted[index - 1] ?? -1],
   );
   const [first = null] = names;
   const onlyName = names.every((name) => name === first) ? first : null;
@@ -101,8 +109,8 @@ function makeNestedLayout(names: readonly string[]): NestedLayout {
 }
 
 /** Compares by code units: the one order that no locale changes. */
-export function compareNames(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
+export function compareNames(first: string, second: string): number {
+  return first < second ? -1 : first > second ? 1 : 0;
 }
 
 function isListOf({onlyName}: NestedLayout, list: string, length: number): boolean {
@@ -120,7 +128,7 @@ function isSingularOf(item: string, list: string): boolean {
   );
 }
 
-const MAX_GOT = 40;
+const MAX_EXCERPT = 40;
 
 /** The context of reading: enough to locate a refused value, and to read a time without a zone. */
 export interface Reading {
@@ -134,28 +142,28 @@ export interface Reading {
 
 /**
  * The error for a record that cannot be accepted.
- * @param facts.got - the received value in words, as `describe` returns it
+ * @param facts.got - the received value in words, as `describeValue` returns it
  */
-export function refusal(
+export function refuseValue(
   reading: Reading,
   facts: {field: string; expected: string; got: string},
 ): RecordError {
-  const expected = `${describePlace(reading)}: field ${facts.field}: expected ${facts.expected}`;
+  const expected = `${describePosition(reading)}: field ${facts.field}: expected ${facts.expected}`;
   return new RecordError(`${expected}, got ${facts.got}`, {expected});
 }
 
 /** A value as an error may show it: 40 characters of a text, and the kind of anything else. */
-export function describe(value: Value | undefined): string {
+export function describeValue(value: Value | undefined): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'nil';
   if (typeof value !== 'string') return value.names.length === 0 ? 'an empty array' : 'elements';
   if (value === '') return 'an empty text';
-  return `${JSON.stringify(value.slice(0, MAX_GOT))}${value.length > MAX_GOT ? '…' : ''}`;
+  return `${JSON.stringify(value.slice(0, MAX_EXCERPT))}${value.length > MAX_EXCERPT ? '…' : ''}`;
 }
 
-function describePlace({stream, number, child}: Reading): string {
+function describePosition({stream, number, child}: Reading): string {
   const record = number === null ? stream : `${stream} ${number}`;
   if (child === null) return record;
   const id = child.record.values[child.record.names.indexOf('id')];
-  return `${record}, ${child.name}${typeof id === 'string' ? ` ${id.slice(0, MAX_GOT)}` : ''}`;
+  return `${record}, ${child.name}${typeof id === 'string' ? ` ${id.slice(0, MAX_EXCERPT)}` : ''}`;
 }

@@ -9,16 +9,16 @@ import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
 import {
   compareNames,
-  describe,
+  describeValue,
   type Reading,
-  refusal,
+  refuseValue,
   textToJson,
   toJson,
 } from './nested-records.ts';
 import {isSecret} from './secret-values.ts';
 import type {Child, Stream} from './stream.ts';
 import type {Column, MirrorTable, Row} from './table.ts';
-import {END, expectedOf, hashRow, meaningOf, readValue} from './values.ts';
+import {expectedByType, hashRow, meaningOf, readValue, VALUE_END} from './values.ts';
 
 /**
  * The places of a table's values in a record with a particular list of names; -1 for missing ones.
@@ -120,7 +120,7 @@ function makeChildPlan(parent: MirrorTable, child: Child): ChildPlan {
   };
 }
 
-interface Facts {
+interface PartOptions {
   readonly given: readonly string[];
   readonly renamed?: Readonly<Record<string, string>>;
   readonly elements?: readonly string[];
@@ -128,16 +128,22 @@ interface Facts {
   readonly keepsRest?: boolean;
 }
 
-function makePart(table: MirrorTable, facts: Facts): Part {
-  const {given, renamed = {}, elements = [], skipped = [], keepsRest = true} = facts;
-  for (const name of [...given, ...Object.keys(renamed)]) columnIndex(table, name);
+function makePart(table: MirrorTable, options: PartOptions): Part {
+  const {
+    given: givenColumns,
+    renamed = {},
+    elements = [],
+    skipped = [],
+    keepsRest = true,
+  } = options;
+  for (const name of [...givenColumns, ...Object.keys(renamed)]) columnIndex(table, name);
   const {columns} = table;
   return {
     table,
     columns,
-    columnOf: new Map(columns.map(({name}, at) => [renamed[name] ?? name, at])),
+    columnOf: new Map(columns.map(({name}, index) => [renamed[name] ?? name, index])),
     keyColumns: table.key.map((name) => columnIndex(table, name)),
-    givenAt: columns.map(({name}) => given.indexOf(name)),
+    givenAt: columns.map(({name}) => givenColumns.indexOf(name)),
     elements,
     skipped: new Set(skipped),
     keepsRest,
@@ -146,9 +152,9 @@ function makePart(table: MirrorTable, facts: Facts): Part {
 }
 
 function columnIndex(table: MirrorTable, name: string): number {
-  const at = table.columns.findIndex((column) => column.name === name);
-  if (at === -1) throw new TypeError(`table ${table.name}: no column "${name}"`);
-  return at;
+  const index = table.columns.findIndex((column) => column.name === name);
+  if (index === -1) throw new TypeError(`table ${table.name}: no column "${name}"`);
+  return index;
 }
 
 /**
@@ -219,8 +225,8 @@ export function readRows(
     timeZone: options.timeZone,
   };
   const plan = planOf(stream);
-  const layout = layoutOf(plan.part, record.names, reading);
-  const number = readNumber(plan, elementAt(record, layout.columns[plan.keyColumn]), reading);
+  const layout = findLayout(plan.part, record.names, reading);
+  const number = readNumber(plan, readElementAt(record, layout.columns[plan.keyColumn]), reading);
   reading.number = number;
   const row = readRow(
     plan.part,
@@ -228,8 +234,11 @@ export function readRows(
     reading,
   );
   const children: {element: string; rows: Row[]}[] = [];
-  for (const [at, childPlan] of plan.children.entries()) {
-    const rows = readKin(childPlan, elementAt(record, layout.elements[at]), {row, reading});
+  for (const [index, childPlan] of plan.children.entries()) {
+    const rows = readChildrenLeniently(childPlan, readElementAt(record, layout.elements[index]), {
+      row,
+      reading,
+    });
     if (rows !== null) children.push({element: childPlan.child.element, rows});
   }
   return {number, row, children};
@@ -248,7 +257,7 @@ function readNumber(plan: RecordPlan, value: Value | undefined, reading: Reading
   const number = toNumber(value);
   if (number !== null) return number;
   const field = plan.part.columns[plan.keyColumn]?.name ?? '';
-  throw refusal(reading, {field, expected: NUMBER, got: describe(value)});
+  throw refuseValue(reading, {field, expected: NUMBER, got: describeValue(value)});
 }
 
 /** The embedded records' values for columns of this record; null if they are missing. */
@@ -257,10 +266,10 @@ function readDerived(
   record: Element,
   layout: Layout,
 ): Value[] {
-  return derivedFields.map((field, at) => {
-    const embedded = elementAt(record, layout.elements[children.length + at]);
+  return derivedFields.map((field, index) => {
+    const embedded = readElementAt(record, layout.elements[children.length + index]);
     if (typeof embedded !== 'object' || embedded === null) return null;
-    return elementAt(embedded, embedded.names.indexOf(field)) ?? null;
+    return readElementAt(embedded, embedded.names.indexOf(field)) ?? null;
   });
 }
 
@@ -268,7 +277,7 @@ function readDerived(
  * As `readChildren`, but unreadable children that other records contain in full do not invalidate
  * this record.
  */
-function readKin(...args: Parameters<typeof readChildren>): Row[] | null {
+function readChildrenLeniently(...args: Parameters<typeof readChildren>): Row[] | null {
   const [plan, , {reading}] = args;
   if (plan.child.isOfStream !== true) return readChildren(...args);
   try {
@@ -291,33 +300,35 @@ function readChildren(
   if (value === undefined || value === null) return null;
   if (typeof value === 'string') {
     if (value.trim() !== '')
-      throw refusal(reading, {field: element, expected: 'elements', got: describe(value)});
+      throw refuseValue(reading, {field: element, expected: 'elements', got: describeValue(value)});
     return item === null ? null : [];
   }
-  const given = plan.parentColumns.map((column) => row.values[column] ?? null);
+  const parentValues = plan.parentColumns.map((column) => row.values[column] ?? null);
   if (item === null)
-    return value.names.length === 0 ? null : [readChild(plan, {value, given}, reading)];
-  return readItems(plan, {list: value, given}, reading);
+    return value.names.length === 0
+      ? null
+      : [readChild(plan, {value, given: parentValues}, reading)];
+  return readItems(plan, {list: value, given: parentValues}, reading);
 }
 
 function readItems(
   plan: ChildPlan,
-  {list, given}: {readonly list: Element; readonly given: readonly (string | null)[]},
+  {list, given: parentValues}: {readonly list: Element; readonly given: readonly (string | null)[]},
   reading: Reading,
 ): Row[] {
   const {element, item} = plan.child;
   const rows = new Map<string, Row>();
-  for (const [at, value] of list.values.entries()) {
-    const name = list.names[at] ?? '';
+  for (const [index, value] of list.values.entries()) {
+    const name = list.names[index] ?? '';
     if (name !== item)
-      throw refusal(reading, {
+      throw refuseValue(reading, {
         field: element,
         expected: `items named ${item}`,
-        got: describe(name),
+        got: describeValue(name),
       });
-    const row = readChild(plan, {value, given}, reading);
+    const row = readChild(plan, {value, given: parentValues}, reading);
     if (rows.has(row.key)) {
-      throw refusal(reading, {
+      throw refuseValue(reading, {
         field: element,
         expected: `${item} ${row.key} once`,
         got: 'it twice',
@@ -330,20 +341,20 @@ function readItems(
 
 function readChild(
   {child, part}: ChildPlan,
-  {value, given}: {readonly value: Value; readonly given: readonly (string | null)[]},
+  {value, given: parentValues}: {readonly value: Value; readonly given: readonly (string | null)[]},
   reading: Reading,
 ): Row {
   if (typeof value === 'string' || value === null) {
-    throw refusal(reading, {
+    throw refuseValue(reading, {
       field: child.item ?? child.element,
       expected: 'elements',
-      got: describe(value),
+      got: describeValue(value),
     });
   }
   reading.child = {name: child.element, record: value};
   const row = readRow(
     part,
-    {record: value, layout: layoutOf(part, value.names, reading), given},
+    {record: value, layout: findLayout(part, value.names, reading), given: parentValues},
     reading,
   );
   reading.child = null;
@@ -354,7 +365,7 @@ function readChild(
 const NUMBER = 'a positive whole number of 64 bits';
 
 /** True for an integer, as `readValue` returns it, that can identify a row. */
-function isNumber(integer: string): boolean {
+function isRowNumber(integer: string): boolean {
   return integer !== '0' && !integer.startsWith('-');
 }
 
@@ -375,15 +386,20 @@ function readRow(part: Part, source: Source, reading: Reading): Row {
   const {columns, givenAt} = part;
   const values: (string | null)[] = [];
   let meaning = '';
-  for (let at = 0; at < columns.length; at++) {
-    const column = columns[at];
+  for (let index = 0; index < columns.length; index++) {
+    const column = columns[index];
     if (column === undefined) break;
-    const sent = readCell(column, elementAt(source.record, source.layout.columns[at]), reading);
-    const place = givenAt[at] ?? -1;
-    const value = place === -1 ? sent : agree(column, {sent, given: source.given[place]}, reading);
+    const sent = readCell(
+      column,
+      readElementAt(source.record, source.layout.columns[index]),
+      reading,
+    );
+    const position = givenAt[index] ?? -1;
+    const value =
+      position === -1 ? sent : mergeValues(column, {sent, given: source.given[position]}, reading);
     values.push(value);
     if (value !== null) meaning += meaningOf(column.type, value);
-    meaning += END;
+    meaning += VALUE_END;
   }
   const attributes = readAttributes(source, reading);
   return {
@@ -406,23 +422,28 @@ function readCell(column: Column, value: Value | undefined, reading: Reading): s
     const read = readValue(type, value, reading.timeZone);
     if (read !== undefined) return read;
   }
-  throw refusal(reading, {field: name, expected: expectedOf[type], got: describe(value)});
+  throw refuseValue(reading, {
+    field: name,
+    expected: expectedByType[type],
+    got: describeValue(value),
+  });
 }
 
 /**
  * The record's own value; without one, the value from the surrounding record. The two must agree.
  */
-function agree(
+function mergeValues(
   column: Column,
-  {sent, given}: {readonly sent: string | null; readonly given: Value | undefined},
+  {sent, given: surrounding}: {readonly sent: string | null; readonly given: Value | undefined},
   reading: Reading,
 ): string | null {
-  const filled = readCell(column, given, reading);
-  if (sent === null || filled === null || sent === filled) return sent ?? filled;
-  throw refusal(reading, {
+  const surroundingValue = readCell(column, surrounding, reading);
+  if (sent === null || surroundingValue === null || sent === surroundingValue)
+    return sent ?? surroundingValue;
+  throw refuseValue(reading, {
     field: column.name,
-    expected: `${filled} as around it`,
-    got: describe(sent),
+    expected: `${surroundingValue} as around it`,
+    got: describeValue(sent),
   });
 }
 
@@ -444,11 +465,11 @@ function readKey(
   reading: Reading,
 ): string {
   let key = '';
-  for (const at of keyColumns) {
-    const value = values[at] ?? null;
-    if (value === null || !isNumber(value)) {
-      const got = value === null ? 'nothing' : describe(value);
-      throw refusal(reading, {field: columns[at]?.name ?? '', expected: NUMBER, got});
+  for (const index of keyColumns) {
+    const value = values[index] ?? null;
+    if (value === null || !isRowNumber(value)) {
+      const got = value === null ? 'nothing' : describeValue(value);
+      throw refuseValue(reading, {field: columns[index]?.name ?? '', expected: NUMBER, got});
     }
     key += key === '' ? value : `,${value}`;
   }
@@ -459,7 +480,7 @@ function readKey(
  * The layout of a list of names, made once per list.
  * @throws {RecordError} a name occurs twice
  */
-function layoutOf(part: Part, names: readonly string[], reading: Reading): Layout {
+function findLayout(part: Part, names: readonly string[], reading: Reading): Layout {
   let layout = part.layouts.get(names);
   if (layout === undefined) {
     layout = makeLayout(part, names, reading);
@@ -471,7 +492,7 @@ function layoutOf(part: Part, names: readonly string[], reading: Reading): Layou
 /**
  * The value at a layout's position; undefined for -1, because it is slow to read an array at -1.
  */
-function elementAt(record: Element, position: number | undefined): Value | undefined {
+function readElementAt(record: Element, position: number | undefined): Value | undefined {
   return position === undefined || position === -1 ? undefined : record.values[position];
 }
 
@@ -480,7 +501,8 @@ function makeLayout(part: Part, names: readonly string[], reading: Reading): Lay
   const rest: {name: string; label: string; position: number}[] = [];
   const seen = new Set<string>();
   for (const [position, name] of names.entries()) {
-    if (seen.has(name)) throw refusal(reading, {field: name, expected: 'it once', got: 'it twice'});
+    if (seen.has(name))
+      throw refuseValue(reading, {field: name, expected: 'it once', got: 'it twice'});
     seen.add(name);
     const column = part.columnOf.get(name);
     if (column !== undefined) columns[column] = position;
@@ -488,12 +510,12 @@ function makeLayout(part: Part, names: readonly string[], reading: Reading): Lay
       rest.push({name, label: `${JSON.stringify(name)}:`, position});
     }
   }
-  rest.sort((one, other) => compareNames(one.name, other.name));
+  rest.sort((first, second) => compareNames(first.name, second.name));
   return {columns, elements: part.elements.map((name) => names.indexOf(name)), rest};
 }
 
 /** The number of a record, as used in paths; null if it has none that can be read. */
-export function numberOf(stream: Stream, record: FieldRecord): string | null {
+export function readRecordNumber(stream: Stream, record: FieldRecord): string | null {
   return toNumber(record.values[record.names.indexOf(stream.key)]);
 }
 
@@ -501,5 +523,5 @@ export function numberOf(stream: Stream, record: FieldRecord): string | null {
 export function toNumber(value: Value | undefined): string | null {
   // Whole numbers do not depend on a zone.
   const number = typeof value === 'string' ? readValue('integer', value, 'UTC') : null;
-  return number !== null && number !== undefined && isNumber(number) ? number : null;
+  return number !== null && number !== undefined && isRowNumber(number) ? number : null;
 }

@@ -8,7 +8,7 @@ const TAG_NAME = /^<\s*(\/?)\s*([^\s<>/"'=]+)/;
 // The repetitions are bounded: an endless name in broken XML must not cost quadratic time.
 const ATTRIBUTE = /([^\s<>/"'=]{1,100})(\s{0,9}=\s{0,9})("[^"]*"|'[^']*'|[^\s>"']+)/g;
 /** Attributes that describe the kind of an element, not its content. */
-const HARMLESS = new Set(['type', 'nil']);
+const HARMLESS_ATTRIBUTES = new Set(['type', 'nil']);
 
 interface Tag {
   readonly name: string;
@@ -39,15 +39,16 @@ export function redactXml(xml: string): string {
   // assumes as little as possible. If the end of a secret cannot be found, the rest of the text
   // counts as secret.
   let redacted = '';
-  let at = 0;
-  while (at < xml.length) {
-    const start = nextMarkup(xml, at);
-    const tag = readTag(xml, start);
-    redacted += redactText(xml.slice(at, start), tag) + redactTag(xml.slice(start, tag.end), tag);
-    at = tag.end;
+  let position = 0;
+  while (position < xml.length) {
+    const tagStart = findNextMarkup(xml, position);
+    const tag = readTag(xml, tagStart);
+    redacted +=
+      redactText(xml.slice(position, tagStart), tag) + redactTag(xml.slice(tagStart, tag.end), tag);
+    position = tag.end;
     if (isSecret(tag.name) && !tag.isClosing && !tag.isEmpty) {
-      at = endOfSecret(xml, tag.end, tag.name);
-      if (at > tag.end) redacted += MASK;
+      position = findSecretEnd(xml, tag.end, tag.name);
+      if (position > tag.end) redacted += MASK;
     }
   }
   return redacted;
@@ -61,24 +62,24 @@ function redactText(text: string, next: Tag): string {
 function redactTag(text: string, tag: Tag): string {
   if (!isSecret(text)) return text;
   if (!tag.isWhole) return `<${tag.isClosing ? '/' : ''}${tag.name} ${MASK}`;
-  return text.replace(ATTRIBUTE, (whole, name: string, equals: string) => {
-    if (HARMLESS.has(name)) return whole;
-    return isSecret(name) || isSecret(tag.name) ? `${name}${equals}"${MASK}"` : whole;
+  return text.replace(ATTRIBUTE, (attribute, name: string, equals: string) => {
+    if (HARMLESS_ATTRIBUTES.has(name)) return attribute;
+    return isSecret(name) || isSecret(tag.name) ? `${name}${equals}"${MASK}"` : attribute;
   });
 }
 
 /**
  * The place at which a secret element's own closing tag begins; the end of the text if it has none.
  */
-function endOfSecret(xml: string, from: number, name: string): number {
+function findSecretEnd(xml: string, from: number, name: string): number {
   let depth = 1;
-  let at = from;
-  while (at < xml.length) {
-    const start = nextMarkup(xml, skipOpaque(xml, at));
+  let position = from;
+  while (position < xml.length) {
+    const start = findNextMarkup(xml, skipCommentsAndCdata(xml, position));
     const tag = readTag(xml, start);
     if (isSameName(tag.name, name) && !tag.isEmpty) depth += tag.isClosing ? -1 : 1;
     if (depth === 0) return start;
-    at = tag.end;
+    position = tag.end;
   }
   return xml.length;
 }
@@ -87,29 +88,29 @@ function endOfSecret(xml: string, from: number, name: string): number {
  * The place after the comments and CDATA sections before the next tag: what seems a tag inside them
  * is not one.
  */
-function skipOpaque(xml: string, from: number): number {
-  let at = from;
+function skipCommentsAndCdata(xml: string, from: number): number {
+  let position = from;
   for (;;) {
-    const start = nextMarkup(xml, at);
-    const close = xml.startsWith('<![CDATA[', start)
+    const start = findNextMarkup(xml, position);
+    const closing = xml.startsWith('<![CDATA[', start)
       ? ']]>'
       : xml.startsWith('<!--', start)
         ? '-->'
         : null;
-    if (close === null) return start;
-    const end = xml.indexOf(close, start);
+    if (closing === null) return start;
+    const end = xml.indexOf(closing, start);
     if (end === -1) return xml.length;
-    at = end + close.length;
+    position = end + closing.length;
   }
 }
 
-function nextMarkup(xml: string, from: number): number {
-  const at = xml.indexOf('<', from);
-  return at === -1 ? xml.length : at;
+function findNextMarkup(xml: string, from: number): number {
+  const index = xml.indexOf('<', from);
+  return index === -1 ? xml.length : index;
 }
 
 function readTag(xml: string, start: number): Tag {
-  const {end, isWhole} = endOfTag(xml, start);
+  const {end, isWhole} = findTagEnd(xml, start);
   const [, slash = '', name = ''] = TAG_NAME.exec(xml.slice(start, end)) ?? [];
   return {name, isClosing: slash !== '', isEmpty: isWhole && xml[end - 2] === '/', isWhole, end};
 }
@@ -118,7 +119,7 @@ function readTag(xml: string, start: number): Tag {
  * The place after the `>` that ends a tag, quoted ones skipped. Without one, the place of the next
  * `<`, which no tag can contain.
  */
-function endOfTag(xml: string, start: number): {end: number; isWhole: boolean} {
+function findTagEnd(xml: string, start: number): {end: number; isWhole: boolean} {
   let quote = '';
   for (let at = start + 1; at < xml.length; at++) {
     const char = xml[at] ?? '';
@@ -130,6 +131,6 @@ function endOfTag(xml: string, start: number): {end: number; isWhole: boolean} {
   return {end: xml.length, isWhole: false};
 }
 
-function isSameName(one: string, other: string): boolean {
-  return one.replaceAll('-', '_').toLowerCase() === other.replaceAll('-', '_').toLowerCase();
+function isSameName(first: string, second: string): boolean {
+  return first.replaceAll('-', '_').toLowerCase() === second.replaceAll('-', '_').toLowerCase();
 }

@@ -92,7 +92,7 @@ export interface Child {
 }
 
 /** The column of an owned child's table that names its parent. @throws {TypeError} none does */
-export function parentColumnOf({table, parentColumns}: Child): string {
+export function findParentColumn({table, parentColumns}: Child): string {
   const [column] = Object.keys(parentColumns);
   if (column === undefined)
     throw new TypeError(`${table.name}: owned by a parent, but no column names it`);
@@ -100,10 +100,10 @@ export function parentColumnOf({table, parentColumns}: Child): string {
 }
 
 /** The tables of children that exist only in records of a stream. */
-export function ownedTablesOf({children}: Stream): OwnedTable[] {
+export function listOwnedTables({children}: Stream): OwnedTable[] {
   return children
     .filter(({isOwned}) => isOwned)
-    .map((child) => ({table: child.table, parentColumn: parentColumnOf(child)}));
+    .map((child) => ({table: child.table, parentColumn: findParentColumn(child)}));
 }
 
 /**
@@ -158,12 +158,12 @@ export function listWindows({
   windows,
   filters,
 }: Pick<Stream, 'windows' | 'filters'>): Record<string, Window> {
-  const named = Object.entries(filters).flatMap(([filter, values]) =>
+  const namedWindows = Object.entries(filters).flatMap(([filter, values]) =>
     typeof values === 'string' || values.includes('true')
       ? []
       : values.map((value) => [value, {[filter]: value}] as const),
   );
-  return {...Object.fromEntries(named), ...windows};
+  return {...Object.fromEntries(namedWindows), ...windows};
 }
 
 /**
@@ -189,22 +189,22 @@ export function nameWindow(stream: Stream, terms: readonly string[]): string {
     const value = window[filter];
     return value === undefined ? [] : [[filter, value]];
   });
-  const [first, ...others] = query;
+  const [first, ...otherFilters] = query;
   if (first === undefined) return wholeList;
-  const words = Object.entries(listWindows(stream));
-  const word = words.find(([, {[first[0]]: value}]) => value === first[1])?.[0];
-  if (word !== undefined && others.length === 0) return word;
+  const windowEntries = Object.entries(listWindows(stream));
+  const name = windowEntries.find(([, {[first[0]]: value}]) => value === first[1])?.[0];
+  if (name !== undefined && otherFilters.length === 0) return name;
   return new URLSearchParams(query).toString();
 }
 
 function toWindow(stream: Stream, terms: readonly string[]): Window {
   const window: Record<string, string> = {};
   for (const [filter, value] of terms.flatMap((term) => Object.entries(readTerm(stream, term)))) {
-    const given = window[filter];
-    if (given !== undefined && given !== value)
+    const existingValue = window[filter];
+    if (existingValue !== undefined && existingValue !== value)
       throw new UsageError(
         `${stream.name}, filter ${filter}: expected it once, ` +
-          `got ${JSON.stringify(given)} and ${JSON.stringify(value)}`,
+          `got ${JSON.stringify(existingValue)} and ${JSON.stringify(value)}`,
       );
     window[filter] = value;
   }
@@ -212,18 +212,22 @@ function toWindow(stream: Stream, terms: readonly string[]): Window {
 }
 
 function readTerm(stream: Stream, term: string): Window {
-  const at = term.indexOf('=');
-  if (at !== -1) return readFilter(stream, {name: term.slice(0, at), value: term.slice(at + 1)});
+  const equalsIndex = term.indexOf('=');
+  if (equalsIndex !== -1)
+    return readFilter(stream, {
+      name: term.slice(0, equalsIndex),
+      value: term.slice(equalsIndex + 1),
+    });
   if (term === wholeList) return {};
   const windows = listWindows(stream);
   if (Object.hasOwn(windows, term)) return windows[term] ?? {};
-  const known = [...Object.keys(windows), wholeList];
+  const names = [...Object.keys(windows), wholeList];
   const filters = Object.keys(stream.filters);
-  const choice = `there ${known.length === 1 ? 'is' : 'are'} ${known.join(', ')}`;
-  const more =
+  const choice = `there ${names.length === 1 ? 'is' : 'are'} ${names.join(', ')}`;
+  const hint =
     filters.length > 0 ? `; its filters are ${filters.join(', ')}: --filter ${filters[0]}=…` : '';
   throw new UsageError(
-    `${stream.name} has no window ${JSON.stringify(term)}${nearest(term, known)}; ${choice}${more}`,
+    `${stream.name} has no window ${JSON.stringify(term)}${nearest(term, names)}; ${choice}${hint}`,
   );
 }
 
@@ -231,22 +235,22 @@ function readFilter(
   {name: stream, filters}: Stream,
   {name, value}: {readonly name: string; readonly value: string},
 ): Window {
-  const known = Object.keys(filters);
-  const takes = Object.hasOwn(filters, name) ? filters[name] : undefined;
-  if (takes === undefined) {
-    const choice = known.length > 0 ? `there are ${known.join(', ')}` : 'it has none';
+  const names = Object.keys(filters);
+  const accepted = Object.hasOwn(filters, name) ? filters[name] : undefined;
+  if (accepted === undefined) {
+    const available = names.length > 0 ? `there are ${names.join(', ')}` : 'it has none';
     throw new UsageError(
-      `${stream} has no filter ${JSON.stringify(name)}${nearest(name, known)}; ${choice}`,
+      `${stream} has no filter ${JSON.stringify(name)}${nearest(name, names)}; ${available}`,
     );
   }
   const got = `got ${JSON.stringify(value)}`;
-  const thing = `${stream}, filter ${name}`;
-  if (typeof takes !== 'string' && !takes.includes(value))
+  const subject = `${stream}, filter ${name}`;
+  if (typeof accepted !== 'string' && !accepted.includes(value))
     throw new UsageError(
-      `${thing}: expected one of ${takes.join(', ')}, ${got}${nearest(value, takes)}`,
+      `${subject}: expected one of ${accepted.join(', ')}, ${got}${nearest(value, accepted)}`,
     );
-  if (takes === 'number' && !isId(value))
-    throw new UsageError(`${thing}: expected a number, ${got}`);
-  if (value === '') throw new UsageError(`${thing}: expected a text, got none`);
+  if (accepted === 'number' && !isId(value))
+    throw new UsageError(`${subject}: expected a number, ${got}`);
+  if (value === '') throw new UsageError(`${subject}: expected a text, got none`);
   return {[name]: value};
 }

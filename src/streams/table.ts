@@ -139,13 +139,13 @@ export function mirrorTable(name: string, definition: Definition): MirrorTable {
   const {comment, key, columns, indexes = [], searched = null, writeOnly = []} = definition;
   checkDefinition(name, definition);
   const writable = [
-    ...columns.flatMap((column) => ruleOf(name, column)),
+    ...columns.flatMap((column) => listRules(name, column)),
     ...writeOnly.map(({terms, ...field}) => toRule(field, terms)),
   ];
   return {name, comment, key, columns, indexes, searched, writable};
 }
 
-function ruleOf(table: string, {name, type, writable}: Column): WriteRule[] {
+function listRules(table: string, {name, type, writable}: Column): WriteRule[] {
   if (writable === undefined) return [];
   if (type === 'float' || type === 'nested')
     throw new TypeError(`table ${table}: column "${name}" is ${type}, which no request can hold`);
@@ -166,24 +166,27 @@ function toRule(field: Pick<WriteRule, 'name' | 'kind'>, terms: WriteTerms): Wri
 function checkDefinition(name: string, definition: Definition): void {
   const {key, columns, indexes = [], searched} = definition;
   const names = columns.map((column) => column.name);
-  const twice = names.find(
-    (column, at) => names.indexOf(column) !== at || Object.hasOwn(ownColumns, column),
+  const duplicate = names.find(
+    (column, index) => names.indexOf(column) !== index || Object.hasOwn(ownColumns, column),
   );
-  if (twice !== undefined)
-    throw new TypeError(`table ${name}: the name "${twice}" is taken already`);
+  if (duplicate !== undefined)
+    throw new TypeError(`table ${name}: the name "${duplicate}" is taken already`);
   const missing = [key, ...indexes].flat().find((column) => !names.includes(column));
   if (missing !== undefined)
     throw new TypeError(`table ${name}: no column "${missing}" for its key or index`);
-  const sought = [...(searched?.words ?? []), ...(searched?.phones ?? [])];
-  const strange = sought.find(
-    (one) => !columns.some((column) => column.name === one && column.type === 'text'),
+  const searchedNames = [...(searched?.words ?? []), ...(searched?.phones ?? [])];
+  const unsuitable = searchedNames.find(
+    (searchedName) =>
+      !columns.some((column) => column.name === searchedName && column.type === 'text'),
   );
-  if (strange !== undefined)
-    throw new TypeError(`table ${name}: "${strange}" is searched, and no text column`);
+  if (unsuitable !== undefined)
+    throw new TypeError(`table ${name}: "${unsuitable}" is searched, and no text column`);
   if (key.length === 0) throw new TypeError(`table ${name}: it needs a key`);
-  const text = columns.find((column) => key.includes(column.name) && column.type !== 'integer');
-  if (text !== undefined)
-    throw new TypeError(`table ${name}: its key "${text.name}" is no whole number`);
+  const invalidKey = columns.find(
+    (column) => key.includes(column.name) && column.type !== 'integer',
+  );
+  if (invalidKey !== undefined)
+    throw new TypeError(`table ${name}: its key "${invalidKey.name}" is no whole number`);
 }
 
 /** The origin of a table's rows: the history needs it to know which records an edit makes stale. */
@@ -252,5 +255,5 @@ export interface EncodedRow {
    * Fills in, with the stored values, the fields that its document may omit. Absent if the document
    * is complete.
    */
-  readonly recall?: (held: HeldValues) => EncodedRow;
+  readonly recall?: (storedValues: HeldValues) => EncodedRow;
 }

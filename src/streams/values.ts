@@ -19,7 +19,7 @@ const MIN_BIGINT = -(2n ** 63n);
 const MAX_BIGINT = 2n ** 63n - 1n;
 
 /** The values that a column of each type accepts, as errors describe them. */
-export const expectedOf: Readonly<Record<ColumnType, string>> = {
+export const expectedByType: Readonly<Record<ColumnType, string>> = {
   text: 'a text without NUL and without half of a surrogate pair',
   integer: 'a whole number of 64 bits',
   decimal: 'a decimal number',
@@ -184,7 +184,7 @@ const DECIMAL_PARTS = /^([-+]?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/;
 const INSTANT_PARTS = /^(.{19})(?:\.(\d+))?(Z|[-+]\d\d:\d\d)$/;
 
 /** Ends every value of a row's meaning; a null consists of nothing else. No text contains a NUL. */
-export const END = '\0';
+export const VALUE_END = '\0';
 
 /**
  * The meaning of a value that its column accepted: the same text for `275.10` and `275.1`, for one
@@ -195,7 +195,7 @@ export const END = '\0';
 export function meaningOf(type: ColumnType, value: string): string {
   switch (type) {
     case 'text':
-      return textMeaning(value);
+      return normaliseText(value);
     case 'decimal':
       return normaliseDecimal(value);
     case 'float':
@@ -210,23 +210,24 @@ export function meaningOf(type: ColumnType, value: string): string {
 }
 
 /**
- * Sixteen bytes of SHA-256 of a row, in hex: the meanings of its columns, each with its `END`, and
- * its attributes.
+ * Sixteen bytes of SHA-256 of a row, in hex: the meanings of its columns, each with its
+ * `VALUE_END`, and its attributes.
  */
 export function hashRow(meanings: string, attributes: string): string {
   return hash('sha256', meanings + normaliseJson(attributes), 'hex').slice(0, HASH_DIGITS);
 }
 
 // An empty text must differ from null, and from the text `=`.
-function textMeaning(text: string): string {
+function normaliseText(text: string): string {
   const lines = text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
   return lines === '' || lines.startsWith('=') ? `=${lines}` : lines;
 }
 
 /** A decimal as its digits without outer zeros, and an exponent. */
 function normaliseDecimal(text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = DECIMAL_PARTS.exec(text) ?? [];
-  const digits = whole + fraction;
+  const [, sign = '', integerDigits = '', fraction = '', exponent = '0'] =
+    DECIMAL_PARTS.exec(text) ?? [];
+  const digits = integerDigits + fraction;
   let end = digits.length;
   while (end > 0 && digits.charCodeAt(end - 1) === 48) end--;
   if (end === 0) return '0';
@@ -240,9 +241,9 @@ function normaliseInstant(text: string): string {
   const seconds = epochSeconds(text);
   if (!Number.isNaN(seconds)) return String(seconds);
   const [, local = '', fraction = '', offset = ''] = INSTANT_PARTS.exec(text) ?? [];
-  const whole = epochSeconds(`${local}${offset === 'Z' ? '+00:00' : offset}`);
+  const wholeSeconds = epochSeconds(`${local}${offset === 'Z' ? '+00:00' : offset}`);
   const digits = fraction.replace(/0+$/, '');
-  return digits === '' ? String(whole) : `${whole}.${digits}`;
+  return digits === '' ? String(wholeSeconds) : `${wholeSeconds}.${digits}`;
 }
 
 /**

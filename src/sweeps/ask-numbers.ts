@@ -6,7 +6,7 @@
 
 import type pg from 'pg';
 import {SeenElements} from '../api/value-types.ts';
-import {isGone} from '../api/verdict.ts';
+import {isMissingRecord} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {readOneApart} from '../api/xml-read.ts';
 import {backOffMs} from '../core/back-off.ts';
@@ -15,15 +15,15 @@ import {inSweepTransaction} from '../postgres/database.ts';
 import {readMadeAgoMs} from '../rows/recent-writes.ts';
 import {keyOf, nameTable} from '../rows/table-sql.ts';
 import {listUnembedded} from '../streams/missing-parts.ts';
-import {numberOf, readRows} from '../streams/record-rows.ts';
+import {readRecordNumber, readRows} from '../streams/record-rows.ts';
 import {redactXml} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
-import {leaveOlder, noteOlder, readOlder, writeBatch} from './batches.ts';
+import {noteOlder, readOlder, replaceOlder, writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
-import {type QuarantinedRecord, resolveGone} from './quarantine.ts';
+import {type QuarantinedRecord, resolveMissing} from './quarantine.ts';
 import {embedCustomer, embedMissing, requestRecord} from './requests.ts';
-import {pass, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
+import {reportStep, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
 import {type GoneNumber, readClock} from './tombstones.ts';
 
@@ -43,12 +43,12 @@ export interface Answers {
 }
 
 /** Stores the answers "gone", in the transaction that loads the records found with them. */
-export type SaveGone = (
+export type SaveMissing = (
   client: pg.ClientBase,
-  kept: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
+  answers: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
 ) => Promise<void>;
 
-const questionsAtOnce = 60;
+const requestsAtOnce = 60;
 
 /**
  * Requests records by their number, some at a time, and yields the answers of each batch once they
@@ -56,65 +56,71 @@ const questionsAtOnce = 60;
  * after any batch.
  * @throws {RetryableError} the service or the database failed temporarily
  */
-export async function* askNumbers(
+export async function* requestNumbers(
   run: SweepRun,
   numbers: Iterable<string>,
-  saveGone: SaveGone,
+  saveMissing: SaveMissing,
 ): AsyncGenerator<Answers> {
-  for (const lot of takeLots(numbers)) yield await askLot(run, lot, saveGone);
+  for (const batch of splitIntoBatches(numbers)) yield await requestBatch(run, batch, saveMissing);
 }
 
-function* takeLots(numbers: Iterable<string>): Generator<readonly string[]> {
-  let lot: string[] = [];
+function* splitIntoBatches(numbers: Iterable<string>): Generator<readonly string[]> {
+  let batch: string[] = [];
   for (const number of numbers) {
-    lot.push(number);
-    if (lot.length < questionsAtOnce) continue;
-    yield lot;
-    lot = [];
+    batch.push(number);
+    if (batch.length < requestsAtOnce) continue;
+    yield batch;
+    batch = [];
   }
-  if (lot.length > 0) yield lot;
+  if (batch.length > 0) yield batch;
 }
 
 /** Requests a few numbers at once. */
-async function askLot(
+async function requestBatch(
   run: SweepRun,
   numbers: readonly string[],
-  saveGone: SaveGone,
+  saveMissing: SaveMissing,
 ): Promise<Answers> {
   const {deps, sweep, tally} = run;
   const askedAt = await readClock(deps.pool);
-  const answers = await askAll(run, numbers);
-  await pass(run, 'numbers-asked');
+  const answers = await requestAll(run, numbers);
+  await reportStep(run, 'numbers-asked');
   const rowSets = answers.flatMap((answer) => answer.rowSet ?? []);
-  const absent = answers.flatMap((answer) => answer.gone ?? []);
-  const young = await readMadeAgoMs(deps.pool, {
+  const missing = answers.flatMap((answer) => answer.gone ?? []);
+  const recentlyMade = await readMadeAgoMs(deps.pool, {
     accountId: sweep.accountId,
     table: run.stream.table.name,
-    numbers: absent.map(({number}) => number),
+    numbers: missing.map(({number}) => number),
   });
-  const gone = absent.filter(({number}) => !young.has(number));
+  const gone = missing.filter(({number}) => !recentlyMade.has(number));
   const bad = answers.flatMap((answer) => answer.bad ?? []);
   const fields = run.fields.take(answers.flatMap((answer) => answer.fields ?? []));
-  const done = await inSweepTransaction(deps.pool, async (client) => {
+  const result = await inSweepTransaction(deps.pool, async (client) => {
     const {older, ...written} = await writeBatch(client, run, {
       rowSets,
       bytes: new Map(),
       bad,
       fields,
     });
-    await noteOlder(client, sweep.sweepId, [...young.keys()]);
+    await noteOlder(client, sweep.sweepId, [...recentlyMade.keys()]);
     const counts = {asked: numbers.length, records: rowSets.length, ...written};
-    await resolveGone(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
-    await saveGone(client, {gone, askedAt});
+    await resolveMissing(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
+    await saveMissing(client, {gone, askedAt});
     await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
-    await pass(run, 'numbers-written');
-    return {counts, older: [...older, ...young.keys()]};
+    await reportStep(run, 'numbers-written');
+    return {counts, older: [...older, ...recentlyMade.keys()]};
   });
-  tally.add(done.counts);
-  await pass(run, 'numbers-committed');
+  tally.add(result.counts);
+  await reportStep(run, 'numbers-committed');
   const unclear = answers.flatMap((answer) => answer.unclear ?? []);
-  const untold = answers.flatMap((answer) => answer.untold ?? []);
-  return {found: rowSets.map((rowSet) => rowSet.number), gone, older: done.older, unclear, untold};
+  const missingParts = answers.flatMap((answer) => answer.untold ?? []);
+  return {
+    found: rowSets.map((rowSet) => rowSet.number),
+    gone,
+    older: result.older,
+    unclear,
+    untold: missingParts,
+  };
 }
 
 /**
@@ -134,19 +140,19 @@ interface Answer {
  * One failure fails all. The function waits for the other requests before it throws, so that none
  * is still running then.
  */
-async function askAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
-  const settled = await Promise.allSettled(numbers.map((number) => askOne(run, number)));
+async function requestAll(run: SweepRun, numbers: readonly string[]): Promise<Answer[]> {
+  const settled = await Promise.allSettled(numbers.map((number) => requestNumber(run, number)));
   return settled.map((result) => {
     if (result.status === 'rejected') throw result.reason;
     return result.value;
   });
 }
 
-async function askOne(run: SweepRun, number: string): Promise<Answer> {
+async function requestNumber(run: SweepRun, number: string): Promise<Answer> {
   const {stream, account, tally} = run;
   const call = transportCallOf(run);
   const {thing, answer} = await requestRecord({account, stream, call}, number);
-  if (isGone(answer)) {
+  if (isMissingRecord(answer)) {
     const {status, words} = answer;
     if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};
     return {unclear: `${thing}: ${status} "${words}" is not about a ${stream.item}`};
@@ -159,23 +165,25 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
       contentType: answer.contentType,
       seen,
     });
-    const came = numberOf(stream, record);
-    if (came !== number) {
+    const receivedNumber = readRecordNumber(stream, record);
+    if (receivedNumber !== number) {
       const mergedInto = await findMerged(run, number, record);
       if (mergedInto === null)
-        return {unclear: `${thing}: expected ${stream.item} ${number}, got ${came ?? 'none'}`};
+        return {
+          unclear: `${thing}: expected ${stream.item} ${number}, got ${receivedNumber ?? 'none'}`,
+        };
       const words = `${stream.item} ${mergedInto} in its place`;
       return {gone: {number, status: 200, words, mergedInto}};
     }
-    const whole = await embedRest(run, record);
-    const rowSet = encodeShown(stream, readRows(stream, whole, account), whole);
+    const completeRecord = await embedRest(run, record);
+    const rowSet = encodeShown(stream, readRows(stream, completeRecord, account), completeRecord);
     const fields = listPageFields(stream, seen);
-    const unknown = listUnembedded(stream, whole).join(', ');
-    if (unknown === '') return {rowSet, fields};
-    const untold =
-      `${stream.item} ${number} came without its ${unknown}, ` +
+    const missingElements = listUnembedded(stream, completeRecord).join(', ');
+    if (missingElements === '') return {rowSet, fields};
+    const problem =
+      `${stream.item} ${number} came without its ${missingElements}, ` +
       'and no list showed them: what is held of those stays';
-    return {rowSet, fields, untold};
+    return {rowSet, fields, untold: problem};
   } catch (error) {
     if (!(error instanceof RecordError)) throw error;
     const xml = redactXml(answer.body.toString('utf8'));
@@ -189,7 +197,7 @@ async function askOne(run: SweepRun, number: string): Promise<Answer> {
  * sweep of a single record makes these requests: other sweeps get the rest from the list. If the
  * requests fail, the record is used as it is.
  */
-async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord> {
+async function embedRest(run: SweepRun, receivedRecord: FieldRecord): Promise<FieldRecord> {
   const {deps, sweep, stream, account, signal} = run;
   const place = {
     pool: deps.pool,
@@ -198,7 +206,7 @@ async function embedRest(run: SweepRun, shown: FieldRecord): Promise<FieldRecord
     stream,
     call: transportCallOf(run),
   };
-  const record = await embedCustomer(place, shown);
+  const record = await embedCustomer(place, receivedRecord);
   if (sweep.mode !== 'record') return record;
   try {
     return await embedMissing(place, record, listUnembedded(stream, record));
@@ -225,13 +233,14 @@ const backOff = {firstMs: 2_000, longestMs: 20_000, fixed: 1};
  * @throws {OlderReadingError} the service still shows some of them that way: the sweep continues
  *   after a pause, which is longer each time
  */
-export async function readOlderAgain(run: SweepRun, saveGone: SaveGone): Promise<void> {
+export async function readOlderAgain(run: SweepRun, saveMissing: SaveMissing): Promise<void> {
   const {deps, sweep} = run;
-  const noted = await readOlder(deps.pool, sweep.sweepId);
-  if (noted === null) return;
+  const olderRecords = await readOlder(deps.pool, sweep.sweepId);
+  if (olderRecords === null) return;
   const numbers: string[] = [];
-  for await (const {older} of askNumbers(run, noted.numbers, saveGone)) numbers.push(...older);
-  await leaveOlder(deps.pool, sweep.sweepId, {...noted, numbers});
+  for await (const {older} of requestNumbers(run, olderRecords.numbers, saveMissing))
+    numbers.push(...older);
+  await replaceOlder(deps.pool, sweep.sweepId, {...olderRecords, numbers});
   if (numbers.length > 0) await pauseForNewer(run);
 }
 
@@ -241,7 +250,7 @@ export async function readOlderAgain(run: SweepRun, saveGone: SaveGone): Promise
  */
 export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<never> {
   const {numbers, pauses} = (await readOlder(deps.pool, sweep.sweepId)) ?? {numbers: [], pauses: 0};
-  await leaveOlder(deps.pool, sweep.sweepId, {numbers, pauses: pauses + 1});
+  await replaceOlder(deps.pool, sweep.sweepId, {numbers, pauses: pauses + 1});
   const retryAfterMs = backOffMs(pauses, backOff);
   throw new OlderReadingError(
     `the service still shows ${numbers.length} of the ${stream.name} as before a change of ` +
@@ -256,44 +265,47 @@ export async function pauseForNewer({deps, sweep, stream}: SweepRun): Promise<ne
  * third record as itself. The row stored for the number has another internal id than the returned
  * record: the service may also give a record a new number.
  * @param number - of the requested record
- * @param came - the returned record, which has another number
+ * @param returnedRecord - it has another number
  * @returns the number of the record into which it was merged; null if that is not proven
  */
 async function findMerged(
   run: SweepRun,
   number: string,
-  came: FieldRecord,
+  returnedRecord: FieldRecord,
 ): Promise<string | null> {
   const {stream} = run;
-  const into = numberOf(stream, came);
-  if (!stream.isMergeable || into === null || into === number) return null;
-  const {ownId, another} = await readHeld(run, number, into);
-  if (another === null || ownId === idOf(came)) return null;
-  const stayed = await show(run, into);
-  if (stayed === null || numberOf(stream, stayed) !== into) return null;
-  if (idOf(came) === null || idOf(stayed) !== idOf(came)) return null;
-  const apart = await show(run, another);
-  return apart !== null && numberOf(stream, apart) === another ? into : null;
+  const intoNumber = readRecordNumber(stream, returnedRecord);
+  if (!stream.isMergeable || intoNumber === null || intoNumber === number) return null;
+  const {ownId, another: thirdNumber} = await readStoredIds(run, number, intoNumber);
+  if (thirdNumber === null || ownId === idOf(returnedRecord)) return null;
+  const remainingRecord = await readRecord(run, intoNumber);
+  if (remainingRecord === null || readRecordNumber(stream, remainingRecord) !== intoNumber)
+    return null;
+  if (idOf(returnedRecord) === null || idOf(remainingRecord) !== idOf(returnedRecord)) return null;
+  const thirdRecord = await readRecord(run, thirdNumber);
+  return thirdRecord !== null && readRecordNumber(stream, thirdRecord) === thirdNumber
+    ? intoNumber
+    : null;
 }
 
 /** The internal id of the row stored for a number, and the number of a third live row. */
-async function readHeld({deps, sweep, stream}: SweepRun, number: string, into: string) {
+async function readStoredIds({deps, sweep, stream}: SweepRun, number: string, intoNumber: string) {
   const [table, key] = [nameTable(stream.table), keyOf(stream.table)];
   const {rows} = await deps.pool.query<{ownId: string | null; another: string | null}>(
     `SELECT (SELECT id FROM ${table} WHERE account_id = $1 AND ${key} = $2) AS "ownId",
        (SELECT ${key} FROM ${table} WHERE account_id = $1 AND _deleted_at IS NULL
          AND ${key} NOT IN ($2, $3) ORDER BY ${key} DESC LIMIT 1) AS another`,
-    [sweep.accountId, number, into],
+    [sweep.accountId, number, intoNumber],
   );
   return rows[0] ?? {ownId: null, another: null};
 }
 
 /** A record by its number; null if it is gone or its document is invalid. */
-async function show(run: SweepRun, number: string): Promise<FieldRecord | null> {
+async function readRecord(run: SweepRun, number: string): Promise<FieldRecord | null> {
   const {stream, account} = run;
   const call = transportCallOf(run);
   const {thing, answer} = await requestRecord({account, stream, call}, number);
-  if (isGone(answer)) return null;
+  if (isMissingRecord(answer)) return null;
   try {
     return readOneApart(answer.body, stream, {thing, contentType: answer.contentType});
   } catch (error) {

@@ -13,7 +13,6 @@ import {forgetKnown, probeKnown, rememberKnown} from '../rows/known-records.ts';
 import {
   type Batch,
   type Family,
-  type Held,
   type LoadCounts,
   loadProbed,
   markVanished,
@@ -21,10 +20,11 @@ import {
   probeAgain,
   probeRows,
   readSpared,
+  type StoredRow,
 } from '../rows/load.ts';
 import {rememberFields, type SeenField} from '../star/remember-fields.ts';
 import {shapeOf} from '../streams/record-rows.ts';
-import {type Child, ownedTablesOf, parentColumnOf, type Stream} from '../streams/stream.ts';
+import {type Child, findParentColumn, listOwnedTables, type Stream} from '../streams/stream.ts';
 import type {EncodedRow, MirrorTable} from '../streams/table.ts';
 import type {PageFields} from './fields.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
@@ -50,7 +50,7 @@ export interface ReadBatch {
   readonly fields: readonly PageFields[];
 }
 
-interface Reading {
+interface ReadContext {
   readonly stream: Stream;
   readonly accountId: string;
   readonly timeZone: string;
@@ -62,8 +62,11 @@ interface Reading {
  * Reads the records of some pages that are not known yet.
  * @throws {RetryableError} a page is not a complete, well-formed list
  */
-export async function readBatch(reading: Reading, pages: readonly CutPage[]): Promise<ReadBatch> {
-  const {stream, accountId, pool, timeZone} = reading;
+export async function readBatch(
+  context: ReadContext,
+  pages: readonly CutPage[],
+): Promise<ReadBatch> {
+  const {stream, accountId, pool, timeZone} = context;
   const known = await probeKnown(pool, {
     accountId,
     stream: stream.name,
@@ -72,13 +75,13 @@ export async function readBatch(reading: Reading, pages: readonly CutPage[]): Pr
     hashes: Buffer.concat(pages.flatMap((page) => page.hashes ?? [])),
   });
   let from = 0;
-  const ofPages = pages.map((page) => {
+  const pageReads = pages.map((page) => {
     const to = from + page.records;
-    const ofPage = known.slice(from, to);
+    const knownOfPage = known.slice(from, to);
     from = to;
-    return readCutPage(reading, page, ofPage);
+    return readCutPage(context, page, knownOfPage);
   });
-  const parts = await Promise.all(ofPages);
+  const parts = await Promise.all(pageReads);
   const rowSets = new Map<string, EncodedRowSet>();
   const bytes = new Map<string, Buffer>();
   for (const {rowSet, hash} of parts.flatMap((part) => part.records)) {
@@ -99,7 +102,7 @@ export async function readBatch(reading: Reading, pages: readonly CutPage[]): Pr
   };
 }
 
-interface Part {
+interface ReadPage {
   readonly page: number;
   readonly known: number;
   readonly numbers: readonly string[];
@@ -112,38 +115,38 @@ interface Part {
  * @param known - for each record cut from the page: its number, or null if its bytes are not known
  */
 async function readCutPage(
-  reading: Reading,
+  context: ReadContext,
   page: CutPage,
   known: readonly (string | null)[],
-): Promise<Part> {
-  const {stream, timeZone, pageReader} = reading;
+): Promise<ReadPage> {
+  const {stream, timeZone, pageReader} = context;
   const {hashes} = page;
-  const heldNumbers = known.filter((number) => number !== null);
-  if (hashes !== null && heldNumbers.length === known.length)
+  const knownNumbers = known.filter((number) => number !== null);
+  if (hashes !== null && knownNumbers.length === known.length)
     return {
       page: page.page,
       known: known.length,
-      numbers: heldNumbers,
+      numbers: knownNumbers,
       records: [],
       bad: [],
       fields: [],
     };
   const {contentType} = page;
-  const text = await unpack(page);
+  const unpackedBody = await unpack(page);
   const {isCutTrue, records, bad, fields} = await pageReader.read({
     page: page.page,
-    body: text,
+    body: unpackedBody,
     contentType,
     stream: stream.name,
     timeZone,
     known: hashes === null ? null : known.map((number) => number !== null),
   });
-  if (text !== page.body) freeBytes(text);
+  if (unpackedBody !== page.body) freeBytes(unpackedBody);
   const numbers = records.map(({rowSet}) => rowSet.number);
   return {
     page: page.page,
-    known: isCutTrue ? heldNumbers.length : 0,
-    numbers: isCutTrue ? [...heldNumbers, ...numbers] : numbers,
+    known: isCutTrue ? knownNumbers.length : 0,
+    numbers: isCutTrue ? [...knownNumbers, ...numbers] : numbers,
     records: records.map(({at, rowSet}) => ({
       rowSet,
       hash: isCutTrue && hashes !== null ? hashAt(hashes, at) : null,
@@ -180,7 +183,7 @@ interface WrittenRowSets extends WriteCounts, Pick<LoadCounts, 'fresher'> {
 }
 
 /** The content of a batch to be written. */
-interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
+interface BatchContent extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
   /** Fields that the sweep meets for the first time. */
   readonly fields: readonly SeenField[];
 }
@@ -189,12 +192,12 @@ interface Brought extends Pick<ReadBatch, 'rowSets' | 'bytes' | 'bad'> {
 export async function writeBatch(
   client: pg.ClientBase,
   run: Pick<SweepRun, 'stream' | 'sweep' | 'account'>,
-  batch: Brought,
+  batch: BatchContent,
 ): Promise<BatchCounts & Pick<WrittenRowSets, 'older'>> {
   const {stream, account} = run;
   const scope = scopeOf(run);
   const {accountId, sweepId} = scope;
-  const came = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
+  const receivedRecords = {...scope, numbers: batch.rowSets.map((rowSet) => rowSet.number)};
   // If a change has written a row since this sweep began, the row is newer than any page of the
   // sweep. Its values are then not those of the page's bytes.
   const since = run.sweep.startedAt;
@@ -206,11 +209,11 @@ export async function writeBatch(
   const known = fresher > 0 ? new Map<string, Buffer>() : batch.bytes;
   await rememberKnown(client, {...scope, shape: shapeOf(stream, account.timeZone), known});
   await forgetKnown(client, {
-    ...came,
-    numbers: came.numbers.filter((number) => !known.has(number)),
+    ...receivedRecords,
+    numbers: receivedRecords.numbers.filter((number) => !known.has(number)),
   });
   await rememberFields(client, {...scope, fields: batch.fields});
-  await resolveQuarantine(client, came);
+  await resolveQuarantine(client, receivedRecords);
   const {transport} = account.api;
   const hide = (text: string) => transport.hide(text);
   const records = batch.bad.map(({reason, expected, xml, ...bad}) => ({
@@ -229,7 +232,7 @@ export async function writeRowSets(
   batch: Batch,
 ): Promise<WrittenRowSets> {
   const numbers = rowSets.map((rowSet) => rowSet.number);
-  const came = {accountId: batch.accountId, stream: stream.name, numbers};
+  const receivedRecords = {accountId: batch.accountId, stream: stream.name, numbers};
   // A row that was read back is the result of its own change, even if another record contains it
   // too.
   const rows =
@@ -240,23 +243,23 @@ export async function writeRowSets(
     for (const row of sorted.older) older.add(row);
     return await loadProbed(client, sorted.probed);
   };
-  const own = {inserted: 0, updated: 0, revived: 0, fresher: 0};
+  const ownCounts = {inserted: 0, updated: 0, revived: 0, fresher: 0};
   for (const probed of await probeRows(client, [{table: stream.table, rows}], batch))
-    Object.assign(own, await load(probed));
-  const {updated, revived} = own;
-  let {inserted, fresher} = own;
+    Object.assign(ownCounts, await load(probed));
+  const {updated, revived} = ownCounts;
+  let {inserted, fresher} = ownCounts;
   let vanished = 0;
   const spared: string[] = [];
-  const lists = stream.children.map((child) => gather(child, rowSets));
-  const vanishing = await findVanishing(client, {stream, rowSets, lists}, batch);
-  const listed = lists.map(({child, rows}) => ({
+  const childLists = stream.children.map((child) => gatherChildren(child, rowSets));
+  const vanishing = await findVanishing(client, {stream, rowSets, lists: childLists}, batch);
+  const childTables = childLists.map(({child, rows}) => ({
     table: child.table,
     rows,
     // If a record of the stream is embedded in another one, its stored row stays as it is.
     insertsOnly: child.isOfStream === true,
   }));
   // The tables are written one at a time, so that two batches lock rows in the same order.
-  for (const probed of await probeRows(client, listed, batch)) {
+  for (const probed of await probeRows(client, childTables, batch)) {
     const family = vanishing.get(probed.table.name);
     if (family !== undefined) {
       vanished += await markVanished(client, probed.table, family);
@@ -266,8 +269,8 @@ export async function writeRowSets(
     if (probed.insertsOnly === true) inserted += counts.inserted;
     else fresher += counts.fresher;
   }
-  if (inserted > 0) await forgetAbsent(client, came);
-  if (revived > 0) await undoTombstones(client, came);
+  if (inserted > 0) await forgetAbsent(client, receivedRecords);
+  if (revived > 0) await undoTombstones(client, receivedRecords);
   fresher += spared.length;
   return {
     inserted,
@@ -280,11 +283,14 @@ export async function writeRowSets(
 }
 
 /** The numbers of the records that contain some of the rows. */
-function numbersOf(rowSets: readonly EncodedRowSet[], some: ReadonlySet<EncodedRow>): string[] {
-  if (some.size === 0) return [];
-  const holdsOne = ({row, children}: EncodedRowSet) =>
-    some.has(row) || children.some(({rows}) => rows.some((child) => some.has(child)));
-  return rowSets.flatMap((rowSet) => (holdsOne(rowSet) ? [rowSet.number] : []));
+function numbersOf(
+  rowSets: readonly EncodedRowSet[],
+  wantedRows: ReadonlySet<EncodedRow>,
+): string[] {
+  if (wantedRows.size === 0) return [];
+  const hasWantedRow = ({row, children}: EncodedRowSet) =>
+    wantedRows.has(row) || children.some(({rows}) => rows.some((child) => wantedRows.has(child)));
+  return rowSets.flatMap((rowSet) => (hasWantedRow(rowSet) ? [rowSet.number] : []));
 }
 
 /**
@@ -307,16 +313,23 @@ async function findVanishing(
 ): Promise<ReadonlyMap<string, Family>> {
   const {accountId} = batch;
   const parents = rowSets.map(({row}) => rowNumberOf(row));
-  const held = await readParentsOfLive(client, ownedTablesOf(stream), {accountId, parents});
+  const liveParents = await readParentsOfLive(client, listOwnedTables(stream), {
+    accountId,
+    parents,
+  });
   const families = lists.flatMap(({child, senders, rows}) => {
     const {table} = child;
-    const ofLive = senders.filter(({row}) => held.get(table.name)?.has(rowNumberOf(row)) === true);
-    return ofLive.length === 0 ? [] : [{table, ...familyOf({child, senders: ofLive, rows}, batch)}];
+    const liveSenders = senders.filter(
+      ({row}) => liveParents.get(table.name)?.has(rowNumberOf(row)) === true,
+    );
+    return liveSenders.length === 0
+      ? []
+      : [{table, ...familyOf({child, senders: liveSenders, rows}, batch)}];
   });
-  const names = await readVanishing(client, accountId, families);
+  const vanishingTables = await readVanishing(client, accountId, families);
   return new Map(
     families
-      .filter(({table}) => names.has(table.name))
+      .filter(({table}) => vanishingTables.has(table.name))
       .map((family) => [family.table.name, family]),
   );
 }
@@ -325,16 +338,19 @@ async function findVanishing(
  * Returns the records' own rows. If an earlier record embedded a record with equal content, its row
  * keeps the earlier page, as if each record came in a separate batch.
  */
-function ownRowsOf({children: kinds}: Stream, rowSets: readonly EncodedRowSet[]): EncodedRow[] {
-  const sibling = kinds.find(({isOfStream}) => isOfStream === true);
+function ownRowsOf(
+  {children: childKinds}: Stream,
+  rowSets: readonly EncodedRowSet[],
+): EncodedRow[] {
+  const sibling = childKinds.find(({isOfStream}) => isOfStream === true);
   if (sibling === undefined) return rowSets.map(({row}) => row);
-  const inside = new Map<string, EncodedRow>();
+  const embeddedRows = new Map<string, EncodedRow>();
   return rowSets.map((rowSet) => {
     const {row} = rowSet;
-    const earlier = inside.get(rowNumberOf(row));
-    for (const found of gather(sibling, [rowSet]).rows) {
-      const number = rowNumberOf(found);
-      if (!inside.has(number)) inside.set(number, found);
+    const earlier = embeddedRows.get(rowNumberOf(row));
+    for (const embeddedRow of gatherChildren(sibling, [rowSet]).rows) {
+      const number = rowNumberOf(embeddedRow);
+      if (!embeddedRows.has(number)) embeddedRows.set(number, embeddedRow);
     }
     return earlier?.hash === row.hash ? earlier : row;
   });
@@ -355,7 +371,7 @@ function familyOf(
     ...(readBackOf === undefined
       ? {}
       : {readBacks: senders.flatMap(({row}) => readBackOf.get(row) ?? [])}),
-    parentColumn: parentColumnOf(child),
+    parentColumn: findParentColumn(child),
     parents: senders.map(({row}) => rowNumberOf(row)),
     kept: rows,
   };
@@ -371,14 +387,14 @@ interface ChildList {
   readonly rows: readonly EncodedRow[];
 }
 
-function gather(child: Child, rowSets: readonly EncodedRowSet[]): ChildList {
+function gatherChildren(child: Child, rowSets: readonly EncodedRowSet[]): ChildList {
   const senders: EncodedRowSet[] = [];
   const rows: EncodedRow[] = [];
   for (const rowSet of rowSets) {
-    const sent = rowSet.children.find(({element}) => element === child.element);
-    if (sent === undefined) continue;
+    const sentChildren = rowSet.children.find(({element}) => element === child.element);
+    if (sentChildren === undefined) continue;
     senders.push(rowSet);
-    for (const row of sent.rows) rows.push(row);
+    for (const row of sentChildren.rows) rows.push(row);
   }
   return {child, senders, rows};
 }
@@ -426,7 +442,7 @@ export async function readOlder(
  * Notes which records are left after the noted ones were read again. If there are any, the caller
  * pauses the sweep once more.
  */
-export async function leaveOlder(
+export async function replaceOlder(
   db: Queryable,
   sweepId: string,
   older: NonNullable<Evidence['older']>,
@@ -441,7 +457,7 @@ export async function leaveOlder(
 }
 
 /** Probed rows. In `probed`, the stored rows of the older ones are marked as fresher. */
-interface SortedOut {
+interface SortedRows {
   readonly probed: ProbedRows;
   readonly older: readonly EncodedRow[];
 }
@@ -450,32 +466,33 @@ interface SortedOut {
  * Finds the rows that show values that one of our changes replaced a short while ago, and the rows
  * that one of them deleted then.
  */
-function sortOutOlder(probed: ProbedRows): SortedOut {
+function sortOutOlder(probed: ProbedRows): SortedRows {
   if (probed.insertsOnly === true) return {probed, older: []};
   const older: EncodedRow[] = [];
-  const found = probed.found.map((held) => {
-    const row = probed.rows[held.at];
-    if (row === undefined || held.isFresher || !isOlder(probed.table, row, held)) return held;
+  const storedRows = probed.found.map((storedRow) => {
+    const row = probed.rows[storedRow.at];
+    if (row === undefined || storedRow.isFresher || !isOlder(probed.table, row, storedRow))
+      return storedRow;
     older.push(row);
-    return {...held, isFresher: true};
+    return {...storedRow, isFresher: true};
   });
-  return older.length === 0 ? {probed, older} : {probed: {...probed, found}, older};
+  return older.length === 0 ? {probed, older} : {probed: {...probed, found: storedRows}, older};
 }
 
 function isOlder(
   table: MirrorTable,
   row: EncodedRow,
-  {isDeletedLately, recent, values}: Held,
+  {isDeletedLately, recent, values}: StoredRow,
 ): boolean {
   if (isDeletedLately) return true;
   if (recent === null || recent.length === 0) return false;
   const {recall} = row;
-  const whole =
+  const wholeRow =
     recall === undefined || values === null
       ? row
       : recall({values: values.slice(0, -1), attributes: values.at(-1) ?? '{}'});
-  const shown = decodeCopyRow(whole.line.toString());
-  const columns = table.columns.map(({name}, at) => [name, shown[at] ?? null] as const);
+  const shownValues = decodeCopyRow(wholeRow.line.toString());
+  const columns = table.columns.map(({name}, at) => [name, shownValues[at] ?? null] as const);
   const kinds = new Map(table.writable.map(({name, kind}) => [name, kind]));
   return showsReplaced(recent, Object.fromEntries(columns), (name) => kinds.get(name) ?? 'text');
 }

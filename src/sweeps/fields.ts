@@ -28,11 +28,11 @@ export interface PageFields {
   readonly types: readonly FieldType[];
 }
 
-const secret = 256;
+const secretBit = 256;
 /** No real field name is this long; a Postgres index would refuse ten times as much. */
 const maxNameLength = 200;
 /** By part and by list of names: the names that are fields, and which of them are secrets. */
-const kept = new WeakMap<Part, WeakMap<readonly string[], readonly Field[]>>();
+const fieldsByNames = new WeakMap<Part, WeakMap<readonly string[], readonly Field[]>>();
 
 interface Field {
   readonly name: string;
@@ -53,9 +53,9 @@ export function listPageFields(stream: Stream, seen: SeenElements): PageFields[]
     const table = tables.get(part.table.name) ?? {bits: new Map<string, number>(), isTyped: false};
     tables.set(part.table.name, table);
     for (const {name, at, isSecret} of fieldsIn(part, names)) {
-      const sent = types[at] ?? 0;
-      table.isTyped ||= namesTypes(sent);
-      table.bits.set(name, (table.bits.get(name) ?? 0) | (isSecret ? secret : sent));
+      const typeBits = types[at] ?? 0;
+      table.isTyped ||= namesTypes(typeBits);
+      table.bits.set(name, (table.bits.get(name) ?? 0) | (isSecret ? secretBit : typeBits));
     }
   }
   return [...tables].map(([table, {bits, isTyped}]) => ({table, isTyped, ...listTyped(bits)}));
@@ -64,9 +64,10 @@ export function listPageFields(stream: Stream, seen: SeenElements): PageFields[]
 function listTyped(bits: ReadonlyMap<string, number>): Pick<PageFields, 'fields' | 'types'> {
   const fields: string[] = [];
   const types: FieldType[] = [];
-  for (const [name, sent] of bits) {
-    const found: FieldType[] = sent === secret ? ['secret'] : sent === 0 ? [null] : listTypes(sent);
-    for (const type of found) {
+  for (const [name, typeBits] of bits) {
+    const sentTypes: FieldType[] =
+      typeBits === secretBit ? ['secret'] : typeBits === 0 ? [null] : listTypes(typeBits);
+    for (const type of sentTypes) {
       fields.push(name);
       types.push(type);
     }
@@ -85,10 +86,11 @@ function findPart(stream: Stream, [element, item]: readonly string[]): Part | nu
 }
 
 function fieldsIn(part: Part, names: readonly string[]): readonly Field[] {
-  const ofPart = kept.get(part) ?? new WeakMap<readonly string[], readonly Field[]>();
-  kept.set(part, ofPart);
-  const fields = ofPart.get(names) ?? findFields(part, names);
-  ofPart.set(names, fields);
+  const cachedFields =
+    fieldsByNames.get(part) ?? new WeakMap<readonly string[], readonly Field[]>();
+  fieldsByNames.set(part, cachedFields);
+  const fields = cachedFields.get(names) ?? findFields(part, names);
+  cachedFields.set(names, fields);
   return fields;
 }
 
@@ -125,7 +127,7 @@ export class FieldSightings {
    * @returns fields, and further types of fields, that this sweep had not met yet
    */
   take(pages: readonly PageFields[]): SeenField[] {
-    const fresh: SeenField[] = [];
+    const newFields: SeenField[] = [];
     for (const {table, isTyped, fields, types} of pages) {
       const seen = this.#seen.get(table) ?? new Map<string, Set<string | null>>();
       this.#seen.set(table, seen);
@@ -133,10 +135,10 @@ export class FieldSightings {
         const type = types[at] ?? null;
         if (!this.#note(seen, field, type)) continue;
         const column = this.#columns.get(table)?.get(field) ?? null;
-        fresh.push({table, field, column, type, isTyped});
+        newFields.push({table, field, column, type, isTyped});
       }
     }
-    return fresh;
+    return newFields;
   }
 
   /**

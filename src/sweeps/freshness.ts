@@ -13,7 +13,7 @@ const daySeconds = 86_400;
 type Scheduled = Pick<Schedule, 'stream' | 'mode' | 'windowName' | 'everyMs'>;
 
 /** Requests of one sweep of a schedule; null if no similar sweep has ended yet. */
-function requestsEach(
+function estimateRequests(
   {stream, mode, windowName}: Scheduled,
   costs: readonly UsualCost[],
 ): number | null {
@@ -26,12 +26,12 @@ function requestsEach(
 
 /** Requests that a schedule costs per day; null if that is not known. */
 export function requestsADay(schedule: Scheduled, costs: readonly UsualCost[]): number | null {
-  const each = requestsEach(schedule, costs);
-  return each === null ? null : Math.round((each * dayMs) / schedule.everyMs);
+  const perSweep = estimateRequests(schedule, costs);
+  return perSweep === null ? null : Math.round((perSweep * dayMs) / schedule.everyMs);
 }
 
 /** Requests of all schedules together per day, without those whose cost is not known. */
-function requestsOfAll(schedules: readonly Scheduled[], costs: readonly UsualCost[]): number {
+function sumRequests(schedules: readonly Scheduled[], costs: readonly UsualCost[]): number {
   return schedules.reduce((total, schedule) => total + (requestsADay(schedule, costs) ?? 0), 0);
 }
 
@@ -68,18 +68,18 @@ export function findFreshnessCost(
   schedules: readonly Scheduled[],
   costs: readonly UsualCost[],
 ): FreshnessCost {
-  const wanted = {stream, everyMs, mode: 'window' as const, windowName: wholeList};
-  const perDay = requestsADay(wanted, costs);
-  const others = schedules.filter(
-    (held) => held.stream !== stream || held.windowName !== wholeList,
+  const promise = {stream, everyMs, mode: 'window' as const, windowName: wholeList};
+  const perDay = requestsADay(promise, costs);
+  const otherSchedules = schedules.filter(
+    (schedule) => schedule.stream !== stream || schedule.windowName !== wholeList,
   );
   const pace = paceOf(costs);
   return {
-    requestsEach: requestsEach(wanted, costs),
+    requestsEach: estimateRequests(promise, costs),
     requestsADay: perDay,
     allADay: {
-      now: requestsOfAll(schedules, costs),
-      withThis: requestsOfAll(others, costs) + (perDay ?? 0),
+      now: sumRequests(schedules, costs),
+      withThis: sumRequests(otherSchedules, costs) + (perDay ?? 0),
     },
     share: perDay === null || pace === null || pace === 0 ? null : perDay / (pace * daySeconds),
   };
@@ -88,21 +88,21 @@ export function findFreshnessCost(
 /** The cost in sentences. */
 export function describeFreshnessCost(
   {stream, everyMs}: Pick<Scheduled, 'stream' | 'everyMs'>,
-  {requestsEach: each, requestsADay: perDay, allADay, share}: FreshnessCost,
+  {requestsEach: perSweep, requestsADay: perDay, allADay, share}: FreshnessCost,
 ): string {
-  const every = formatDuration(everyMs);
-  if (each === null || perDay === null)
+  const interval = formatDuration(everyMs);
+  if (perSweep === null || perDay === null)
     return (
-      `the whole list of ${stream} every ${every}: a request a page each time; ` +
+      `the whole list of ${stream} every ${interval}: a request a page each time; ` +
       'the stream was never swept, so how many pages it has is not known'
     );
   const busy =
     share === null
       ? ''
-      : `, ${formatElapsed(share * everyMs)} of each ${every} at the pace of its full sweeps`;
-  const requests = `${formatNumber(each)} requests each time, ${formatNumber(perDay)} a day`;
+      : `, ${formatElapsed(share * everyMs)} of each ${interval} at the pace of its full sweeps`;
+  const requests = `${formatNumber(perSweep)} requests each time, ${formatNumber(perDay)} a day`;
   return (
-    `the whole list of ${stream} every ${every}: ${requests}${busy}${describeShare(share)}; ` +
+    `the whole list of ${stream} every ${interval}: ${requests}${busy}${describeShare(share)}; ` +
     `all schedules together ${formatNumber(allADay.withThis)} a day, ` +
     `now ${formatNumber(allADay.now)}`
   );
@@ -150,7 +150,7 @@ type PromiseStatus = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' |
 export function closestPromise(
   promises: readonly PromisedFreshness[],
 ): PromisedFreshness | undefined {
-  return promises.toSorted((one, other) => one.everyMs - other.everyMs)[0];
+  return promises.toSorted((first, second) => first.everyMs - second.everyMs)[0];
 }
 
 /**
@@ -162,8 +162,8 @@ export function countsSince({
   askedAt,
 }: Pick<PromiseStatus, 'lookedAt' | 'askedAt'>): string | null {
   if (askedAt === null) return null;
-  const from = Math.max(Date.parse(askedAt), lookedAt === null ? 0 : Date.parse(lookedAt));
-  return new Date(from).toISOString();
+  const sinceMs = Math.max(Date.parse(askedAt), lookedAt === null ? 0 : Date.parse(lookedAt));
+  return new Date(sinceMs).toISOString();
 }
 
 /**
@@ -171,12 +171,12 @@ export function countsSince({
  * pass was not requested yet.
  * @param now - ISO 8601, by the database's clock
  */
-export function brokenSince({everyMs, ...kept}: PromiseStatus, now: string): string | null {
-  const since = countsSince(kept);
+export function brokenSince({everyMs, ...promise}: PromiseStatus, now: string): string | null {
+  const since = countsSince(promise);
   if (since === null) return null;
-  const from = Date.parse(since);
-  const until = from + everyMs + Math.max(leastGraceMs, everyMs / 2);
-  return Date.parse(now) > until ? new Date(from + everyMs).toISOString() : null;
+  const sinceMs = Date.parse(since);
+  const deadlineMs = sinceMs + everyMs + Math.max(leastGraceMs, everyMs / 2);
+  return Date.parse(now) > deadlineMs ? new Date(sinceMs + everyMs).toISOString() : null;
 }
 
 /** `customers: read as a whole 12 min ago, 1 h is promised: kept` */
@@ -187,12 +187,12 @@ export function describeFreshness(promise: PromiseStatus, now: string): string {
 /** The same without the name of the stream. */
 export function describePromise(promise: PromiseStatus, now: string): string {
   const {everyMs, lookedAt, askedAt} = promise;
-  const looked = lookedAt === null ? 'never yet' : formatAgo(lookedAt, now);
+  const lastRead = lookedAt === null ? 'never yet' : formatAgo(lookedAt, now);
   const verdict =
     brokenSince(promise, now) !== null
       ? 'not kept'
       : askedAt === null
         ? 'the first look is due'
         : 'kept';
-  return `read as a whole ${looked}, ${formatDuration(everyMs)} is promised: ${verdict}`;
+  return `read as a whole ${lastRead}, ${formatDuration(everyMs)} is promised: ${verdict}`;
 }

@@ -3,15 +3,22 @@
 // older than the sweep's start. No row is marked deleted if its record exists.
 
 import {type RowLimit, readDeletionLimit} from '../accounts/settings.ts';
-import {type HeldNumbers, readHeldNumbers} from '../rows/held-numbers.ts';
+import {readStoredNumbers, type StoredNumbers} from '../rows/held-numbers.ts';
 import type {NumberSet} from '../rows/number-set.ts';
 import {settleFields} from '../star/remember-fields.ts';
-import {readOlderAgain, type SaveGone} from './ask-numbers.ts';
+import {readOlderAgain, type SaveMissing} from './ask-numbers.ts';
 import {findMissed} from './open-numbers.ts';
 import {PageNumbers} from './pages.ts';
 import {resolveUnnumbered} from './quarantine.ts';
-import {doubtsOfList, type FirstPass, readFirstPass, readSeen} from './read-list.ts';
-import {endRun, type Finished, markGone, pass, type SweepRun, scopeOf} from './sweep-run.ts';
+import {describeListDoubts, type FirstPass, readFirstPass, readSeen} from './read-list.ts';
+import {
+  endRun,
+  type Finished,
+  markMissingDeleted,
+  reportStep,
+  type SweepRun,
+  scopeOf,
+} from './sweep-run.ts';
 import type {Evidence} from './tables.ts';
 import {saveAnswers, saveSuspects} from './tombstones.ts';
 import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './verify-list.ts';
@@ -23,59 +30,75 @@ const noSample = {records: 0, altered: 0, isWhole: false};
  * @throws {RetryableError} the service or the database failed temporarily; the checkpoint stays
  */
 export async function sweepFull(run: SweepRun): Promise<Finished> {
-  const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await recallList(run);
-  await readOlderAgain(run, saveGone(run));
+  const first = run.sweep.stage === 'read' ? await readFirstPass(run) : await restoreFirstPass(run);
+  await readOlderAgain(run, saveMissing(run));
   // The stored numbers are read in parallel with the second pass. If a change writes a row
   // meanwhile, the sweep requests its record by its number.
-  const reading = readHeldNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
-  reading.catch(() => {});
-  const set = await readDeletionLimit(run.deps.pool, scopeOf(run));
-  if (first.seen.size === 0 && (await reading).live.size > 0)
-    return await refuseEmpty(run, describeFirst(first, await reading, set), await reading);
+  const readingNumbers = readStoredNumbers(run.deps.pool, run.sweep.accountId, run.stream.table);
+  readingNumbers.catch(() => {});
+  const ownLimit = await readDeletionLimit(run.deps.pool, scopeOf(run));
+  if (first.seen.size === 0 && (await readingNumbers).live.size > 0)
+    return await refuseEmpty(
+      run,
+      collectListEvidence(first, await readingNumbers, ownLimit),
+      await readingNumbers,
+    );
   const second = await verifyList(run, first);
-  const held = await reading;
-  await pass(run, 'list-verified');
-  const passes = {seen: first.seen, seenAgain: second.numbers, held};
-  const about = describeFirst(first, held, set);
-  const limit = about.tombstoneLimit;
+  const storedNumbers = await readingNumbers;
+  await reportStep(run, 'list-verified');
+  const passes = {seen: first.seen, seenAgain: second.numbers, held: storedNumbers};
+  const listEvidence = collectListEvidence(first, storedNumbers, ownLimit);
+  const limit = listEvidence.tombstoneLimit;
   const findings = await resolveOpenNumbers(
     run,
     passes,
     run.stream.isDeletable ? limit : Number.POSITIVE_INFINITY,
   );
-  await readOlderAgain(run, saveGone(run));
-  const evidence = {...about, secondPass: describeSecond(first, second), ...findings.evidence};
+  await readOlderAgain(run, saveMissing(run));
+  const evidence = {
+    ...listEvidence,
+    secondPass: collectSecondPass(first, second),
+    ...findings.evidence,
+  };
   const isStopped = findings.gone.size > limit && run.stream.isDeletable;
   return isStopped
     ? await stop(run, {evidence, findings})
     : await certify(run, {
         evidence,
-        reasons: [...doubtsOfList(run, first), ...second.doubts, ...findings.doubts],
+        reasons: [...describeListDoubts(run, first), ...second.doubts, ...findings.doubts],
       });
 }
 
 /** Stores the service's answers that records are gone as evidence for their rows. */
-function saveGone(run: SweepRun): SaveGone {
+function saveMissing(run: SweepRun): SaveMissing {
   return (client, {gone, askedAt}) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
 }
 
 /** Restores the first pass, if an earlier run of this sweep has made it. */
-async function recallList(run: SweepRun): Promise<FirstPass> {
+async function restoreFirstPass(run: SweepRun): Promise<FirstPass> {
   const {firstPass, sample = noSample} = run.sweep.evidence;
   const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
   return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
 }
 
-function describeFirst(
+function collectListEvidence(
   {lastPage, endedBy, seen, sample}: FirstPass,
-  {live}: HeldNumbers,
-  set: RowLimit | null,
+  {live}: StoredNumbers,
+  ownLimit: RowLimit | null,
 ) {
   const firstPass = {lastPage, endedBy, numbers: seen.size};
-  return {firstPass, sample, liveRows: live.size, tombstoneLimit: tombstoneLimit(live.size, set)};
+  return {
+    firstPass,
+    sample,
+    liveRows: live.size,
+    tombstoneLimit: tombstoneLimit(live.size, ownLimit),
+  };
 }
 
-function describeSecond(first: FirstPass, second: SecondPass): NonNullable<Evidence['secondPass']> {
+function collectSecondPass(
+  first: FirstPass,
+  second: SecondPass,
+): NonNullable<Evidence['secondPass']> {
   const missed = findMissed({seen: first.seen, seenAgain: second.numbers}).size;
   return {pages: second.pages, numbers: second.numbers.size, missed, isQuiet: second.isQuiet};
 }
@@ -88,7 +111,7 @@ async function certify(
   const state = reasons.length === 0 ? 'certified' : 'uncertified';
   const {known, records} = run.tally.counts;
   return await endRun(run, {state, reasons, evidence}, async (client) => {
-    const counts = await markGone(client, run);
+    const counts = await markMissingDeleted(client, run);
     const wroteRows = known < records || counts.tombstoned > 0;
     if (state === 'certified') await resolveUnnumbered(client, scopeOf(run));
     await settleFields(client, {...scopeOf(run), parsedAll: known === 0, wroteRows});
@@ -119,33 +142,33 @@ async function stop(
 async function refuseEmpty(
   run: SweepRun,
   evidence: Evidence,
-  held: HeldNumbers,
+  stored: StoredNumbers,
 ): Promise<Finished> {
-  const reason = `the first page of the list was empty, and ${held.live.size} live rows are held`;
+  const reason = `the first page of the list was empty, and ${stored.live.size} live rows are held`;
   if (!run.stream.isDeletable) return await certify(run, {evidence, reasons: [reason]});
-  return await trip(run, {evidence, suspects: held.live, reason});
+  return await trip(run, {evidence, suspects: stored.live, reason});
 }
 
 // The breaker stops a mass deletion: a service that lost its records, or shows another business,
 // must not empty a warehouse.
 
 /** The sweep is stopped if it would mark more rows deleted than the larger of these two, ... */
-const usual = {rows: 50, percent: 2};
+const usualLimit = {rows: 50, percent: 2};
 /**
  * ... or more than the larger of these two, so that a short list does not lose most of its rows
  * unnoticed.
  */
-const ofShortList = {rows: 3, percent: 10};
+const shortListLimit = {rows: 3, percent: 10};
 
 /**
  * How many rows one sweep may mark as deleted without a person's approval.
- * @param set - the limit that the account has set for the stream; null for the default
+ * @param ownLimit - the limit that the account has set for the stream; null for the default
  */
-export function tombstoneLimit(liveRows: number, set: RowLimit | null): number {
+export function tombstoneLimit(liveRows: number, ownLimit: RowLimit | null): number {
   const share = (percent: number) => Math.floor((liveRows * percent) / 100);
-  if (set !== null) return 'rows' in set ? set.rows : share(set.percent);
-  const larger = ({rows, percent}: typeof usual) => Math.max(rows, share(percent));
-  return Math.min(larger(usual), larger(ofShortList));
+  if (ownLimit !== null) return 'rows' in ownLimit ? ownLimit.rows : share(ownLimit.percent);
+  const larger = ({rows, percent}: typeof usualLimit) => Math.max(rows, share(percent));
+  return Math.min(larger(usualLimit), larger(shortListLimit));
 }
 
 /**

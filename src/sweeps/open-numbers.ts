@@ -73,7 +73,7 @@ export function endsOf(known: NumberSet): {readonly lowest: number; readonly hig
 }
 
 /** The numbers to request inside the known range that were never seen. */
-interface GapQuestions {
+interface GapNumbers {
   readonly numbers: readonly string[];
   /** How many more numbers later sweeps have to request. */
   readonly left: number;
@@ -97,19 +97,19 @@ const sampledInAll = 2 * sampledAtEachEnd + sampledBetween;
  * sample.
  * @param limit - the maximum of numbers returned
  */
-export function findGaps(range: KnownRange, limit: number): GapQuestions {
+export function findGaps(range: KnownRange, limit: number): GapNumbers {
   const numbers: string[] = [];
-  let [open, sampled] = [0, 0];
+  let [openCount, sampled] = [0, 0];
   for (const gap of gapsOf(range)) {
     if (isWide(gap)) sampled += widthOf(gap);
-    open += countOpen(gap);
+    openCount += countOpen(gap);
     if (numbers.length >= limit) continue;
     for (const number of openNumbersOf(gap)) {
       numbers.push(String(number));
       if (numbers.length >= limit) break;
     }
   }
-  return {numbers, left: open - numbers.length, sampled};
+  return {numbers, left: openCount - numbers.length, sampled};
 }
 
 /** Numbers that were never seen, from the first to the last, both included. */
@@ -124,13 +124,13 @@ const none: ReadonlySet<number> = new Set();
 
 /** The gaps in order. They are not collected, because an account may have a million. */
 function* gapsOf({known, absent}: KnownRange): Generator<Gap> {
-  const asked = absent.asNumbers();
-  let next = asked.next();
+  const absentNumbers = absent.asNumbers();
+  let next = absentNumbers.next();
   let previous: number | null = null;
   for (const number of known.asNumbers()) {
     if (previous !== null && number - previous > 1) {
       const inside: number[] = [];
-      for (; !next.done && next.value < number; next = asked.next())
+      for (; !next.done && next.value < number; next = absentNumbers.next())
         if (next.value > previous) inside.push(next.value);
       const gap = {first: previous + 1, last: number - 1};
       yield {...gap, asked: inside.length === 0 ? none : new Set(inside)};

@@ -37,7 +37,7 @@ const notSent = -1;
 /**
  * A character takes three bytes of UTF-8 at most; half of a surrogate pair counts as one character.
  */
-const mostBytes = 3;
+const maxBytesPerCharacter = 3;
 /** The buffer to which lines are written, page after page. */
 let scratch: Buffer = Buffer.allocUnsafeSlow(1 << 20);
 
@@ -61,7 +61,7 @@ export class RowPacker {
     this.#texts.push(number);
     this.#addRow(this.#stream.table, row);
     for (const {element, table} of this.#stream.children) {
-      const rows = children.find((sent) => sent.element === element)?.rows;
+      const rows = children.find((sentChildren) => sentChildren.element === element)?.rows;
       this.#counts.push(rows?.length ?? notSent);
       for (const child of rows ?? []) this.#addRow(table, child);
     }
@@ -79,15 +79,15 @@ export class RowPacker {
   #addRow(table: MirrorTable, row: Row): void {
     const {key, hash, line} = encodeLine(table, row, this.#page);
     this.#texts.push(...key, hash);
-    const needed = this.#end + line.length * mostBytes;
-    if (needed > scratch.length) scratch = grow(scratch, needed);
+    const neededBytes = this.#end + line.length * maxBytesPerCharacter;
+    if (neededBytes > scratch.length) scratch = grow(scratch, neededBytes);
     this.#end += scratch.write(line, this.#end);
     this.#ends.push(this.#end);
   }
 }
 
-function grow(buffer: Buffer, needed: number): Buffer {
-  const larger = Buffer.allocUnsafeSlow(2 * needed);
+function grow(buffer: Buffer, neededBytes: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(2 * neededBytes);
   buffer.copy(larger);
   return larger;
 }
@@ -174,8 +174,8 @@ export interface EncodedRowSet {
  */
 export function encodeShown(stream: Stream, rowSet: RowSet, record: FieldRecord): EncodedRowSet {
   const {row} = rowSet;
-  const recall = (held: HeldValues) =>
-    encodeRow(stream.table, recallRow(stream, {row, record}, held));
+  const recall = (storedValues: HeldValues) =>
+    encodeRow(stream.table, recallRow(stream, {row, record}, storedValues));
   const encoded = encodeRowSet(stream, rowSet);
   return {...encoded, row: {...encoded.row, recall}};
 }

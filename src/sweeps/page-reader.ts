@@ -69,10 +69,10 @@ const threadLimits = {maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 36};
  * How many pages are copied for the thread at once: the one that it reads, and some more so that it
  * does not have to wait.
  */
-const mostSent = 3;
+const maxSentPages = 3;
 
 /** How many bytes of pages a process reads without a thread: in total, and in one such page. */
-const withoutThread = {all: 8_000_000, one: 1_000_000};
+const bytesWithoutThread = {all: 8_000_000, one: 1_000_000};
 
 /**
  * Reads pages for every sweep of this process; in a thread, once one is running. If a page ends the
@@ -87,7 +87,7 @@ export class PageReader {
    * @param options.limits - the thread's memory limits
    * @param options.bytes - how many bytes are read without a thread
    */
-  constructor({limits = threadLimits, bytes = withoutThread.all} = {}) {
+  constructor({limits = threadLimits, bytes = bytesWithoutThread.all} = {}) {
     this.#limits = limits;
     this.#bytesLeft = bytes;
   }
@@ -115,7 +115,7 @@ export class PageReader {
   }
 
   #isReadHere({body}: PageTask): boolean {
-    if (this.#thread !== null || body.length > Math.min(this.#bytesLeft, withoutThread.one))
+    if (this.#thread !== null || body.length > Math.min(this.#bytesLeft, bytesWithoutThread.one))
       return false;
     this.#bytesLeft -= body.length;
     return true;
@@ -145,7 +145,7 @@ function unpackPage({stream}: PageTask, {rows, ...content}: PackedPage): PageCon
   return {...content, records: unpackRows(findStream(stream), rows)};
 }
 
-interface Waiting {
+interface WaitingPage {
   readonly task: PageTask;
   readonly resolve: (content: PageContent | null) => void;
   readonly reject: (error: Error) => void;
@@ -157,7 +157,7 @@ class PageThread {
    * The waiting pages, in the order in which the thread reads them: the first is being read, and
    * the last are not sent yet.
    */
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new Map<number, WaitingPage>();
   #lastSent = 0;
   #isAlive = true;
   #isClosing = false;
@@ -177,10 +177,10 @@ class PageThread {
 
   /** @returns null if the thread ended before it reached this page */
   async read(task: PageTask): Promise<PageContent | null> {
-    const answer = Promise.withResolvers<PageContent | null>();
-    this.#waiting.set(++this.#lastId, {...answer, task});
-    if (this.#waiting.size <= mostSent) this.#send(this.#lastId, task);
-    return await answer.promise;
+    const deferred = Promise.withResolvers<PageContent | null>();
+    this.#waiting.set(++this.#lastId, {...deferred, task});
+    if (this.#waiting.size <= maxSentPages) this.#send(this.#lastId, task);
+    return await deferred.promise;
   }
 
   #send(id: number, task: PageTask): void {
@@ -246,8 +246,8 @@ function toError({name, message}: {readonly name: string; readonly message: stri
  * @throws {RetryableError} the page is not a complete, well-formed list
  */
 export function readPage(task: PageTask): PackedPage {
-  const read = readUnknown(task);
-  return read.isCutTrue || task.known === null ? read : readUnknown({...task, known: null});
+  const content = readUnknown(task);
+  return content.isCutTrue || task.known === null ? content : readUnknown({...task, known: null});
 }
 
 /**
@@ -283,7 +283,7 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   };
   const thing = `GET ${stream.path}?page=${page}`;
   const bad = readListInto(body, stream, {take, restart}, {thing, contentType, seen});
-  const unread = bad.map(({reason, xml}) => ({
+  const unreadable = bad.map(({reason, xml}) => ({
     page,
     number: numberIn(xml, stream),
     ...{reason, expected: null},
@@ -292,7 +292,7 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   return {
     isCutTrue: known?.length === count && bad.length === 0,
     rows: rows.pack(),
-    bad: [...unread, ...refused],
+    bad: [...unreadable, ...refused],
     fields: listPageFields(stream, seen),
   };
 }
@@ -318,8 +318,10 @@ function numberIn(xml: string, {key}: Stream): string | null {
 function writeXml(name: string, value: FieldRecord | string | null): string {
   if (value === null) return `<${name} nil="true"/>`;
   if (typeof value === 'string') return `<${name}>${escapeXml(value)}</${name}>`;
-  const inside = value.names.map((child, at) => writeXml(child, value.values[at] ?? null)).join('');
-  return `<${name}>${inside}</${name}>`;
+  const children = value.names
+    .map((child, at) => writeXml(child, value.values[at] ?? null))
+    .join('');
+  return `<${name}>${children}</${name}>`;
 }
 
 function escapeXml(text: string): string {

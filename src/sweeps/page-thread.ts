@@ -5,14 +5,14 @@ import {buffersOf} from './packed-rows.ts';
 import {type PageAnswer, type PageTask, readPage} from './page-reader.ts';
 
 parentPort?.on('message', ({id, task}: {readonly id: number; readonly task: OwnedTask}) => {
-  const answered = {...answer(id, task), body: task.body};
-  parentPort?.postMessage(answered, [...buffersOf(answered.content?.rows), task.body.buffer]);
+  const message = {...readTask(id, task), body: task.body};
+  parentPort?.postMessage(message, [...buffersOf(message.content?.rows), task.body.buffer]);
 });
 
 /** The thread owns the body until it returns it. */
 type OwnedTask = PageTask & Pick<PageAnswer, 'body'>;
 
-function answer(id: number, task: PageTask): Omit<PageAnswer, 'body'> {
+function readTask(id: number, task: PageTask): Omit<PageAnswer, 'body'> {
   try {
     return {id, content: readPage(task)};
   } catch (error) {

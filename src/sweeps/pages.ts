@@ -6,7 +6,7 @@ import type pg from 'pg';
 import {type CodedBody, decodeBody, type Recognise, sizeOfBody} from '../api/exchange.ts';
 import type {PageAhead} from '../api/pages-ahead.ts';
 import {DEFAULT_TRANSPORT_LIMITS} from '../api/transport.ts';
-import {saysUtf8} from '../api/xml-document.ts';
+import {declaresUtf8} from '../api/xml-document.ts';
 import {cutList, hashSlice} from '../api/xml-read.ts';
 import {type KnownPage, pagesAtOnce, readKnownPages, rememberPages} from '../rows/known-records.ts';
 import {hashBytes} from '../rows/table-sql.ts';
@@ -37,17 +37,19 @@ export interface CutPage {
 export function cutPage(stream: Stream, page: PageAhead): CutPage {
   // Bytes are compared as they are only if they are UTF-8: in another charset they mean another
   // text.
-  const slices = saysUtf8(page.contentType) ? cutList(page.body, stream) : null;
-  return slices === null ? uncut(page) : cutAs(page, Buffer.concat(slices.map(hashSlice)));
+  const slices = declaresUtf8(page.contentType) ? cutList(page.body, stream) : null;
+  return slices === null
+    ? leaveUncut(page)
+    : cutByHashes(page, Buffer.concat(slices.map(hashSlice)));
 }
 
 /** A page with the hashes of an earlier cut. */
-function cutAs({page, body, coding, contentType}: PageAhead, hashes: Buffer): CutPage {
+function cutByHashes({page, body, coding, contentType}: PageAhead, hashes: Buffer): CutPage {
   const records = hashes.length / hashBytes;
   return {page, body, coding, contentType, hashes, records, fingerprint: hashes};
 }
 
-function uncut({page, body, coding, contentType}: PageAhead): CutPage {
+function leaveUncut({page, body, coding, contentType}: PageAhead): CutPage {
   return {page, body, coding, contentType, hashes: null, records: 0, fingerprint: hashSlice(body)};
 }
 
@@ -68,7 +70,7 @@ export function hashAt(hashes: Buffer, at: number): Buffer {
 
 const noNonce = Buffer.alloc(12);
 /** The bytes of a gzip file that hold the time at which it was made (RFC 1952). */
-const stamp = {from: 4, to: 8};
+const timeStampBytes = {from: 4, to: 8};
 
 /**
  * Returns sixteen bytes that two bodies share only if they are equal: the AES-GCM tag of a body
@@ -83,8 +85,8 @@ export function digestPage(key: KeyObject, {bytes, coding}: CodedBody): Buffer {
   if (coding === '') {
     cipher.setAAD(bytes);
   } else {
-    cipher.setAAD(bytes.subarray(0, stamp.from));
-    cipher.setAAD(bytes.subarray(stamp.to));
+    cipher.setAAD(bytes.subarray(0, timeStampBytes.from));
+    cipher.setAAD(bytes.subarray(timeStampBytes.to));
   }
   cipher.update(coding);
   cipher.final();
@@ -103,7 +105,7 @@ interface Block {
 }
 
 /** The digest of a received page; and its hashes, if it was received before. */
-interface Came {
+interface ReceivedPage {
   readonly digest: Buffer;
   readonly hashes: Buffer | null;
 }
@@ -119,7 +121,7 @@ export class KnownPages {
    */
   readonly #blocks = new Map<number, Promise<Block>>();
   /** Received pages that were not cut yet, by number. */
-  readonly #came = new Map<number, Came>();
+  readonly #came = new Map<number, ReceivedPage>();
   #fresh: KnownPage[] = [];
 
   constructor(
@@ -137,24 +139,25 @@ export class KnownPages {
    */
   async recogniserOf(page: number): Promise<Recognise> {
     const {key, pages} = await this.#blockOf(page);
-    const held = pages.get(page);
+    const knownPage = pages.get(page);
     return (body) => {
       const digest = digestPage(key, body);
-      const isSame = held?.digest.equals(digest) === true;
-      this.#came.set(page, {digest, hashes: isSame ? held.hashes : null});
+      const isSame = knownPage?.digest.equals(digest) === true;
+      this.#came.set(page, {digest, hashes: isSame ? knownPage.hashes : null});
       return isSame;
     };
   }
 
   /** Cuts a received page; if it is unchanged, the earlier cut is used. */
   async cut(page: PageAhead): Promise<CutPage> {
-    const came = this.#came.get(page.page);
-    if (came === undefined) throw new TypeError(`page ${page.page}: expected its digest, got none`);
+    const received = this.#came.get(page.page);
+    if (received === undefined)
+      throw new TypeError(`page ${page.page}: expected its digest, got none`);
     this.#came.delete(page.page);
-    if (came.hashes !== null) return cutAs(page, came.hashes);
+    if (received.hashes !== null) return cutByHashes(page, received.hashes);
     const cut = cutPage(this.#stream, page);
     if (cut.hashes !== null && cut.records > 0) {
-      this.#fresh.push({page: page.page, digest: came.digest, hashes: cut.hashes});
+      this.#fresh.push({page: page.page, digest: received.digest, hashes: cut.hashes});
       if (this.#fresh.length === pagesAtOnce) await this.save();
     }
     return cut;
@@ -162,17 +165,17 @@ export class KnownPages {
 
   /** Writes the pages that are not written yet. */
   async save(): Promise<void> {
-    const fresh = this.#fresh;
+    const newPages = this.#fresh;
     this.#fresh = [];
-    await rememberPages(this.#pool, {...this.#list, pages: fresh});
+    await rememberPages(this.#pool, {...this.#list, pages: newPages});
   }
 
   async #blockOf(page: number): Promise<Block> {
     const at = Math.floor(page / pagesAtOnce);
-    const held = this.#blocks.get(at) ?? this.#readBlock(at);
-    this.#blocks.set(at, held);
+    const block = this.#blocks.get(at) ?? this.#readBlock(at);
+    this.#blocks.set(at, block);
     this.#blocks.delete(at - 2);
-    return await held;
+    return await block;
   }
 
   async #readBlock(at: number): Promise<Block> {
@@ -206,9 +209,15 @@ export class PageNumbers {
   holdsSame(page: number, other: PageNumbers, otherPage: number): boolean {
     const [bytes = '', otherBytes = ''] = [this.#pages.get(page), other.#pages.get(otherPage)];
     if (bytes === otherBytes) return true;
-    const [numbers, others] = [decodeNumbers(toBuffer(bytes)), decodeNumbers(toBuffer(otherBytes))];
-    const held = new Set(others);
-    return numbers.length === others.length && numbers.every((number) => held.has(number));
+    const [numbers, otherNumbers] = [
+      decodeNumbers(toBuffer(bytes)),
+      decodeNumbers(toBuffer(otherBytes)),
+    ];
+    const otherNumberSet = new Set(otherNumbers);
+    return (
+      numbers.length === otherNumbers.length &&
+      numbers.every((number) => otherNumberSet.has(number))
+    );
   }
 }
 
@@ -225,13 +234,15 @@ function toBuffer(bytes: string): Buffer {
  *   twice
  */
 export function encodeNumbers(numbers: readonly string[]): Buffer {
-  const sorted = numbers.map(BigInt).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+  const sorted = numbers
+    .map(BigInt)
+    .sort((first, second) => (first < second ? -1 : first > second ? 1 : 0));
   const bytes: number[] = [];
   let previous = 0n;
   for (const number of sorted) {
-    let rest = number - previous;
-    for (; rest >= 0x80n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
-    bytes.push(Number(rest));
+    let difference = number - previous;
+    for (; difference >= 0x80n; difference >>= 7n) bytes.push(Number(difference & 0x7fn) | 0x80);
+    bytes.push(Number(difference));
     previous = number;
   }
   return Buffer.from(bytes);

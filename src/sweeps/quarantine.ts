@@ -60,15 +60,15 @@ const identities = {
  */
 export async function quarantineRecords(
   client: pg.ClientBase,
-  found: Scope & {readonly sweepId: string; readonly records: readonly QuarantinedRecord[]},
+  batch: Scope & {readonly sweepId: string; readonly records: readonly QuarantinedRecord[]},
 ): Promise<number> {
-  const records = [...new Map(found.records.map((record) => [identify(record), record])).values()];
-  const isNumbered = ({number}: QuarantinedRecord) => asNumber(number) !== null;
+  const records = [...new Map(batch.records.map((record) => [identify(record), record])).values()];
+  const isNumbered = ({number}: QuarantinedRecord) => toValidNumber(number) !== null;
   const numbered = records.filter(isNumbered);
-  const others = records.filter((record) => !isNumbered(record));
+  const unnumbered = records.filter((record) => !isNumbered(record));
   return (
-    (await saveEntries(client, {...found, records: numbered}, identities.number)) +
-    (await saveEntries(client, {...found, records: others}, identities.bytes))
+    (await saveEntries(client, {...batch, records: numbered}, identities.number)) +
+    (await saveEntries(client, {...batch, records: unnumbered}, identities.bytes))
   );
 }
 
@@ -102,10 +102,10 @@ async function saveEntries(
       stream,
       sweepId,
       records.map((record) => record.page),
-      records.map((record) => asNumber(record.number)),
-      records.map((record) => storable(record.reason)),
-      records.map(({expected}) => (expected === null ? null : storable(expected))),
-      records.map((record) => storable(record.xml)),
+      records.map((record) => toValidNumber(record.number)),
+      records.map((record) => replaceNul(record.reason)),
+      records.map(({expected}) => (expected === null ? null : replaceNul(expected))),
+      records.map((record) => replaceNul(record.xml)),
       records.map((record) => hashXml(record.xml)),
     ],
   );
@@ -115,14 +115,14 @@ async function saveEntries(
 /** Closes the open entries of records that could now be read. */
 export async function resolveQuarantine(
   client: pg.ClientBase,
-  read: Scope & {readonly numbers: readonly string[]},
+  readRecords: Scope & {readonly numbers: readonly string[]},
 ): Promise<number> {
-  if (read.numbers.length === 0) return 0;
+  if (readRecords.numbers.length === 0) return 0;
   const {rowCount} = await client.query(
     `UPDATE sync.quarantine SET resolved_at = now()
       WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])
         AND resolved_at IS NULL`,
-    [read.accountId, read.stream, read.numbers],
+    [readRecords.accountId, readRecords.stream, readRecords.numbers],
   );
   return rowCount ?? 0;
 }
@@ -131,16 +131,21 @@ export async function resolveQuarantine(
  * Closes the open entries of records that the service reports as gone, except those that this sweep
  * itself has met.
  */
-export async function resolveGone(
+export async function resolveMissing(
   client: pg.ClientBase,
-  gone: Scope & {readonly sweepId: string; readonly numbers: readonly string[]},
+  missingRecords: Scope & {readonly sweepId: string; readonly numbers: readonly string[]},
 ): Promise<void> {
-  if (gone.numbers.length === 0) return;
+  if (missingRecords.numbers.length === 0) return;
   await client.query(
     `UPDATE sync.quarantine SET resolved_at = now()
       WHERE account_id = $1 AND stream = $2 AND number = ANY ($4::bigint[]) AND resolved_at IS NULL
         AND sweep_id IS DISTINCT FROM $3`,
-    [gone.accountId, gone.stream, gone.sweepId, gone.numbers],
+    [
+      missingRecords.accountId,
+      missingRecords.stream,
+      missingRecords.sweepId,
+      missingRecords.numbers,
+    ],
   );
 }
 
@@ -150,13 +155,13 @@ export async function resolveGone(
  */
 export async function resolveUnnumbered(
   client: pg.ClientBase,
-  read: Scope & {readonly sweepId: string},
+  scope: Scope & {readonly sweepId: string},
 ): Promise<void> {
   await client.query(
     `UPDATE sync.quarantine SET resolved_at = now()
       WHERE account_id = $1 AND stream = $2 AND number IS NULL AND resolved_at IS NULL
       AND sweep_id IS DISTINCT FROM $3`,
-    [read.accountId, read.stream, read.sweepId],
+    [scope.accountId, scope.stream, scope.sweepId],
   );
 }
 
@@ -213,8 +218,8 @@ export async function readQuarantine(
 }
 
 function identify({number, xml}: QuarantinedRecord): string {
-  const known = asNumber(number);
-  return known === null ? hashXml(xml).toString('hex') : String(BigInt(known));
+  const validNumber = toValidNumber(number);
+  return validNumber === null ? hashXml(xml).toString('hex') : String(BigInt(validNumber));
 }
 
 function hashXml(xml: string): Buffer {
@@ -222,11 +227,11 @@ function hashXml(xml: string): Buffer {
 }
 
 /** The number of a bad record may itself be bad. */
-function asNumber(text: string | null): string | null {
+function toValidNumber(text: string | null): string | null {
   return text !== null && /^-?\d{1,18}$/.test(text) ? text : null;
 }
 
 /** Postgres can store every character in a text except NUL. */
-function storable(text: string): string {
+function replaceNul(text: string): string {
   return text.replaceAll('\0', '\u{fffd}');
 }

@@ -24,7 +24,7 @@ import {SpotCheck} from './spot-check.ts';
 import {
   boundOf,
   type ListBound,
-  pass,
+  reportStep,
   SweepCounter,
   type SweepRun,
   transportCallOf,
@@ -59,16 +59,16 @@ const checkpointMs = 5_000;
  */
 export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
   const {deps, sweep, stream} = run;
-  const last = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
-  if (sweep.mode === 'full' && last.pages === null) deps.pageReader.begin();
+  const lastPass = await readLastPass(deps.pool, sweep, sweep.windowName === wholeList);
+  if (sweep.mode === 'full' && lastPass.pages === null) deps.pageReader.begin();
   // Windows do not use known pages: their content changes from day to day.
   const known =
     sweep.mode === 'full' ? new KnownPages(deps.pool, {accountId: sweep.accountId, stream}) : null;
-  const bound = await boundOf(run, last.records);
-  const check = new SpotCheck(run, last);
+  const bound = await boundOf(run, lastPass.records);
+  const check = new SpotCheck(run, lastPass);
   const reading = new ListReading(run, {seen: await readSeen(run), check, known, bound});
   try {
-    for await (const answer of askFor(run, last.pages, known)) {
+    for await (const answer of requestPages(run, lastPass.pages, known)) {
       if (await reading.add(answer)) break;
     }
     return await reading.finish();
@@ -83,13 +83,13 @@ export async function readFirstPass(run: SweepRun): Promise<FirstPass> {
 /** The numbers that the sweep has seen up to its checkpoint, in this process or an earlier one. */
 export async function readSeen({deps, sweep}: SweepRun): Promise<NumberSet> {
   const seen = new NumberSet();
-  for (const noted of await readSightings(deps.pool, sweep.sweepId)) {
-    for (const number of decodeNumbers(noted)) seen.add(number);
+  for (const encodedNumbers of await readSightings(deps.pool, sweep.sweepId)) {
+    for (const number of decodeNumbers(encodedNumbers)) seen.add(number);
   }
   return seen;
 }
 
-async function* askFor(
+async function* requestPages(
   run: SweepRun,
   knownPages: number | null,
   known: KnownPages | null,
@@ -195,14 +195,14 @@ class ListReading {
     const {sample} = this.#check;
     await inSweepTransaction(deps.pool, async (client) => {
       await this.#noteSightings(client, this.#unsaved, lastPage + 1);
-      const done = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass, sample}};
+      const checkpoint = {nextPage: lastPage, counts: tally.counts, evidence: {firstPass, sample}};
       await saveCheckpoint(
         client,
         sweep,
-        sweep.mode === 'full' ? {...done, stage: 'verify'} : done,
+        sweep.mode === 'full' ? {...checkpoint, stage: 'verify'} : checkpoint,
       );
     });
-    await pass(this.#run, 'list-read');
+    await reportStep(this.#run, 'list-read');
     return {seen: this.#seen, pages: this.#pages, lastPage, endedBy: this.#endedBy, sample};
   }
 
@@ -223,14 +223,14 @@ class ListReading {
     this.#waitingBytes = 0;
     const {deps, sweep, stream, account} = this.#run;
     const {pool, pageReader} = deps;
-    const place = {
+    const context = {
       stream,
       accountId: sweep.accountId,
       timeZone: account.timeZone,
       pool,
       pageReader,
     };
-    const batch = readBatch(place, pages);
+    const batch = readBatch(context, pages);
     // The batch is awaited when its turn comes; until then its failure must not count as unhandled.
     batch.catch(() => {});
     const previous = this.#reading;
@@ -252,14 +252,14 @@ class ListReading {
   async #take(reading: Reading | null): Promise<boolean> {
     if (reading === null) return false;
     const batch = await reading.batch;
-    await pass(this.#run, 'batch-read');
-    const fresh = this.#note(batch);
+    await reportStep(this.#run, 'batch-read');
+    const newRecords = this.#note(batch);
     this.#bound.check(this.#seen.size, reading.pages.at(-1)?.page ?? 1);
     const {tally, deps, sweep, stream} = this.#run;
     tally.add({
       pages: reading.pages.length,
       bytes: reading.pages.reduce((sum, page) => sum + sizeOf(page), 0),
-      records: fresh,
+      records: newRecords,
       known: batch.known,
     });
     await this.#writing;
@@ -271,7 +271,7 @@ class ListReading {
       records: tally.counts.records,
     });
     if (this.#endsEmpty(batch)) return true;
-    return fresh === 0 && batch.bad.length === 0;
+    return newRecords === 0 && batch.bad.length === 0;
   }
 
   /** Whether strict reading found that a page that could not be cut is empty. */
@@ -313,23 +313,23 @@ class ListReading {
     this.#unsaved = [];
     const fields = this.#run.fields.take(batch.fields);
     // Reading continues during the write: the checkpoint saves the counts up to here.
-    const soFar = new SweepCounter(tally.counts);
-    const differing = {
+    const counterSoFar = new SweepCounter(tally.counts);
+    const attributes = {
       'fieldmirror.records': batch.rowSets.length,
       'fieldmirror.next_page': nextPage,
     };
     const write = async (client: pg.ClientBase) => {
       const counts = isUnchanged ? {} : await writeBatch(client, this.#run, {...batch, fields});
       await this.#noteSightings(client, sightings, nextPage);
-      await saveCheckpoint(client, sweep, {nextPage, counts: soFar.with(counts)});
-      await pass(this.#run, 'batch-written');
+      await saveCheckpoint(client, sweep, {nextPage, counts: counterSoFar.with(counts)});
+      await reportStep(this.#run, 'batch-written');
       return counts;
     };
-    const written = await inSpan('batch', differing, () =>
+    const written = await inSpan('batch', attributes, () =>
       inSweepTransaction(deps.pool, write, sweep),
     );
     tally.add(written);
-    await pass(this.#run, 'batch-committed');
+    await reportStep(this.#run, 'batch-committed');
   }
 
   /**
@@ -351,7 +351,7 @@ class ListReading {
  * The reasons why a list does not count as completely read: its end is not known, rows differed
  * from it, or records in it were refused.
  */
-export function doubtsOfList(
+export function describeListDoubts(
   {tally, stream}: Pick<SweepRun, 'tally' | 'stream'>,
   {endedBy, lastPage, sample}: Pick<FirstPass, 'endedBy' | 'lastPage' | 'sample'>,
 ): string[] {
@@ -390,18 +390,18 @@ const usualBeyond = {least: 5, share: 0.1};
  * the listed numbers than new records or records of another kind explain. They were read by their
  * number; records further out are not proven.
  */
-export function doubtsOfCap({
+export function describeCapDoubts({
   seen,
   seenAgain,
   lives,
 }: Readonly<Record<'seen' | 'seenAgain' | 'lives', NumberSet>>): string[] {
-  const shown = seen.union(seenAgain);
-  const {lowest, highest} = endsOf(shown);
+  const listedNumbers = seen.union(seenAgain);
+  const {lowest, highest} = endsOf(listedNumbers);
   let beyond = 0;
   for (const number of lives.asNumbers()) if (number > highest || number < lowest) beyond++;
-  if (beyond <= Math.max(usualBeyond.least, shown.size * usualBeyond.share)) return [];
+  if (beyond <= Math.max(usualBeyond.least, listedNumbers.size * usualBeyond.share)) return [];
   return [
-    `the list showed ${shown.size} records, from ${lowest} to ${highest}, ` +
+    `the list showed ${listedNumbers.size} records, from ${lowest} to ${highest}, ` +
       `and ${beyond} more live outside of these numbers: the service seems to end the list at a ` +
       'cap. Those were read by their number, others may be missing: ask who runs the service how ' +
       'long a list may be',

@@ -7,11 +7,11 @@ import type pg from 'pg';
 import type {AccountApi} from '../accounts/open-accounts.ts';
 import {listRecords} from '../api/client.ts';
 import type {ReadRequest} from '../api/transport.ts';
-import {isGone} from '../api/verdict.ts';
+import {isMissingRecord} from '../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {FatalError, RecordError} from '../core/errors.ts';
 import {readCustomerNumber} from '../rows/held-numbers.ts';
-import {numberOf, toNumber} from '../streams/record-rows.ts';
+import {readRecordNumber, toNumber} from '../streams/record-rows.ts';
 import {readWindow, type Stream, type Window} from '../streams/stream.ts';
 import type {SweepTarget} from './sweeps.ts';
 
@@ -37,8 +37,8 @@ function readScheduled(stream: Stream, windowName: string): Window {
   try {
     return readWindow(stream, windowName);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new FatalError(`${why}; fix window_name in sync.schedules`, {cause});
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new FatalError(`${reason}; fix window_name in sync.schedules`, {cause});
   }
 }
 
@@ -76,25 +76,26 @@ export async function requestRecord(
 /**
  * Returns the record with the wanted elements, read elsewhere. A record that has them all costs no
  * request.
- * @param wanted - elements of related lists
+ * @param elements - elements of related lists
  * @throws {RecordError} the content found elsewhere is invalid
  */
 export async function embedMissing(
   place: RecordPlace,
   record: FieldRecord,
-  wanted: readonly string[],
+  elements: readonly string[],
 ): Promise<FieldRecord> {
   const {stream} = place;
-  const number = numberOf(stream, record);
-  const missing = wanted.filter((name) => !record.names.includes(name));
+  const number = readRecordNumber(stream, record);
+  const missing = elements.filter((name) => !record.names.includes(name));
   if (missing.length === 0 || number === null) return record;
   const hasPath = (name: string) =>
     stream.children.some((child) => child.element === name && child.hasPath === true);
-  const found = new Map<string, Value>();
-  if (!missing.every(hasPath)) await findInList(place, {record, number, missing}, found);
+  const foundElements = new Map<string, Value>();
+  if (!missing.every(hasPath)) await findInList(place, {record, number, missing}, foundElements);
   for (const name of missing)
-    if (!found.has(name) && hasPath(name)) await findBelow(place, {number, name}, found);
-  return embed(record, found);
+    if (!foundElements.has(name) && hasPath(name))
+      await findBelow(place, {number, name}, foundElements);
+  return embed(record, foundElements);
 }
 
 /**
@@ -117,11 +118,11 @@ export async function embedCustomer(place: RecordPlace, record: FieldRecord): Pr
   );
 }
 
-function embed(record: FieldRecord, found: ReadonlyMap<string, Value>): FieldRecord {
+function embed(record: FieldRecord, foundElements: ReadonlyMap<string, Value>): FieldRecord {
   return {
     ...record,
-    names: [...record.names, ...found.keys()],
-    values: [...record.values, ...found.values()],
+    names: [...record.names, ...foundElements.keys()],
+    values: [...record.values, ...foundElements.values()],
   };
 }
 
@@ -129,23 +130,23 @@ function embed(record: FieldRecord, found: ReadonlyMap<string, Value>): FieldRec
 async function findBelow(
   {stream, account, call}: RecordPlace,
   {number, name}: {readonly number: string; readonly name: string},
-  found: Map<string, Value>,
+  foundElements: Map<string, Value>,
 ): Promise<void> {
   const item = stream.children.find(({element}) => element === name)?.item ?? '';
   const path = recordPathOf(stream, number).replace(/\.xml$/, `/${name}.xml`);
   const list = await listRecords(account.api.transport, {path, ...call, names: {list: name, item}});
-  if (isGone(list)) return;
+  if (isMissingRecord(list)) return;
   const {records, bad} = list;
   if (bad[0] !== undefined)
     throw new RecordError(`GET ${path} at ${account.api.transport.place}: ${bad[0].reason}`);
-  found.set(name, {
+  foundElements.set(name, {
     names: records.map(() => item),
     values: records,
     isArray: true,
   } satisfies Element);
 }
 
-interface Missing {
+interface IncompleteRecord {
   readonly record: FieldRecord;
   readonly number: string;
   readonly missing: readonly string[];
@@ -156,8 +157,8 @@ interface Missing {
  */
 async function findInList(
   place: RecordPlace,
-  {record, number, missing}: Missing,
-  found: Map<string, Value>,
+  {record, number, missing}: IncompleteRecord,
+  foundElements: Map<string, Value>,
 ): Promise<void> {
   const {stream, account, call} = place;
   const customerNumber = await findCustomer(place, record);
@@ -166,21 +167,21 @@ async function findInList(
   const include = {include: missing.join(',')};
   const seen = new Set<string>();
   for (let page = 1; ; page++) {
-    const asked = {...query, ...keyQueryOf(stream), ...include, page: String(page)};
+    const pageQuery = {...query, ...keyQueryOf(stream), ...include, page: String(page)};
     const list = await listRecords(account.api.transport, {
       path,
-      query: asked,
+      query: pageQuery,
       ...call,
       names: stream,
     });
     const before = seen.size;
-    for (const listed of isGone(list) ? [] : list.records) {
-      const itsNumber = numberOf(stream, listed) ?? '';
-      seen.add(itsNumber);
-      if (itsNumber !== number) continue;
+    for (const listed of isMissingRecord(list) ? [] : list.records) {
+      const listedNumber = readRecordNumber(stream, listed) ?? '';
+      seen.add(listedNumber);
+      if (listedNumber !== number) continue;
       for (const name of missing) {
         const at = listed.names.indexOf(name);
-        if (at !== -1) found.set(name, listed.values[at] ?? null);
+        if (at !== -1) foundElements.set(name, listed.values[at] ?? null);
       }
       return;
     }
@@ -190,7 +191,7 @@ async function findInList(
 
 /** The number of the customer that the record is, or is for; null if it is not known. */
 async function findCustomer({pool, accountId, stream}: RecordPlace, record: FieldRecord) {
-  if (stream.key === 'customer_number') return numberOf(stream, record);
+  if (stream.key === 'customer_number') return readRecordNumber(stream, record);
   const [customer = ''] = stream.derived.customer_number ?? [];
   const embedded = valueIn(record, customer);
   if (typeof embedded === 'object' && embedded !== null)

@@ -18,14 +18,14 @@ import {inTransaction} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {isLive} from '../rows/held-numbers.ts';
 import {findStream} from '../streams/all.ts';
-import {type Answers, askNumbers, pauseForNewer, readOlderAgain} from './ask-numbers.ts';
+import {type Answers, pauseForNewer, readOlderAgain, requestNumbers} from './ask-numbers.ts';
 import {FieldSightings} from './fields.ts';
 import {sweepFull} from './full-sweep.ts';
-import {doubtsOfList, readFirstPass} from './read-list.ts';
+import {describeListDoubts, readFirstPass} from './read-list.ts';
 import {
   endRun,
   type Finished,
-  markGone,
+  markMissingDeleted,
   SweepCounter,
   type SweepDeps,
   type SweepRun,
@@ -49,18 +49,22 @@ export type SweepResult =
       readonly outcome: 'ended';
       readonly counts: SweepCounts;
     } & Pick<Finished, 'state' | 'reasons' | 'durationMs'> &
-      Taken)
+      WithClaimedSweep)
   | ({
       readonly outcome: 'postponed';
       readonly error: RetryableError;
       readonly delayMs: number;
-    } & Taken)
-  | ({readonly outcome: 'failed'; readonly error: Error; readonly durationMs: number} & Taken);
+    } & WithClaimedSweep)
+  | ({
+      readonly outcome: 'failed';
+      readonly error: Error;
+      readonly durationMs: number;
+    } & WithClaimedSweep);
 
 /** The result of a sweep that was claimed. */
-type Carried = Exclude<SweepResult, {outcome: 'not-due'}>;
+type ClaimedResult = Exclude<SweepResult, {outcome: 'not-due'}>;
 
-interface Taken {
+interface WithClaimedSweep {
   /** The sweep as it was claimed. */
   readonly sweep: ClaimedSweep;
 }
@@ -86,13 +90,15 @@ export async function runSweep(
   signal: AbortSignal,
 ): Promise<SweepResult> {
   const leaseMs = deps.leaseMs ?? defaultLeaseMs;
-  const since = machineClocks();
+  const clocksBefore = machineClocks();
   const sweep = await claimSweep(deps.pool, sweepId, leaseMs);
   if (sweep === null) return {outcome: 'not-due'};
-  return await inSpan('sweep', attributesOf(sweep), async (note) => {
-    const result = await runTaken(deps, sweep, {leaseMs, since, signal});
-    note({'fieldmirror.outcome': result.outcome === 'ended' ? result.state : result.outcome});
-    if (result.outcome === 'ended') note({'fieldmirror.records': result.counts.records});
+  return await inSpan('sweep', attributesOf(sweep), async (addAttributes) => {
+    const result = await runOrPostpone(deps, sweep, {leaseMs, since: clocksBefore, signal});
+    addAttributes({
+      'fieldmirror.outcome': result.outcome === 'ended' ? result.state : result.outcome,
+    });
+    if (result.outcome === 'ended') addAttributes({'fieldmirror.records': result.counts.records});
     return result;
   });
 }
@@ -106,23 +112,27 @@ function attributesOf({accountName, stream, sweepId, mode}: ClaimedSweep) {
   };
 }
 
-interface Hold {
+interface LeaseOptions {
   readonly leaseMs: number;
   readonly since: readonly number[];
   readonly signal: AbortSignal;
 }
 
-async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promise<Carried> {
+async function runOrPostpone(
+  deps: SweepDeps,
+  sweep: ClaimedSweep,
+  lease: LeaseOptions,
+): Promise<ClaimedResult> {
   try {
-    return await runLeased(deps, sweep, hold);
+    return await runLeased(deps, sweep, lease);
   } catch (error) {
-    return await postponeFailed(deps, {sweep, error, isShutdown: hold.signal.aborted}).catch(
-      (unsettled: unknown): Carried => {
+    return await postponeFailed(deps, {sweep, error, isShutdown: lease.signal.aborted}).catch(
+      (postponeError: unknown): ClaimedResult => {
         // The failure could not be written, or another worker holds the sweep by now: our lease
         // expires.
-        const reason = explainDatabaseError(unsettled, deps.databaseUrl).message;
-        const lost = new RetryableError(reason, {cause: error});
-        return {outcome: 'postponed', sweep, error: lost, delayMs: hold.leaseMs};
+        const reason = explainDatabaseError(postponeError, deps.databaseUrl).message;
+        const leaseError = new RetryableError(reason, {cause: error});
+        return {outcome: 'postponed', sweep, error: leaseError, delayMs: lease.leaseMs};
       },
     );
   }
@@ -132,16 +142,16 @@ async function runTaken(deps: SweepDeps, sweep: ClaimedSweep, hold: Hold): Promi
 async function runLeased(
   deps: SweepDeps,
   sweep: ClaimedSweep,
-  {leaseMs, since, signal}: Hold,
-): Promise<Carried> {
+  {leaseMs, since: clocksBefore, signal}: LeaseOptions,
+): Promise<ClaimedResult> {
   const leases = new Leases<Sweep>({
     leaseMs,
     clocks: machineClocks,
     renew: async (sweeps) =>
-      await Promise.all(sweeps.map((one) => renewLease(deps.pool, {...one, leaseMs}))),
+      await Promise.all(sweeps.map((heldSweep) => renewLease(deps.pool, {...heldSweep, leaseMs}))),
     toLoss: () => new Error(`sweep ${sweep.sweepId}: another worker has taken it over`),
   });
-  const {lost} = leases.hold(sweep, since);
+  const {lost} = leases.hold(sweep, clocksBefore);
   try {
     return await runClaimed(deps, sweep, AbortSignal.any([signal, lost]));
   } finally {
@@ -153,7 +163,7 @@ async function runClaimed(
   deps: SweepDeps,
   sweep: ClaimedSweep,
   signal: AbortSignal,
-): Promise<Carried> {
+): Promise<ClaimedResult> {
   await deps.onSweepStep?.('claimed', sweep);
   const account = await deps.openAccount(sweep.accountId);
   const tally = new SweepCounter(sweep.counts);
@@ -185,10 +195,10 @@ async function runByMode(run: SweepRun): Promise<Finished> {
 /** Notes in the sweep's row why it stopped and when it continues, or ends it as failed. */
 async function postponeFailed(
   deps: SweepDeps,
-  failed: Taken & {readonly error: unknown; readonly isShutdown: boolean},
-): Promise<Carried> {
-  const {sweep, isShutdown} = failed;
-  const error = explainDatabaseError(failed.error, deps.databaseUrl);
+  failure: WithClaimedSweep & {readonly error: unknown; readonly isShutdown: boolean},
+): Promise<ClaimedResult> {
+  const {sweep, isShutdown} = failure;
+  const error = explainDatabaseError(failure.error, deps.databaseUrl);
   if (isShutdown) {
     await postponeSweep(deps.pool, sweep, {delayMs: 0, isFailure: false, error: null});
     return {
@@ -232,11 +242,11 @@ async function postponeFailed(
  * and no window is certified: a window that was read completely is refreshed.
  */
 async function sweepWindow(run: SweepRun): Promise<Finished> {
-  const first = await readFirstPass(run);
+  const firstPass = await readFirstPass(run);
   await readOlderAgain(run, async () => {});
-  const {lastPage, endedBy, seen} = first;
+  const {lastPage, endedBy, seen} = firstPass;
   const evidence = {firstPass: {lastPage, endedBy, numbers: seen.size}};
-  const reasons = doubtsOfList(run, first);
+  const reasons = describeListDoubts(run, firstPass);
   return await endRun(run, {
     state: reasons.length === 0 ? 'refreshed' : 'uncertified',
     reasons,
@@ -253,11 +263,11 @@ async function sweepWindow(run: SweepRun): Promise<Finished> {
 async function sweepRecord(run: SweepRun): Promise<Finished> {
   const {deps, sweep, stream} = run;
   const number = sweep.recordNumber ?? '';
-  const isHeld = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
+  const isStored = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
   let evidence: Evidence = {};
   const reasons: string[] = [];
-  for await (const answers of askNumbers(run, [number], async (client, {gone, askedAt}) => {
-    if (isHeld) await saveAnswers(client, {...scopeOf(run), gone, askedAt});
+  for await (const answers of requestNumbers(run, [number], async (client, {gone, askedAt}) => {
+    if (isStored) await saveAnswers(client, {...scopeOf(run), gone, askedAt});
   })) {
     if (answers.older.length > 0) await pauseForNewer(run);
     checkAnswer(run, answers);
@@ -266,15 +276,15 @@ async function sweepRecord(run: SweepRun): Promise<Finished> {
     if (gone !== undefined) evidence = {absent: {status: gone.status, words: gone.words}};
   }
   const state = reasons.length === 0 ? 'certified' : 'uncertified';
-  return await endRun(run, {state, reasons, evidence}, (client) => markGone(client, run));
+  return await endRun(run, {state, reasons, evidence}, (client) => markMissingDeleted(client, run));
 }
 
 function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers): void {
-  const thing = `${stream.name} ${sweep.recordNumber}`;
+  const recordName = `${stream.name} ${sweep.recordNumber}`;
   if (unclear[0] !== undefined) throw new RecordError(unclear[0]);
   if (found.length + gone.length === 0)
     throw new RecordError(
-      `${thing}: the record came and could not be taken: fieldmirror quarantine list`,
+      `${recordName}: the record came and could not be taken: fieldmirror quarantine list`,
     );
 }
 
@@ -285,15 +295,17 @@ function checkAnswer({sweep, stream}: SweepRun, {found, gone, unclear}: Answers)
 async function sweepApproved(run: SweepRun): Promise<Finished> {
   const {deps, sweep} = run;
   const suspects = await listTombstones(deps.pool, sweep.sweepId);
-  const keep = (
+  const saveMissing = (
     client: pg.ClientBase,
     {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string},
   ) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
-  const back: string[] = [];
+  const foundAgain: string[] = [];
   const doubts: string[] = [];
-  const open = suspects.filter(({writtenAt}) => writtenAt === null).map(({number}) => number);
-  for await (const answers of askNumbers(run, open, keep)) {
-    back.push(...answers.found);
+  const openNumbers = suspects
+    .filter(({writtenAt}) => writtenAt === null)
+    .map(({number}) => number);
+  for await (const answers of requestNumbers(run, openNumbers, saveMissing)) {
+    foundAgain.push(...answers.found);
     doubts.push(...answers.unclear);
   }
   const reason =
@@ -305,7 +317,7 @@ async function sweepApproved(run: SweepRun): Promise<Finished> {
     evidence: sweep.evidence,
   } as const;
   return await endRun(run, end, async (client) => {
-    await dropSuspects(client, sweep.sweepId, back);
-    return await markGone(client, run);
+    await dropSuspects(client, sweep.sweepId, foundAgain);
+    return await markMissingDeleted(client, run);
   });
 }

@@ -149,29 +149,29 @@ export interface PromisedFreshness extends Schedule {
 
 /**
  * The promises of an account, or of all accounts.
- * @param wholeList - the name of the window that is a whole list
+ * @param wholeListName - the name of the window that is a whole list
  */
 export async function listPromisedFreshness(
   db: Queryable,
   {accountId}: {readonly accountId: string | null},
-  wholeList: string,
+  wholeListName: string,
 ): Promise<PromisedFreshness[]> {
-  const sweep = (value: string, condition: string, order: 'ASC' | 'DESC') =>
+  const select = (value: string, condition: string, order: 'ASC' | 'DESC') =>
     `(SELECT ${value} FROM sync.sweeps AS sweep
        WHERE sweep.account_id = held."accountId" AND sweep.stream = held.stream AND ${condition}
        ORDER BY sweep_id ${order} LIMIT 1)`;
-  const isLook = "evidence->'firstPass'->>'endedBy' IN ('empty-page', 'whole-answer')";
+  const isComplete = "evidence->'firstPass'->>'endedBy' IN ('empty-page', 'whole-answer')";
   const isOwn = "mode = 'window' AND window_name = $2";
   const {rows} = await db.query<PromisedFreshness>(
-    `SELECT held.*, ${sweep('due_at', isOwn, 'ASC')} AS "askedAt",
-            greatest(${sweep('started_at', `mode = 'full' AND ${isLook}`, 'DESC')},
-                     ${sweep('started_at', `${isOwn} AND ${isLook}`, 'DESC')}) AS "lookedAt",
-            ${sweep('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')}
+    `SELECT held.*, ${select('due_at', isOwn, 'ASC')} AS "askedAt",
+            greatest(${select('started_at', `mode = 'full' AND ${isComplete}`, 'DESC')},
+                     ${select('started_at', `${isOwn} AND ${isComplete}`, 'DESC')}) AS "lookedAt",
+            ${select('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')}
               AS "lastError"
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held
       WHERE ($1::bigint IS NULL OR held."accountId" = $1) AND held."windowName" = $2
       ORDER BY held."scheduleId"`,
-    [accountId, wholeList],
+    [accountId, wholeListName],
   );
   return rows;
 }
@@ -181,9 +181,9 @@ export async function listPromisedFreshness(
  * together, so no sweep is lost and none is created twice.
  * @returns the sweep; null if the schedule is not due, does not exist, or its account is not active
  */
-export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
+export async function requestDueSchedule(pool: pg.Pool, scheduleId: string): Promise<Sweep | null> {
   return await inTransaction(pool, async (client) => {
-    const schedule = await noteScheduleTaken(client, scheduleId);
+    const schedule = await advanceSchedule(client, scheduleId);
     return schedule === null
       ? null
       : await requestSweep(client, {...schedule, requestedBy: 'schedule'});
@@ -191,7 +191,7 @@ export async function takeDueSchedule(pool: pg.Pool, scheduleId: string): Promis
 }
 
 /** Moves a due schedule on to its next time; missed times are not made up for. */
-async function noteScheduleTaken(
+async function advanceSchedule(
   client: pg.ClientBase,
   scheduleId: string,
 ): Promise<Schedule | null> {
@@ -219,7 +219,7 @@ interface ScheduleSetting extends Pick<Schedule, 'name' | 'stream' | 'windowName
 }
 
 /** The name of the schedule that sets the freshness of a stream. */
-export function nameFreshness(stream: string): string {
+export function nameFreshnessSchedule(stream: string): string {
   return `${stream} fresh`;
 }
 
@@ -285,12 +285,12 @@ export async function deleteSchedule(
 }
 
 /** Whether a freshness promise sets the schedule; it is then not listed among the schedules. */
-export function isOfFreshness({
+export function isFreshnessSchedule({
   name,
   stream,
   windowName,
 }: Pick<ScheduleSetting, 'name' | 'stream' | 'windowName'>): boolean {
-  return name === nameFreshness(stream) && windowName === wholeList;
+  return name === nameFreshnessSchedule(stream) && windowName === wholeList;
 }
 
 const minuteMs = 60_000;
@@ -303,7 +303,7 @@ const nightlyHour = 3;
 /** The accounts of one zone do not all begin at three; they are spread over this period. */
 const nightSpreadMs = 2 * hourMs;
 const nightly: readonly StreamName[] = ['customers', 'jobs', 'tasks'];
-const windows: readonly {stream: StreamName; window: string; everyMs: number}[] = [
+const windowPlans: readonly {stream: StreamName; window: string; everyMs: number}[] = [
   {stream: 'jobs', window: 'in_progress', everyMs: 5 * minuteMs},
   {stream: 'jobs', window: 'today', everyMs: 5 * minuteMs},
   {stream: 'jobs', window: 'tomorrow', everyMs: 15 * minuteMs},
@@ -324,9 +324,9 @@ const windows: readonly {stream: StreamName; window: string; everyMs: number}[] 
 export function planSchedules(now: Date, timeZone: string, accountId = '0'): SchedulePlan[] {
   const share = shareOf(accountId);
   const night = nextNight(now, timeZone).getTime() + Math.floor(share * nightSpreadMs);
-  const next = (everyMs: number) =>
+  const nextDueAt = (everyMs: number) =>
     new Date(now.getTime() + Math.ceil(everyMs * (1 - share))).toISOString();
-  const full = nightly.map((stream, at) => ({
+  const fullSchedules = nightly.map((stream, at) => ({
     name: `${stream} nightly`,
     stream,
     mode: 'full' as const,
@@ -334,23 +334,23 @@ export function planSchedules(now: Date, timeZone: string, accountId = '0'): Sch
     everyMs: dayMs,
     firstDueAt: new Date(night + at * 5 * minuteMs).toISOString(),
   }));
-  const employees = {
+  const employeesSchedule = {
     name: 'employees hourly',
     stream: 'employees',
     mode: 'full' as const,
     windowName: null,
     everyMs: hourMs,
-    firstDueAt: next(hourMs),
+    firstDueAt: nextDueAt(hourMs),
   };
-  const fresh = windows.map(({stream, window, everyMs}) => ({
+  const windowSchedules = windowPlans.map(({stream, window, everyMs}) => ({
     name: `${stream} ${window}`,
     stream,
     mode: 'window' as const,
     windowName: window,
     everyMs,
-    firstDueAt: next(everyMs),
+    firstDueAt: nextDueAt(everyMs),
   }));
-  return [...full, employees, ...fresh];
+  return [...fullSchedules, employeesSchedule, ...windowSchedules];
 }
 
 /**
@@ -369,10 +369,11 @@ function nextNight(now: Date, timeZone: string): Date {
     hourCycle: 'h23',
   });
   const parts = clock.formatToParts(now);
-  const read = (type: string) => Number(parts.find((part) => part.type === type)?.value);
-  const aheadMs = nightlyHour * hourMs - read('hour') * hourMs - read('minute') * minuteMs;
-  const night = now.getTime() - (now.getTime() % minuteMs) + aheadMs;
-  return new Date(aheadMs > 0 ? night : night + dayMs);
+  const readPart = (type: string) => Number(parts.find((part) => part.type === type)?.value);
+  const untilNightMs =
+    nightlyHour * hourMs - readPart('hour') * hourMs - readPart('minute') * minuteMs;
+  const night = now.getTime() - (now.getTime() % minuteMs) + untilNightMs;
+  return new Date(untilNightMs > 0 ? night : night + dayMs);
 }
 
 /**
@@ -387,10 +388,10 @@ export async function beginAccount(
   streams: readonly string[],
 ): Promise<void> {
   const {accountId, timeZone} = account;
-  const held = (await listSchedules(db, {accountId})).filter(
-    (schedule) => !isOfFreshness(schedule),
+  const ownSchedules = (await listSchedules(db, {accountId})).filter(
+    (schedule) => !isFreshnessSchedule(schedule),
   );
-  if (held.length === 0)
+  if (ownSchedules.length === 0)
     await insertSchedules(db, accountId, planSchedules(new Date(), timeZone, accountId));
   const latest = await listLatestSweeps(db, accountId);
   for (const stream of streams) {

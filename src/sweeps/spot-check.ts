@@ -14,7 +14,7 @@ import {decodeCopyRow} from '../postgres/sql.ts';
 import {forgetKnown} from '../rows/known-records.ts';
 import {loadRows} from '../rows/load.ts';
 import {findColumn, nameTable, sqlTypes} from '../rows/table-sql.ts';
-import {parentColumnOf} from '../streams/stream.ts';
+import {findParentColumn} from '../streams/stream.ts';
 import type {ColumnType, EncodedRow, MirrorTable} from '../streams/table.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
 import {type CutPage, unpack} from './pages.ts';
@@ -25,13 +25,13 @@ import type {Sample} from './tables.ts';
  * The sample is one page in this many of a long list, and about two pages of a short one. Measured:
  * 2 % of a full parse.
  */
-const sparsest = 50;
+const maxPageInterval = 50;
 
 /** The maximum of pages that wait to be compared: each takes as much memory as it has bytes. */
-const mostWaiting = 4;
+const maxWaitingPages = 4;
 
 /** The rows of one table that some pages contained, one per key. */
-interface Sent {
+interface SentRows {
   readonly table: MirrorTable;
   readonly rows: readonly EncodedRow[];
 }
@@ -51,16 +51,17 @@ export class SpotCheck {
   #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
   #isLooking = false;
 
-  /** @param last - the result of the last pass over the list */
+  /** @param lastPass - the result of the last pass over the list */
   constructor(
     run: SweepRun,
-    last: {readonly pages: number | null; readonly sample: Sample | null},
+    lastPass: {readonly pages: number | null; readonly sample: Sample | null},
   ) {
     this.#run = run;
-    const isSuspect = last.sample !== null && last.sample.altered > 0 && !last.sample.isWhole;
+    const isSuspect =
+      lastPass.sample !== null && lastPass.sample.altered > 0 && !lastPass.sample.isWhole;
     this.#every = isSuspect
       ? 1
-      : Math.min(sparsest, Math.max(1, Math.floor((last.pages ?? 1) / 2)));
+      : Math.min(maxPageInterval, Math.max(1, Math.floor((lastPass.pages ?? 1) / 2)));
     this.#offset = randomInt(this.#every);
   }
 
@@ -82,7 +83,7 @@ export class SpotCheck {
    */
   async compare(page: CutPage): Promise<void> {
     this.#waiting.push(page);
-    if (this.#isLooking && this.#waiting.length < mostWaiting) return;
+    if (this.#isLooking && this.#waiting.length < maxWaitingPages) return;
     await this.#putRightLast();
     this.#begin();
   }
@@ -143,21 +144,23 @@ export class SpotCheck {
     return records.map(({rowSet}) => rowSet);
   }
 
-  async #find(rowSets: readonly EncodedRowSet[]): Promise<{altered: Sent[]; parents: string[]}> {
+  async #find(
+    rowSets: readonly EncodedRowSet[],
+  ): Promise<{altered: SentRows[]; parents: string[]}> {
     const {deps, sweep} = this.#run;
-    const altered: Sent[] = [];
+    const altered: SentRows[] = [];
     for (const {table, rows} of this.#sentBy(rowSets)) {
-      const found = await findAltered(deps.pool, table, {accountId: sweep.accountId, rows});
-      if (found.length > 0) altered.push({table, rows: found});
+      const alteredRows = await findAltered(deps.pool, table, {accountId: sweep.accountId, rows});
+      if (alteredRows.length > 0) altered.push({table, rows: alteredRows});
     }
     return {altered, parents: await this.#findParents(rowSets)};
   }
 
-  #sentBy(rowSets: readonly EncodedRowSet[]): Sent[] {
+  #sentBy(rowSets: readonly EncodedRowSet[]): SentRows[] {
     const {stream} = this.#run;
     // For records of the stream itself only the list counts, not their copies inside other records.
-    const others = stream.children.filter(({isOfStream}) => isOfStream !== true);
-    const children = others.map(({table, element}) => ({
+    const otherChildren = stream.children.filter(({isOfStream}) => isOfStream !== true);
+    const children = otherChildren.map(({table, element}) => ({
       table,
       rows: rowSets.flatMap((rowSet) => listOf(rowSet, element) ?? []),
     }));
@@ -175,24 +178,24 @@ export class SpotCheck {
    */
   async #findParents(rowSets: readonly EncodedRowSet[]): Promise<string[]> {
     const {deps, stream, sweep} = this.#run;
-    const found = new Set<string>();
+    const alteredParents = new Set<string>();
     for (const child of stream.children.filter(({isOwned}) => isOwned)) {
       const lists = new Map<string, readonly EncodedRow[]>();
       for (const rowSet of rowSets) {
         const rows = listOf(rowSet, child.element);
         if (rows !== undefined) lists.set(rowSet.number, rows);
       }
-      const family = {accountId: sweep.accountId, parentColumn: parentColumnOf(child), lists};
+      const family = {accountId: sweep.accountId, parentColumn: findParentColumn(child), lists};
       for (const number of await findAlteredFamilies(deps.pool, child.table, family))
-        found.add(number);
+        alteredParents.add(number);
     }
-    return [...found];
+    return [...alteredParents];
   }
 
-  async #write(altered: readonly Sent[], parents: readonly string[]): Promise<void> {
+  async #write(altered: readonly SentRows[], parents: readonly string[]): Promise<void> {
     const {deps, sweep, stream, tally} = this.#run;
     const {accountId, sweepId, startedAt: since} = sweep;
-    const written = await inSweepTransaction(deps.pool, async (client) => {
+    const updatedCounts = await inSweepTransaction(deps.pool, async (client) => {
       const counts = [];
       for (const {table, rows} of altered)
         counts.push(
@@ -201,9 +204,9 @@ export class SpotCheck {
       await forgetKnown(client, {...scopeOf(this.#run), numbers: parents});
       return counts.map(({updated}) => updated);
     });
-    const rows = written.reduce((sum, updated) => sum + updated, 0);
+    const rows = updatedCounts.reduce((sum, updated) => sum + updated, 0);
     this.#altered += rows;
-    if (altered[0]?.table === stream.table) tally.add({updated: written[0] ?? 0});
+    if (altered[0]?.table === stream.table) tally.add({updated: updatedCounts[0] ?? 0});
     if (rows > 0)
       deps.log.warn(
         {
@@ -228,7 +231,7 @@ function listOf(rowSet: EncodedRowSet, element: string): readonly EncodedRow[] |
 // sample of the rows is compared by value. The functions below write nothing.
 
 const quote = (name: string) => pg.escapeIdentifier(name);
-const cache = new WeakMap<MirrorTable, string>();
+const statements = new WeakMap<MirrorTable, string>();
 
 /**
  * Finds the rows whose values differ from those that their hash describes. Both kinds of line
@@ -242,13 +245,15 @@ export async function findAltered(
   {accountId, rows}: {readonly accountId: string; readonly rows: readonly EncodedRow[]},
 ): Promise<EncodedRow[]> {
   if (rows.length === 0) return [];
-  const lines = rows.map((row) => decodeCopyRow(row.line.toString()));
+  const decodedRows = rows.map((row) => decodeCopyRow(row.line.toString()));
   const hashes = rows.map((row) => `\\x${row.hash}`);
-  const values = [...table.columns, 'extra'].map((_, at) => lines.map((line) => line[at] ?? null));
-  const statement = cache.get(table) ?? alteredSql(table);
-  cache.set(table, statement);
-  const found = await db.query<{at: number}>(statement, [accountId, hashes, ...values]);
-  return found.rows.flatMap(({at}) => rows[at] ?? []);
+  const values = [...table.columns, 'extra'].map((_, at) =>
+    decodedRows.map((decodedRow) => decodedRow[at] ?? null),
+  );
+  const statement = statements.get(table) ?? alteredSql(table);
+  statements.set(table, statement);
+  const result = await db.query<{at: number}>(statement, [accountId, hashes, ...values]);
+  return result.rows.flatMap(({at}) => rows[at] ?? []);
 }
 
 /** OFFSET 0 makes Postgres use an index look-up for each row, as in the probe of a load. */
@@ -260,9 +265,9 @@ function alteredSql(table: MirrorTable): string {
     const {at, sqlType} = findColumn(table, name);
     return `row.${quote(name)} = sent.v${at}::${sqlType}`;
   });
-  const same = columns.map(({name, type}, at) => {
-    const [held, sent] = [`held.${quote(name)}`, `sent.v${at}`];
-    return `${meaning(type, held)} IS NOT DISTINCT FROM ${meaning(type, sent)}`;
+  const equalities = columns.map(({name, type}, at) => {
+    const [storedValue, sentValue] = [`held.${quote(name)}`, `sent.v${at}`];
+    return `${normalise(type, storedValue)} IS NOT DISTINCT FROM ${normalise(type, sentValue)}`;
   });
   return `
     SELECT sent.at::integer - 1 AS at
@@ -272,17 +277,17 @@ function alteredSql(table: MirrorTable): string {
            SELECT row.* FROM ${nameTable(table)} AS row WHERE row.account_id = $1
              AND ${key.join(' AND ')} OFFSET 0) AS held
      WHERE held._hash = sent.hash AND held._pending IS NULL AND held._deleted_at IS NULL
-       AND CASE WHEN ${same.join(' AND ')} THEN false
+       AND CASE WHEN ${equalities.join(' AND ')} THEN false
          ELSE NOT sync.is_forgotten(to_jsonb(held)) END`;
 }
 
-const breaks: Readonly<Record<'text' | 'nested', (value: string) => string>> = {
+const lineBreakNormalisers: Readonly<Record<'text' | 'nested', (value: string) => string>> = {
   text: (value) => `replace(replace(${value}, E'\\r\\n', E'\\n'), E'\\r', E'\\n')`,
   nested: (value) => `replace(replace(${value}::jsonb::text, '\\r\\n', '\\n'), '\\r', '\\n')`,
 };
 
-function meaning(type: ColumnType, value: string): string {
-  if (type === 'text' || type === 'nested') return breaks[type](value);
+function normalise(type: ColumnType, value: string): string {
+  if (type === 'text' || type === 'nested') return lineBreakNormalisers[type](value);
   return `${value}::${sqlTypes[type]}`;
 }
 
@@ -307,12 +312,12 @@ async function findAlteredFamilies(
     [...new Set(rows.map((row) => row.key.join(',')))].sort().join(' '),
   );
   const key = table.key.map((name) => `child.${quote(name)}`);
-  const text = `concat_ws(',', ${key.join(', ')})`;
+  const keyText = `concat_ws(',', ${key.join(', ')})`;
   const {rows} = await db.query<{number: string}>(
     `SELECT sent.number
        FROM unnest($2::bigint[], $3::text[]) AS sent (number, keys)
       CROSS JOIN LATERAL (
-            SELECT coalesce(string_agg(${text}, ' ' ORDER BY ${text} COLLATE "C"), '') AS keys
+            SELECT coalesce(string_agg(${keyText}, ' ' ORDER BY ${keyText} COLLATE "C"), '') AS keys
               FROM ${nameTable(table)} AS child
              WHERE child.account_id = $1 AND child.${quote(parentColumn)} = sent.number
                AND child._deleted_at IS NULL AND child._pending IS NULL

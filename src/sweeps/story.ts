@@ -9,7 +9,7 @@ import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isQuiet} from './quiet.ts';
 import {
-  isOpinion,
+  isEndedFullSweep,
   readSweep,
   rowsLeft,
   type Sweep,
@@ -37,12 +37,12 @@ export async function readSweepStory(db: Queryable, sweepId: string): Promise<Sw
     sweep,
     tombstones: await listTombstones(db, sweepId),
     usual: await readUsual(db, sweep),
-    docs: pageOfSweep(sweep.state),
+    docs: findSweepDocs(sweep.state),
   };
 }
 
 /** How long a sweep took, or has taken so far, in milliseconds; null before it began. */
-export function tookMs({startedAt, endedAt}: Sweep, now: string): number | null {
+export function measureSweepMs({startedAt, endedAt}: Sweep, now: string): number | null {
   return startedAt === null
     ? null
     : Math.max(0, Date.parse(endedAt ?? now) - Date.parse(startedAt));
@@ -61,7 +61,7 @@ interface SweepFilter {
   readonly limit: number;
 }
 
-const matches = `($1::bigint[] IS NULL OR account_id = ANY ($1))
+const isMatch = `($1::bigint[] IS NULL OR account_id = ANY ($1))
   AND ($2::text IS NULL OR stream = $2) AND ($3::text IS NULL OR mode = $3)
   AND ($4::text IS NULL OR state = $4)`;
 /** A full sweep proves something even if it changes nothing. */
@@ -72,7 +72,7 @@ export async function listSweeps(db: Queryable, filter: SweepFilter): Promise<Sw
   const {before = null, isFolded = false} = filter;
   const {rows} = await db.query<Sweep>(
     `SELECT ${sweepColumns} FROM sync.sweeps
-      WHERE ${matches} AND ($5::bigint IS NULL OR sweep_id < $5) AND NOT ($6 AND ${isFoldable})
+      WHERE ${isMatch} AND ($5::bigint IS NULL OR sweep_id < $5) AND NOT ($6 AND ${isFoldable})
       ORDER BY sweep_id DESC LIMIT $7`,
     [...valuesOf(filter), before, isFolded, filter.limit],
   );
@@ -109,7 +109,7 @@ export async function listQuietRuns(db: Queryable, filter: SweepFilter): Promise
             percentile_disc(0.5) WITHIN GROUP (ORDER BY
               1000 * extract(epoch FROM ended_at - started_at))::float8 AS ms,
             max(ended_at) AS "lastEndedAt"
-       FROM (SELECT * FROM sync.sweeps WHERE ${matches} AND ${isFoldable}) AS quiet
+       FROM (SELECT * FROM sync.sweeps WHERE ${isMatch} AND ${isFoldable}) AS quiet
        JOIN (SELECT account_id, time_zone FROM sync.accounts) AS account USING (account_id)
       GROUP BY account_id, day
      HAVING $5::bigint IS NULL OR max(sweep_id) < $5
@@ -241,7 +241,7 @@ export async function readRowsLeft(
 ): Promise<number | null> {
   const {rows} = await db.query<{rows: number}>(
     `SELECT ${rowsLeft} AS rows FROM sync.sweeps
-      WHERE account_id = $1 AND stream = $2 AND ${isOpinion}
+      WHERE account_id = $1 AND stream = $2 AND ${isEndedFullSweep}
       ORDER BY sweep_id DESC LIMIT 1`,
     [accountId, stream],
   );
@@ -257,12 +257,12 @@ export async function countRows(
   table: MirrorTable,
   accountId: string,
 ): Promise<number> {
-  const isRecord = table.key
+  const keyCondition = table.key
     .map((name) => ` AND ${pg.escapeIdentifier(name)} IS NOT NULL`)
     .join('');
   const {rows} = await db.query<{count: string}>(
     `SELECT count(*) FROM ${nameTable(table)}
-     WHERE account_id = $1 AND _deleted_at IS NULL${isRecord}`,
+     WHERE account_id = $1 AND _deleted_at IS NULL${keyCondition}`,
     [accountId],
   );
   return Number(rows[0]?.count);
@@ -323,7 +323,7 @@ const sweepCauses: Readonly<Partial<Record<SweepState, Cause>>> = {
  * The documentation page for a state, such as `A06` for uncertified; null if nothing has to be
  * fixed.
  */
-export function pageOfSweep(state: SweepState): string | null {
+export function findSweepDocs(state: SweepState): string | null {
   const {[state]: cause} = sweepCauses;
   return cause === undefined ? null : causeNumbers[cause];
 }

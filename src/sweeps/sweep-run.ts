@@ -5,7 +5,7 @@ import type {AccountApi} from '../accounts/open-accounts.ts';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
-import {ownedTablesOf, type Stream, wholeList} from '../streams/stream.ts';
+import {listOwnedTables, type Stream, wholeList} from '../streams/stream.ts';
 import type {FieldSightings} from './fields.ts';
 import type {PageReader} from './page-reader.ts';
 import {countRows} from './story.ts';
@@ -45,7 +45,7 @@ export function scopeOf({sweep, stream}: Pick<SweepRun, 'sweep' | 'stream'>) {
 }
 
 /** Reports that the sweep has reached a step, and waits for the listener. */
-export async function pass(run: SweepRun, step: SweepStep): Promise<void> {
+export async function reportStep(run: SweepRun, step: SweepStep): Promise<void> {
   await run.deps.onSweepStep?.(step, run.sweep);
 }
 
@@ -121,9 +121,9 @@ export class SweepCounter {
     return this.#counts;
   }
 
-  add(more: Partial<SweepCounts>): void {
+  add(added: Partial<SweepCounts>): void {
     const sum = {...this.#counts};
-    for (const [name, count] of Object.entries(more)) sum[name as keyof SweepCounts] += count;
+    for (const [name, count] of Object.entries(added)) sum[name as keyof SweepCounts] += count;
     this.#counts = {
       ...sum,
       unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived),
@@ -133,10 +133,10 @@ export class SweepCounter {
   /**
    * The counts plus those of a running write; `add` the write's counts only once it is committed.
    */
-  with(more: Partial<SweepCounts>): SweepCounts {
-    const next = new SweepCounter(this.#counts);
-    next.add(more);
-    return next.counts;
+  with(added: Partial<SweepCounts>): SweepCounts {
+    const counter = new SweepCounter(this.#counts);
+    counter.add(added);
+    return counter.counts;
   }
 }
 
@@ -166,9 +166,9 @@ export class ListBound {
   check(records: number, page: number): void {
     if (records <= this.#most) return;
     const {stream, account, sweep} = this.#run;
-    const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
+    const request = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
     throw new FatalError(
-      `${thing}: expected the end of the list, at most ${this.#most} records by what it had ` +
+      `${request}: expected the end of the list, at most ${this.#most} records by what it had ` +
         `before, got ${records} and no end; what was read is kept. If so many are right, ` +
         `fieldmirror sync ${stream.name} --account ${sweep.accountName} continues, ` +
         'up to a multiple of the rows held by then; if not, ask who runs the service',
@@ -185,8 +185,11 @@ export class ListBound {
 export async function boundOf(run: SweepRun, records: number | null): Promise<ListBound> {
   const {deps, sweep, stream} = run;
   if (sweep.requestedBy !== 'command') return new ListBound(run, records);
-  const held = await countRows(deps.pool, stream.table, sweep.accountId);
-  return new ListBound(run, records === null && held === 0 ? null : Math.max(records ?? 0, held));
+  const storedRows = await countRows(deps.pool, stream.table, sweep.accountId);
+  return new ListBound(
+    run,
+    records === null && storedRows === 0 ? null : Math.max(records ?? 0, storedRows),
+  );
 }
 
 /**
@@ -207,11 +210,11 @@ export async function endRun(
       sweep.mode === 'full' ? await countRows(client, stream.table, sweep.accountId) : null;
     const ended = {...end, reasons, rows, counts: tally.with(counts)};
     const durationMs = await endSweep(client, sweep, ended);
-    await pass(run, 'end-written');
+    await reportStep(run, 'end-written');
     return {counts, durationMs};
   });
   tally.add(counts);
-  await pass(run, 'end-committed');
+  await reportStep(run, 'end-committed');
   return {...end, reasons, durationMs};
 }
 
@@ -219,10 +222,14 @@ export async function endRun(
  * Marks deleted every row for which the sweep has evidence, in the caller's transaction. A stream
  * that is not deletable stays unchanged.
  */
-export async function markGone(
+export async function markMissingDeleted(
   client: pg.ClientBase,
   {sweep, stream}: SweepRun,
 ): Promise<Pick<SweepCounts, 'tombstoned' | 'vanished'>> {
   if (!stream.isDeletable) return {tombstoned: 0, vanished: 0};
-  return await writeTombstones(client, {table: stream.table, owned: ownedTablesOf(stream)}, sweep);
+  return await writeTombstones(
+    client,
+    {table: stream.table, owned: listOwnedTables(stream)},
+    sweep,
+  );
 }

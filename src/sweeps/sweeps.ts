@@ -81,7 +81,7 @@ export type SweepEnd = Exclude<SweepState, 'due' | 'running'>;
 export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 
 /** As SQL, true for a full sweep that ended without failing. */
-export const isOpinion = `mode = 'full' AND state IN ('certified', 'uncertified', 'stopped')`;
+export const isEndedFullSweep = `mode = 'full' AND state IN ('certified', 'uncertified', 'stopped')`;
 
 /** As SQL, the number of live rows after such a sweep; earlier versions did not count them. */
 export const rowsLeft = 'coalesce(rows, records)::double precision';
@@ -95,7 +95,7 @@ export function isLatestOpinion(sweep: string): string {
   return `NOT EXISTS (
     SELECT FROM sync.sweeps AS later
      WHERE later.account_id = ${sweep}.account_id AND later.stream = ${sweep}.stream
-       AND later.sweep_id > ${sweep}.sweep_id AND ${isOpinion})`;
+       AND later.sweep_id > ${sweep}.sweep_id AND ${isEndedFullSweep})`;
 }
 
 /**
@@ -262,7 +262,7 @@ interface Checkpoint {
 export async function saveCheckpoint(
   client: pg.ClientBase,
   claim: Claim,
-  done: Checkpoint,
+  checkpoint: Checkpoint,
 ): Promise<void> {
   const {rowCount} = await client.query(
     `UPDATE sync.sweeps
@@ -275,13 +275,13 @@ export async function saveCheckpoint(
     [
       claim.sweepId,
       claim.fence,
-      done.stage ?? null,
-      done.nextPage ?? null,
-      done.evidence ?? null,
-      ...countValues(done.counts),
+      checkpoint.stage ?? null,
+      checkpoint.nextPage ?? null,
+      checkpoint.evidence ?? null,
+      ...countValues(checkpoint.counts),
     ],
   );
-  if (rowCount !== 1) throw lost(claim);
+  if (rowCount !== 1) throw makeLostError(claim);
 }
 
 /** The end of a sweep, and its results. */
@@ -329,12 +329,12 @@ export async function endSweep(db: Queryable, claim: Claim, end: EndedSweep): Pr
     ],
   );
   const [ended] = rows;
-  if (ended === undefined) throw lost(claim);
+  if (ended === undefined) throw makeLostError(claim);
   return ended.durationMs;
 }
 
-function setCounts(first: number): string {
-  return countNames.map((name, at) => `${name} = $${first + at}`).join(', ');
+function setCounts(firstParameter: number): string {
+  return countNames.map((name, at) => `${name} = $${firstParameter + at}`).join(', ');
 }
 
 function countValues(counts: SweepCounts): number[] {
@@ -462,7 +462,7 @@ export async function readSweep(db: Queryable, sweepId: string): Promise<Sweep |
   return rows[0] ?? null;
 }
 
-function lost({sweepId, fence}: Claim): RetryableError {
+function makeLostError({sweepId, fence}: Claim): RetryableError {
   return new RetryableError(
     `sweep ${sweepId}: expected fence ${fence}, ` +
       'but another worker has taken it over or it has ended',

@@ -38,7 +38,7 @@ const columns = [
 export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)[number]>;
 
 /** Answers "gone" to the requests of one sweep. */
-interface GoneAnswers extends Suspicion {
+interface NotFoundAnswers extends SweepScope {
   readonly gone: readonly GoneNumber[];
   /** A moment before the first of the requests was sent, by the database's clock. */
   readonly askedAt: string;
@@ -48,26 +48,26 @@ interface GoneAnswers extends Suspicion {
  * A statement's values: account, stream, sweep, moment of the request; arrays of numbers, statuses
  * and words.
  */
-function toValues({accountId, stream, sweepId, askedAt, gone}: GoneAnswers): unknown[] {
+function toValues({accountId, stream, sweepId, askedAt, gone}: NotFoundAnswers): unknown[] {
   return [
     accountId,
     stream,
     sweepId,
     askedAt,
-    gone.map((one) => one.number),
-    gone.map((one) => one.status),
-    gone.map((one) => one.words),
+    gone.map((answer) => answer.number),
+    gone.map((answer) => answer.status),
+    gone.map((answer) => answer.words),
   ];
 }
 
-interface Suspicion {
+interface SweepScope {
   readonly accountId: string;
   readonly stream: string;
   readonly sweepId: string;
 }
 
 /** Stores the answers to the requests for stored rows. This marks no row: the sweep's end does. */
-export async function saveAnswers(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
+export async function saveAnswers(client: pg.ClientBase, found: NotFoundAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status,
@@ -85,13 +85,13 @@ export async function saveAnswers(client: pg.ClientBase, found: GoneAnswers): Pr
 /** Stores the rows that were not requested because of the breaker, for the person who decides. */
 export async function saveSuspects(
   client: pg.ClientBase,
-  found: Suspicion & {readonly numbers: readonly string[]},
+  suspects: SweepScope & {readonly numbers: readonly string[]},
 ): Promise<void> {
   await client.query(
     `INSERT INTO sync.tombstones (account_id, stream, sweep_id, number)
      SELECT $1, $2, $3, number FROM unnest($4::bigint[]) AS number
          ON CONFLICT (sweep_id, number) DO NOTHING`,
-    [found.accountId, found.stream, found.sweepId, found.numbers],
+    [suspects.accountId, suspects.stream, suspects.sweepId, suspects.numbers],
   );
 }
 
@@ -125,7 +125,7 @@ export async function listTombstones(db: Queryable, sweepId: string): Promise<To
 export async function writeTombstones(
   client: pg.ClientBase,
   family: {readonly table: MirrorTable; readonly owned: readonly OwnedTable[]},
-  {sweepId, accountId}: Pick<Suspicion, 'sweepId' | 'accountId'>,
+  {sweepId, accountId}: Pick<SweepScope, 'sweepId' | 'accountId'>,
 ): Promise<{tombstoned: number; vanished: number}> {
   const key = keyOf(family.table);
   const {rows} = await client.query<{number: string}>(
@@ -153,7 +153,7 @@ export async function writeTombstones(
   return {tombstoned: numbers.length, vanished};
 }
 
-interface Marked {
+interface MarkedRecords {
   readonly sweepId: string;
   readonly accountId: string;
   readonly numbers: readonly string[];
@@ -162,22 +162,22 @@ interface Marked {
 /** Moves the keys of merged rows to the rows that remain, the lowest number first. */
 async function moveLinks(
   client: pg.ClientBase,
-  table: MirrorTable,
-  {sweepId, accountId, numbers}: Marked,
+  mirrorTable: MirrorTable,
+  {sweepId, accountId, numbers}: MarkedRecords,
 ): Promise<void> {
-  const [held, key] = [nameTable(table), keyOf(table)];
+  const [table, key] = [nameTable(mirrorTable), keyOf(mirrorTable)];
   const {rows} = await client.query<{gone: string; stayed: string}>(
     `SELECT gone.row_id AS gone, stayed.row_id AS stayed
        FROM sync.tombstones AS tombstone
-       JOIN ${held} AS gone ON gone.account_id = $2 AND gone.${key} = tombstone.number
-       JOIN ${held} AS stayed ON stayed.account_id = $2 AND stayed.${key} = tombstone.merged_into
+       JOIN ${table} AS gone ON gone.account_id = $2 AND gone.${key} = tombstone.number
+       JOIN ${table} AS stayed ON stayed.account_id = $2 AND stayed.${key} = tombstone.merged_into
         AND stayed._deleted_at IS NULL
       WHERE tombstone.sweep_id = $1 AND tombstone.number = ANY ($3::bigint[])
       ORDER BY tombstone.number`,
     [sweepId, accountId, numbers],
   );
-  for (const {gone, stayed} of rows) {
-    const values = [accountId, table.name, gone, stayed];
+  for (const {gone: goneRowId, stayed: remainingRowId} of rows) {
+    const values = [accountId, mirrorTable.name, goneRowId, remainingRowId];
     await client.query('SELECT sync.move_links($1, $2, $3, $4)', values);
   }
 }
@@ -185,7 +185,7 @@ async function moveLinks(
 async function markOwned(
   client: pg.ClientBase,
   {table, parentColumn}: OwnedTable,
-  owner: Marked,
+  owner: MarkedRecords,
 ): Promise<number> {
   const {rowCount} = await client.query(
     `UPDATE ${nameTable(table)} SET _deleted_at = now(), _changed_at = now(), _sweep_id = $1,
@@ -200,13 +200,17 @@ async function markOwned(
 /** Notes that records came back: their tombstones were correct, but no longer apply. */
 export async function undoTombstones(
   client: pg.ClientBase,
-  came: {readonly accountId: string; readonly stream: string; readonly numbers: readonly string[]},
+  returned: {
+    readonly accountId: string;
+    readonly stream: string;
+    readonly numbers: readonly string[];
+  },
 ): Promise<void> {
   await client.query(
     `UPDATE sync.tombstones SET undone_at = now()
       WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])
         AND written_at IS NOT NULL AND undone_at IS NULL`,
-    [came.accountId, came.stream, came.numbers],
+    [returned.accountId, returned.stream, returned.numbers],
   );
 }
 
@@ -222,7 +226,7 @@ interface Scope {
 }
 
 /** Stores numbers for which the service has no record: they are requested only once. */
-export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers): Promise<void> {
+export async function rememberAbsent(client: pg.ClientBase, found: NotFoundAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
     `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
@@ -236,12 +240,12 @@ export async function rememberAbsent(client: pg.ClientBase, found: GoneAnswers):
 /** Deletes absent numbers whose records exist after all. */
 export async function forgetAbsent(
   client: pg.ClientBase,
-  came: Scope & {readonly numbers: readonly string[]},
+  existing: Scope & {readonly numbers: readonly string[]},
 ): Promise<void> {
   await client.query(
     `DELETE FROM sync.absent_numbers
       WHERE account_id = $1 AND stream = $2 AND number = ANY ($3::bigint[])`,
-    [came.accountId, came.stream, came.numbers],
+    [existing.accountId, existing.stream, existing.numbers],
   );
 }
 
@@ -296,6 +300,6 @@ export async function approveDeletions(
 
 /** Describes the next steps of an approved sweep. */
 export function describeApproval({sweepId}: Sweep): string {
-  const next = 'it requests each record again, and marks deleted what no longer exists';
-  return `sweep ${sweepId} is due again: ${next}`;
+  const nextSteps = 'it requests each record again, and marks deleted what no longer exists';
+  return `sweep ${sweepId} is due again: ${nextSteps}`;
 }

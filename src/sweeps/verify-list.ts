@@ -4,11 +4,11 @@
 
 import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-read.ts';
-import {type HeldNumbers, readNamedNumbers} from '../rows/held-numbers.ts';
+import {readNamedNumbers, type StoredNumbers} from '../rows/held-numbers.ts';
 import {NumberSet} from '../rows/number-set.ts';
-import {tablesThatName} from '../streams/all.ts';
-import {numberOf} from '../streams/record-rows.ts';
-import {askNumbers, type SaveGone} from './ask-numbers.ts';
+import {listReferencingTables} from '../streams/all.ts';
+import {readRecordNumber} from '../streams/record-rows.ts';
+import {requestNumbers, type SaveMissing} from './ask-numbers.ts';
 import {
   edgeWidth,
   endsOf,
@@ -21,7 +21,7 @@ import {
 } from './open-numbers.ts';
 import {PageNumbers} from './pages.ts';
 import {listUnmetNumbers} from './quarantine.ts';
-import {doubtsOfCap, type FirstPass} from './read-list.ts';
+import {describeCapDoubts, type FirstPass} from './read-list.ts';
 import {keyQueryOf} from './requests.ts';
 import {ListBound, type SweepRun, scopeOf, transportCallOf, usualBounds} from './sweep-run.ts';
 import type {AskedCounts, Evidence} from './tables.ts';
@@ -67,22 +67,22 @@ export async function verifyList(run: SweepRun, first: FirstPass): Promise<Secon
     lastPage: first.lastPage,
   };
   const {isCountedPerAccount} = run.stream;
-  const most = isCountedPerAccount ? maxPasses.counted : maxPasses.uncounted;
+  const passLimit = isCountedPerAccount ? maxPasses.counted : maxPasses.uncounted;
   for (let pages = 0, passes = 1; ; passes++) {
-    const light = new LightPass(run, before, bound);
-    const {doubts, isQuiet} = await light.read();
-    numbers = numbers.union(light.numbers);
-    pages += light.asked;
-    if (isQuiet || (passes === most && isCountedPerAccount))
+    const lightPass = new LightPass(run, before, bound);
+    const {doubts, isQuiet} = await lightPass.read();
+    numbers = numbers.union(lightPass.numbers);
+    pages += lightPass.asked;
+    if (isQuiet || (passes === passLimit && isCountedPerAccount))
       return {numbers, pages, isQuiet: isQuiet && passes === 1, doubts};
-    if (passes === most) {
+    if (passes === passLimit) {
       const doubt =
-        `the list moved under each of ${most} more passes, ` +
+        `the list moved under each of ${passLimit} more passes, ` +
         'and its numbers do not tell what was missed';
       return {numbers, pages, isQuiet: false, doubts: [...doubts, doubt]};
     }
-    before.pages = light.pages;
-    before.lastPage = light.lastPage;
+    before.pages = lightPass.pages;
+    before.lastPage = lightPass.lastPage;
   }
 }
 
@@ -113,22 +113,22 @@ class LightPass {
    */
   async read(): Promise<{isQuiet: boolean; doubts: readonly string[]}> {
     const {lastPage} = this.#before;
-    const stop = new AbortController();
+    const stopping = new AbortController();
     // Requested in parallel with the pages before it: if the list ends at the same page, nothing
     // waits for the page after its end.
-    const behind = this.#askOne(lastPage + 1, stop.signal);
-    behind.catch(() => {});
+    const pageAfterEnd = this.#askOne(lastPage + 1, stopping.signal);
+    pageAfterEnd.catch(() => {});
     try {
       const isQuiet = await this.#readToEnd();
       const isSameEnd = this.lastPage === lastPage;
       if (this.#doubts.length === 0)
         await this.#lookBehind(
-          await (isSameEnd ? behind : this.#askOne(this.lastPage + 1, stop.signal)),
+          await (isSameEnd ? pageAfterEnd : this.#askOne(this.lastPage + 1, stopping.signal)),
         );
       return {isQuiet, doubts: this.#doubts};
     } finally {
-      stop.abort();
-      await behind.catch(() => {});
+      stopping.abort();
+      await pageAfterEnd.catch(() => {});
     }
   }
 
@@ -137,7 +137,7 @@ class LightPass {
     if (lastPage === 1) return true;
     let isQuiet = true;
     for await (const page of this.#askFrom(1, lastPage - 1)) {
-      const fresh = this.#take(page);
+      const newNumbers = this.#take(page);
       isQuiet &&= this.#isAsBefore(page.page);
       this.lastPage = page.page;
       if (this.pages.isEmpty(page.page)) return isQuiet && page.page === lastPage;
@@ -148,7 +148,7 @@ class LightPass {
       // If records have moved by a few places, pages may show nothing new for a while; a page that
       // repeats never shows anything new.
       if (
-        fresh === 0 &&
+        newNumbers === 0 &&
         page.page >= lastPage &&
         (this.#isRepeated(page.page) || page.page > 2 * lastPage)
       ) {
@@ -161,23 +161,23 @@ class LightPass {
     return false;
   }
 
-  /** @param behind - the page after the empty one */
-  async #lookBehind(behind: PageAhead): Promise<void> {
-    if (this.#take(behind) === 0) return;
+  /** @param pageAfterEnd - the page after the empty one */
+  async #lookBehind(pageAfterEnd: PageAhead): Promise<void> {
+    if (this.#take(pageAfterEnd) === 0) return;
     this.#doubts.push(
-      `page ${this.lastPage} of the list was empty, but page ${behind.page} was not`,
+      `page ${this.lastPage} of the list was empty, but page ${pageAfterEnd.page} was not`,
     );
-    for await (const page of this.#askFrom(behind.page + 1, behind.page + 1))
+    for await (const page of this.#askFrom(pageAfterEnd.page + 1, pageAfterEnd.page + 1))
       if (this.#take(page) === 0) return;
   }
 
-  async #askOne(page: number, stop: AbortSignal): Promise<PageAhead> {
+  async #askOne(page: number, stopSignal: AbortSignal): Promise<PageAhead> {
     const {account, stream} = this.#run;
     const {signal, ...call} = transportCallOf(this.#run);
     const query = {...keyQueryOf(stream), page: String(page)};
     const answer = await account.api.fetchPage(stream.path, query, {
       ...call,
-      signal: AbortSignal.any([signal, stop]),
+      signal: AbortSignal.any([signal, stopSignal]),
     });
     return {page, ...answer};
   }
@@ -194,7 +194,7 @@ class LightPass {
     const {stream, account, tally} = this.#run;
     const thing = `GET ${stream.path}?page=${page} at ${account.api.transport.place}`;
     const {records, bad} = readListApart(body, stream, {thing, contentType});
-    const numbers = records.flatMap((record) => numberOf(stream, record) ?? []);
+    const numbers = records.flatMap((record) => readRecordNumber(stream, record) ?? []);
     const unread = records.length + bad.length - numbers.length;
     if (unread > 0)
       this.#doubts.push(`page ${page} of the second pass: ${unread} records without a number`);
@@ -220,7 +220,7 @@ class LightPass {
 interface Passes {
   readonly seen: NumberSet;
   readonly seenAgain: NumberSet;
-  readonly held: HeldNumbers;
+  readonly held: StoredNumbers;
 }
 
 /** The results of all requests by number. */
@@ -251,11 +251,11 @@ export async function resolveOpenNumbers(
   passes: Passes,
   limit: number,
 ): Promise<Findings> {
-  const questions = new OpenQuestions(run, passes, limit);
-  return await questions.ask();
+  const openNumbers = new OpenNumbers(run, passes, limit);
+  return await openNumbers.ask();
 }
 
-class OpenQuestions {
+class OpenNumbers {
   readonly #run: SweepRun;
   readonly #passes: Passes;
   readonly #limit: number;
@@ -275,11 +275,11 @@ class OpenQuestions {
   /**
    * Stores the answer for a live row as evidence for a tombstone, and any other number as absent.
    */
-  readonly #keep: SaveGone = async (client, {gone, askedAt}) => {
-    const about = {...scopeOf(this.#run), askedAt};
-    await saveAnswers(client, {...about, gone: gone.filter(({number}) => this.#live.has(number))});
+  readonly #keep: SaveMissing = async (client, {gone, askedAt}) => {
+    const scope = {...scopeOf(this.#run), askedAt};
+    await saveAnswers(client, {...scope, gone: gone.filter(({number}) => this.#live.has(number))});
     await rememberAbsent(client, {
-      ...about,
+      ...scope,
       gone: gone.filter(({number}) => !this.#live.has(number)),
     });
   };
@@ -296,16 +296,16 @@ class OpenQuestions {
     if (this.#hasTripped() || !stream.isCountedPerAccount)
       return this.#tell({missed, lost, unseen, quarantined});
     // A number is requested once in a sweep, and the unmet numbers were requested above.
-    const before = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
-    const listed = rangeOf({seen, seenAgain, ...held, absent: before});
-    const {named, asked} = await this.#askNamed(listed);
-    const absent = before.union(asked).difference(this.#found);
-    const range = {known: listed.known.union(this.#found), absent};
+    const requestedBefore = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
+    const listedRange = rangeOf({seen, seenAgain, ...held, absent: requestedBefore});
+    const {named, asked: requested} = await this.#askNamed(listedRange);
+    const absent = requestedBefore.union(requested).difference(this.#found);
+    const range = {known: listedRange.known.union(this.#found), absent};
     const gaps = await this.#askGaps(range);
     // The edges are always checked: a list that ends at a cap is as stable as a complete one.
     const edges = await this.#askEdges(range);
     const lives = held.live.union(this.#found).difference(this.#gone);
-    if (stream.isDeletable) this.#doubts.push(...doubtsOfCap({seen, seenAgain, lives}));
+    if (stream.isDeletable) this.#doubts.push(...describeCapDoubts({seen, seenAgain, lives}));
     return this.#tell({missed, lost, unseen, quarantined, named, gaps, edges});
   }
 
@@ -315,21 +315,21 @@ class OpenQuestions {
    */
   async #askNamed({known, absent}: KnownRange): Promise<{named: AskedCounts; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
-    const open = (
+    const openNumbers = (
       await readNamedNumbers(deps.pool, sweep.accountId, {
         table: stream.table,
-        tables: tablesThatName(stream),
+        tables: listReferencingTables(stream),
       })
     )
       .difference(known)
       .difference(absent);
-    const asked = new NumberSet(Array.from(open).slice(0, maxNamed));
-    const left = open.size - asked.size;
+    const requested = new NumberSet(Array.from(openNumbers).slice(0, maxNamed));
+    const left = openNumbers.size - requested.size;
     if (left > 0)
       this.#doubts.push(
         `${left} numbers that other records name were in no list and are still to be requested`,
       );
-    return {named: await this.#askAll(asked, this.#keep), asked};
+    return {named: await this.#askAll(requested, this.#keep), asked: requested};
   }
 
   /** Records that could not be read once, and that no list shows any more: they may be gone. */
@@ -342,10 +342,13 @@ class OpenQuestions {
   /** After a restart earlier answers are reused, unless a list has shown the number since. */
   async #recallAnswers(): Promise<void> {
     const {deps, sweep} = this.#run;
-    const answered = (await listTombstones(deps.pool, sweep.sweepId)).map(({number}) => number);
-    const back = answered.filter((number) => this.#passes.seenAgain.has(number));
-    if (back.length > 0) await dropSuspects(deps.pool, sweep.sweepId, back);
-    for (const number of answered) if (!this.#passes.seenAgain.has(number)) this.#gone.add(number);
+    const answeredNumbers = (await listTombstones(deps.pool, sweep.sweepId)).map(
+      ({number}) => number,
+    );
+    const listedAgain = answeredNumbers.filter((number) => this.#passes.seenAgain.has(number));
+    if (listedAgain.length > 0) await dropSuspects(deps.pool, sweep.sweepId, listedAgain);
+    for (const number of answeredNumbers)
+      if (!this.#passes.seenAgain.has(number)) this.#gone.add(number);
   }
 
   #tell(evidence: Findings['evidence']): Findings {
@@ -368,12 +371,12 @@ class OpenQuestions {
     range: KnownRange,
   ): Promise<AskedCounts & {readonly left: number; readonly sampled: number}> {
     const {numbers, left, sampled} = findGaps(range, maxGaps);
-    const asked = await this.#askAll(numbers, this.#keep);
+    const counts = await this.#askAll(numbers, this.#keep);
     if (left > 0)
       this.#doubts.push(
         `${left} numbers inside the known range were never seen and are still to be requested`,
       );
-    return {...asked, left, sampled};
+    return {...counts, left, sampled};
   }
 
   /**
@@ -390,17 +393,17 @@ class OpenQuestions {
     for (const {from, step} of directions) {
       for (let edge: number | null = from; edge !== null; ) {
         if (sum.found >= beyond) {
-          const where = step > 0 ? 'above' : 'below';
+          const direction = step > 0 ? 'above' : 'below';
           this.#doubts.push(
-            `the numbers ${where} ${edge} are still to be requested: ` +
+            `the numbers ${direction} ${edge} are still to be requested: ` +
               `${sum.found} before them had records`,
           );
           break;
         }
-        const {asked, furthest} = await this.#askBeside(edge, step, absent);
-        sum.asked += asked.asked;
-        sum.found += asked.found;
-        sum.gone += asked.gone;
+        const {asked: counts, furthest} = await this.#askBeside(edge, step, absent);
+        sum.asked += counts.asked;
+        sum.found += counts.found;
+        sum.gone += counts.gone;
         edge = furthest;
       }
     }
@@ -413,28 +416,35 @@ class OpenQuestions {
     step: number,
     absent: NumberSet,
   ): Promise<{asked: AskedCounts; furthest: number | null}> {
-    const beside = Array.from({length: edgeWidth}, (_, at) => edge + step * (at + 1));
-    const numbers = beside
+    const candidates = Array.from({length: edgeWidth}, (_, at) => edge + step * (at + 1));
+    const numbers = candidates
       .filter((number) => number > 0)
       .map(String)
       .filter((number) => !absent.has(number));
-    const found: number[] = [];
+    const foundNumbers: number[] = [];
     // A record above the known range may be created at any moment, so its absence is not stored.
-    const keep: SaveGone = step < 0 ? this.#keep : async () => {};
-    const asked = await this.#askAll(numbers, keep, (number) => found.push(Number(number)));
+    const saveMissing: SaveMissing = step < 0 ? this.#keep : async () => {};
+    const counts = await this.#askAll(numbers, saveMissing, (number) =>
+      foundNumbers.push(Number(number)),
+    );
     return {
-      asked,
-      furthest: found.length === 0 ? null : step > 0 ? Math.max(...found) : Math.min(...found),
+      asked: counts,
+      furthest:
+        foundNumbers.length === 0
+          ? null
+          : step > 0
+            ? Math.max(...foundNumbers)
+            : Math.min(...foundNumbers),
     };
   }
 
   async #askAll(
     numbers: Iterable<string>,
-    saveGone: SaveGone,
+    saveMissing: SaveMissing,
     onFound: (number: string) => void = () => {},
   ): Promise<AskedCounts> {
     let [asked, found, gone] = [0, 0, 0];
-    for await (const answers of askNumbers(this.#run, numbers, saveGone)) {
+    for await (const answers of requestNumbers(this.#run, numbers, saveMissing)) {
       asked += answers.found.length + answers.gone.length + answers.unclear.length;
       found += answers.found.length;
       gone += answers.gone.length;

@@ -28,7 +28,7 @@ export function describeTarget({stream, mode, windowName, recordNumber}: Sweep):
   return mode === 'window' ? `${stream}, window ${windowName}` : `${stream} ${recordNumber}`;
 }
 
-const endings: Readonly<Record<ListEnd, string>> = {
+const endDescriptions: Readonly<Record<ListEnd, string>> = {
   'empty-page': 'which was empty',
   'whole-answer': 'the whole list in one answer',
   'repeated-page': 'which repeated the page before it',
@@ -50,7 +50,7 @@ export function describeEvidence({evidence}: Sweep): string[] {
     edges,
     absent,
   } = evidence;
-  const questions: [string, AskedCounts | undefined][] = [
+  const requestedNumbers: [string, AskedCounts | undefined][] = [
     ['numbers that only the second pass saw', missed],
     ['numbers that only the first pass saw', lost],
     ['live rows that no pass saw', unseen],
@@ -67,7 +67,7 @@ export function describeEvidence({evidence}: Sweep): string[] {
       ? []
       : [
           `first pass: ${formatNumber(firstPass.numbers)} records up to page ` +
-            `${formatNumber(firstPass.lastPage)}, ${endings[firstPass.endedBy]}`,
+            `${formatNumber(firstPass.lastPage)}, ${endDescriptions[firstPass.endedBy]}`,
         ]),
     ...(sample === undefined || sample.records === 0
       ? []
@@ -83,12 +83,12 @@ export function describeEvidence({evidence}: Sweep): string[] {
             `${formatNumber(secondPass.pages)} pages, ` +
             (secondPass.isQuiet ? 'every page as before' : 'the list had moved'),
         ]),
-    ...questions.flatMap(([what, asked]) =>
-      asked === undefined || asked.asked === 0
+    ...requestedNumbers.flatMap(([description, counts]) =>
+      counts === undefined || counts.asked === 0
         ? []
         : [
-            `requested ${formatNumber(asked.asked)} ${what}: ` +
-              `${formatNumber(asked.found)} found, ${formatNumber(asked.gone)} gone`,
+            `requested ${formatNumber(counts.asked)} ${description}: ` +
+              `${formatNumber(counts.found)} found, ${formatNumber(counts.gone)} gone`,
           ],
     ),
     ...(gaps?.sampled
@@ -103,21 +103,21 @@ export function describeEvidence({evidence}: Sweep): string[] {
 /** Describes the counts of the sweep, one line each. */
 export function describeCounts({counts}: Sweep): string[] {
   const {requests, bytes, records, known} = counts;
-  const rows = [
+  const rowCounts = [
     `${formatNumber(counts.inserted)} new`,
     `${formatNumber(counts.updated)} changed`,
     `${formatNumber(counts.unchanged)} unchanged`,
     `${formatNumber(counts.revived)} came back`,
     `${formatNumber(counts.tombstoned)} marked deleted`,
   ];
-  const besides = [
+  const otherCounts = [
     `${formatNumber(counts.vanished)} children vanished`,
     `${formatNumber(counts.quarantined)} in quarantine`,
   ];
   return [
     `in all: ${formatNumber(requests)} requests, ${formatNumber(bytes)} bytes`,
     `records: ${formatNumber(records)}, of them ${formatNumber(known)} known byte for byte`,
-    `rows: ${[rows.join(', '), ...besides].join('; ')}`,
+    `rows: ${[rowCounts.join(', '), ...otherCounts].join('; ')}`,
   ];
 }
 
@@ -141,7 +141,7 @@ export interface Step {
   readonly usualSeconds: number | null;
 }
 
-const over = {isUnderWay: false, usualSeconds: null} as const;
+const endedStep = {isUnderWay: false, usualSeconds: null} as const;
 
 /** The steps in the order in which they happen. */
 export function listSteps(story: SweepStory): Step[] {
@@ -161,7 +161,7 @@ export function listSteps(story: SweepStory): Step[] {
  * How long a step took, or has taken so far, in milliseconds; null if that is not known.
  * @param now - ISO 8601
  */
-export function lengthOf({from, to, isUnderWay}: Step, now: string): number | null {
+export function measureStepMs({from, to, isUnderWay}: Step, now: string): number | null {
   if (from === null || (to === null && !isUnderWay)) return null;
   return Math.max(0, Date.parse(to ?? now) - Date.parse(from));
 }
@@ -172,11 +172,11 @@ export function lengthOf({from, to, isUnderWay}: Step, now: string): number | nu
  */
 export function describeSteps(story: SweepStory, now: string): string[] {
   return listSteps(story).flatMap((step) => {
-    const ms = lengthOf(step, now);
+    const ms = measureStepMs(step, now);
     if (ms === null) return [];
-    const usual =
+    const usualText =
       step.usualSeconds === null ? '' : `, usually ${formatElapsed(step.usualSeconds * 1_000)}`;
-    return [`${step.step}: ${formatElapsed(ms)}${step.isUnderWay ? ' so far' : ''}${usual}`];
+    return [`${step.step}: ${formatElapsed(ms)}${step.isUnderWay ? ' so far' : ''}${usualText}`];
   });
 }
 
@@ -187,10 +187,19 @@ export function describeSteps(story: SweepStory, now: string): string[] {
 function listWaiting({sweep: {dueAt, startedAt, state}}: SweepStory): Step[] {
   if (startedAt === null)
     return state === 'due'
-      ? [{...over, step: 'waits for a worker', from: dueAt, to: null, isUnderWay: true, text: ''}]
+      ? [
+          {
+            ...endedStep,
+            step: 'waits for a worker',
+            from: dueAt,
+            to: null,
+            isUnderWay: true,
+            text: '',
+          },
+        ]
       : [];
   if (Date.parse(dueAt) >= Date.parse(startedAt)) return [];
-  return [{...over, step: 'waited for a worker', from: dueAt, to: startedAt, text: ''}];
+  return [{...endedStep, step: 'waited for a worker', from: dueAt, to: startedAt, text: ''}];
 }
 
 /** A sweep of one pass, or of one record. */
@@ -227,15 +236,15 @@ function listFull(story: SweepStory): Step[] {
       ...listAsked(story),
     ];
   }
-  const next = isReading ? `, page ${formatNumber(sweep.nextPage)} is next` : '';
-  const read = {
+  const nextPageText = isReading ? `, page ${formatNumber(sweep.nextPage)} is next` : '';
+  const readStep = {
     step: 'read',
     ...{from: startedAt, to: readAt, isUnderWay: isReading},
-    text: `${describeRequests(sweep)}${next}`,
+    text: `${describeRequests(sweep)}${nextPageText}`,
     usualSeconds: usual?.readSeconds ?? null,
   };
-  if (readAt === null) return [read];
-  const verified = {
+  if (readAt === null) return [readStep];
+  const verifyStep = {
     step: 'verified',
     ...{from: readAt, to: approvedAt === null ? endedAt : null},
     isUnderWay: endedAt === null && approvedAt === null,
@@ -245,7 +254,7 @@ function listFull(story: SweepStory): Step[] {
         ? null
         : Math.max(0, usual.seconds - usual.readSeconds),
   };
-  return [read, verified, ...listAsked(story)];
+  return [readStep, verifyStep, ...listAsked(story)];
 }
 
 /**
@@ -254,25 +263,30 @@ function listFull(story: SweepStory): Step[] {
  */
 function listAsked({sweep: {approvedAt}, tombstones}: SweepStory): Step[] {
   if (approvedAt !== null) return [];
-  const asked = tombstones.flatMap(({askedAt}) => (askedAt === null ? [] : [askedAt])).toSorted();
-  const [from] = asked;
+  const answerTimes = tombstones
+    .flatMap(({askedAt}) => (askedAt === null ? [] : [askedAt]))
+    .toSorted();
+  const [from] = answerTimes;
   if (from === undefined) return [];
-  const text = asked.length === 1 ? '1 answer' : `${formatNumber(asked.length)} answers`;
-  return [{...over, step: 'found missing records', from, to: asked.at(-1) ?? from, text}];
+  const text =
+    answerTimes.length === 1 ? '1 answer' : `${formatNumber(answerTimes.length)} answers`;
+  return [
+    {...endedStep, step: 'found missing records', from, to: answerTimes.at(-1) ?? from, text},
+  ];
 }
 
 function listApproved({sweep: {approvedAt, endedAt}, tombstones}: SweepStory): Step[] {
   if (approvedAt === null) return [];
   return [
     {
-      ...over,
+      ...endedStep,
       step: 'waited for a person',
       from: null,
       to: approvedAt,
       text: 'when it was stopped is not kept',
     },
     {
-      ...over,
+      ...endedStep,
       step: 'requested again, and marked what is missing',
       ...{from: approvedAt, to: endedAt, isUnderWay: endedAt === null},
       text: describeMarked(tombstones),
@@ -289,19 +303,19 @@ function describeRequests({
   counts: {requests, pages, records},
   failures,
 }: SweepStory['sweep']): string {
-  const failed =
+  const failedText =
     failures === 0 ? '' : `, ${formatNumber(failures)} tries failed since the last batch`;
   return (
     `${formatNumber(records)} records on ${formatNumber(pages)} pages, ` +
-    `${formatNumber(requests)} requests in all${failed}`
+    `${formatNumber(requests)} requests in all${failedText}`
   );
 }
 
 function describeVerified({sweep: {counts, evidence}}: SweepStory): string {
   const {secondPass} = evidence;
-  const passed =
+  const passParts =
     secondPass === undefined ? [] : [`second pass over ${formatNumber(secondPass.pages)} pages`];
-  const asked =
+  const requestParts =
     counts.asked === 0 ? [] : [`${formatNumber(counts.asked)} records requested by number`];
-  return [...passed, ...asked].join(', ');
+  return [...passParts, ...requestParts].join(', ');
 }

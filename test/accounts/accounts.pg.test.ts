@@ -4,12 +4,12 @@ import {
   listAccounts,
   listKnownAccounts,
   pauseAccount,
-  placeOf,
   readAccount,
   readAccountAccess,
   resumeAccount,
   saveSealedToken,
   stopAccount,
+  toServiceAddress,
   upsertAccount,
 } from '../../src/accounts/accounts.ts';
 import {UsageError} from '../../src/core/errors.ts';
@@ -119,7 +119,8 @@ describe('an account', () => {
       const refusal = await later.trying;
       expect(refusal).toBeInstanceOf(UsageError);
       expect(String(refusal)).toContain(
-        `account ${name}: it mirrors ${placeOf(first)}, got ${placeOf(second)}: ` +
+        `account ${name}: it mirrors ${toServiceAddress(first)}, ` +
+          `got ${toServiceAddress(second)}: ` +
           'the rows of two services would be mixed',
       );
       expect((await readAccount(world.pool, name))?.apiUrl).toBe(first);
@@ -139,11 +140,11 @@ describe('an account', () => {
   });
 
   test('has the same place for every spelling of its address', () => {
-    expect(placeOf('https://App.example.com/acme/')).toBe('app.example.com/acme');
-    expect(placeOf('http://app.example.com:80/acme')).toBe(
-      placeOf('https://app.example.com:443/acme'),
+    expect(toServiceAddress('https://App.example.com/acme/')).toBe('app.example.com/acme');
+    expect(toServiceAddress('http://app.example.com:80/acme')).toBe(
+      toServiceAddress('https://app.example.com:443/acme'),
     );
-    expect(placeOf('bench')).toBe('bench');
+    expect(toServiceAddress('bench')).toBe('bench');
   });
 
   test('stores its sealed token unchanged, and returns it only with its access data', async () => {

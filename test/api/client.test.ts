@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {isGone} from '../../src/api/verdict.ts';
+import {isMissingRecord} from '../../src/api/verdict.ts';
 import {FatalError, RecordError, RetryableError} from '../../src/core/errors.ts';
 import {createWritingClient, type WritingClient} from '../support/writing-client.ts';
 import {makeJobPage} from './job-page.ts';
@@ -161,7 +161,7 @@ describe('reads', () => {
       await client.jobs.listOfCustomer('1'),
     ]) {
       expect(result).toEqual({gone: true, status: 400, words: 'Invalid job.'});
-      expect(isGone(result)).toBe(true);
+      expect(isMissingRecord(result)).toBe(true);
     }
   });
 

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {kindOfCall, Latency} from '../../src/api/concurrency.ts';
+import {classifyRequest, Latency} from '../../src/api/concurrency.ts';
 
 /** Takes in one answer after another; true when the last one is slow. */
 function takeIn(
@@ -65,7 +65,7 @@ describe('latency', () => {
   ])(
     'the kind of %s %s %j leaves out record numbers and query values',
     (method, path, query, kind) => {
-      expect(kindOfCall(method, path, query)).toBe(kind);
+      expect(classifyRequest(method, path, query)).toBe(kind);
     },
   );
 });

@@ -1,6 +1,6 @@
 import {inspect} from 'node:util';
 import {expect} from 'vitest';
-import {type Answer, type Gone, isGone} from '../../src/api/verdict.ts';
+import {type Answer, isMissingRecord, type MissingRecord} from '../../src/api/verdict.ts';
 import {CANARY, openTransport} from './open-transport.ts';
 import {startServer} from './scripted-server.ts';
 
@@ -23,9 +23,9 @@ export async function failureOf(promise: Promise<unknown>): Promise<Error> {
 }
 
 /** The answer of a read that succeeds. */
-export async function answerOf(read: Promise<Answer | Gone>): Promise<Answer> {
+export async function answerOf(read: Promise<Answer | MissingRecord>): Promise<Answer> {
   const answer = await read;
-  if (isGone(answer)) throw new Error('expected an answer, got gone');
+  if (isMissingRecord(answer)) throw new Error('expected an answer, got gone');
   return answer;
 }
 

@@ -16,7 +16,7 @@ import {
   sendEmail,
   sendRequest,
   sendSigned,
-  type Way,
+  type TransmitOptions,
 } from '../../src/feed/receivers.ts';
 import {openTransport} from './open-transport.ts';
 import {failureOf} from './read-outcome.ts';
@@ -105,37 +105,41 @@ const spelled = [
 const message = {messageId: '1', subject: 'a test', text: 'a test'};
 
 /** All that connects to an address which a person gave. */
-const senders: Readonly<Record<string, (host: string, way?: Way) => Promise<unknown>>> = {
-  'an alert or a ping': (host, way) =>
-    sendRequest({url: parseTarget(`https://${host}/x`, false), body: '{}', ...way}),
-  'one in the clear': (host, way) =>
-    sendRequest({url: parseTarget(`http://${host}/x`, true), ...way}),
-  'a subscriber': (host, way) =>
-    sendSigned(
-      {url: parseTarget(`https://${host}/x`, false), secret: new Secret(`whsec_${'A'.repeat(32)}`)},
-      {messageId: '1', body: '{}'},
-      way,
-    ),
-  'a server of e-mail': (host, way) =>
-    sendEmail(
-      {to: 'ops@example.com', server: parseSmtp(`smtp://${host}?from=a@example.com`, true)},
-      message,
-      way,
-    ),
-  'a server of e-mail by TLS': (host, way) =>
-    sendEmail(
-      {to: 'ops@example.com', server: parseSmtp(`smtps://${host}?from=a@example.com`, false)},
-      message,
-      way,
-    ),
-  'an account': (host, {lookup, allowsLinkLocal} = {}) =>
-    openTransport(`https://${host}`, {
-      ...(lookup === undefined ? {} : {lookup}),
-      allowLinkLocal: allowsLinkLocal,
-    }).read({
-      path: '/jobs.xml',
-    }),
-};
+const senders: Readonly<Record<string, (host: string, way?: TransmitOptions) => Promise<unknown>>> =
+  {
+    'an alert or a ping': (host, way) =>
+      sendRequest({url: parseTarget(`https://${host}/x`, false), body: '{}', ...way}),
+    'one in the clear': (host, way) =>
+      sendRequest({url: parseTarget(`http://${host}/x`, true), ...way}),
+    'a subscriber': (host, way) =>
+      sendSigned(
+        {
+          url: parseTarget(`https://${host}/x`, false),
+          secret: new Secret(`whsec_${'A'.repeat(32)}`),
+        },
+        {messageId: '1', body: '{}'},
+        way,
+      ),
+    'a server of e-mail': (host, way) =>
+      sendEmail(
+        {to: 'ops@example.com', server: parseSmtp(`smtp://${host}?from=a@example.com`, true)},
+        message,
+        way,
+      ),
+    'a server of e-mail by TLS': (host, way) =>
+      sendEmail(
+        {to: 'ops@example.com', server: parseSmtp(`smtps://${host}?from=a@example.com`, false)},
+        message,
+        way,
+      ),
+    'an account': (host, {lookup, allowsLinkLocal} = {}) =>
+      openTransport(`https://${host}`, {
+        ...(lookup === undefined ? {} : {lookup}),
+        allowLinkLocal: allowsLinkLocal,
+      }).read({
+        path: '/jobs.xml',
+      }),
+  };
 
 /** A name server that gives these addresses for every name. */
 function saying(...addresses: string[]): LookupFunction {

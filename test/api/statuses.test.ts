@@ -3,7 +3,7 @@
 
 import {expect, test} from 'vitest';
 import {createClient} from '../../src/api/client.ts';
-import {isGone} from '../../src/api/verdict.ts';
+import {isMissingRecord} from '../../src/api/verdict.ts';
 import {exitCodeOf} from '../../src/cli/process.ts';
 import {openTransport} from './open-transport.ts';
 import {EMPTY_LIST, failureOf} from './read-outcome.ts';
@@ -53,7 +53,7 @@ test('a read of a record reports any failure status; 404 and 410 mean it is miss
     at(status);
     const read = transport.read({path: '/jobs/7.xml'});
     if (status === 404 || status === 410) {
-      expect(isGone(await read), String(status)).toBe(true);
+      expect(isMissingRecord(await read), String(status)).toBe(true);
       continue;
     }
     checkTold(await failureOf(read), status);
@@ -94,7 +94,7 @@ test.each([
 test('an answer with 200 is read', async () => {
   const {url, at} = await answerWith(EMPTY_LIST);
   at(200);
-  expect(isGone(await openTransport(url, once).read({path: '/jobs.xml'}))).toBe(false);
+  expect(isMissingRecord(await openTransport(url, once).read({path: '/jobs.xml'}))).toBe(false);
 });
 
 function checkTold(error: Error, status: number): void {

@@ -3,7 +3,7 @@
 
 import {expect, test} from 'vitest';
 import {
-  type Deciding,
+  type DecisionRequest,
   decideChanges,
   judgeDecision,
   readDecidable,
@@ -21,7 +21,7 @@ import {
 
 useChangesPlace();
 
-const decidings: readonly Deciding[] = [
+const decidings: readonly DecisionRequest[] = [
   ...verbs.filter((verb) => verb !== 'resolve').map((verb) => ({verb})),
   ...['service', 'warehouse', 'resend', '77'].map((given) => ({verb: 'resolve' as const, given})),
 ];

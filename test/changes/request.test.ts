@@ -7,7 +7,7 @@ import {
   type Subject,
 } from '../../src/changes/request.ts';
 import {RecordError} from '../../src/core/errors.ts';
-import {remoteNumberOf, remoteNumberOfCreated} from '../../src/push/plan.ts';
+import {findCreatedRemoteNumber, findRemoteNumber} from '../../src/push/plan.ts';
 import type {ChangeValues} from '../../src/rows/change-values.ts';
 import {findWrites} from '../../src/streams/all.ts';
 
@@ -71,8 +71,8 @@ describe('a number that is not known yet', () => {
     expectTypeOf<KnownSubject['number']>().toEqualTypeOf<string>();
     expectTypeOf<NonNullable<Subject['parent']>['number']>().toEqualTypeOf<string>();
     expectTypeOf<Subject<string | null>>().not.toExtend<Subject>();
-    expectTypeOf(remoteNumberOf).parameter(0).toEqualTypeOf<KnownSubject>();
-    expectTypeOf(remoteNumberOf).returns.toEqualTypeOf<string>();
+    expectTypeOf(findRemoteNumber).parameter(0).toEqualTypeOf<KnownSubject>();
+    expectTypeOf(findRemoteNumber).returns.toEqualTypeOf<string>();
   });
 });
 
@@ -81,7 +81,7 @@ describe('the record that shows the outcome of a change', () => {
     ['its own', {operation: 'update', number: '7', parent: null}, '7'],
     ['that which it hangs on', {operation: 'delete', number: '12', parent: customer}, '7'],
   ] as const)('is %s', (_, subject, number) => {
-    expect(remoteNumberOf(subject)).toBe(number);
+    expect(findRemoteNumber(subject)).toBe(number);
   });
 
   test.each([
@@ -91,7 +91,7 @@ describe('the record that shows the outcome of a change', () => {
     ['unknown where nobody knows what a note hangs on', 'job_notes', null, '12', null],
   ])('after a create is %s', (_, table, parent, created, number) => {
     const subject = {operation: 'create', parent} as const;
-    expect(remoteNumberOfCreated({writes: findWrites(table)}, subject, created)).toBe(number);
+    expect(findCreatedRemoteNumber({writes: findWrites(table)}, subject, created)).toBe(number);
   });
 });
 

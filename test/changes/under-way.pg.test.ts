@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {readUnderWay} from '../../src/health/under-way.ts';
+import {readWorkInProgress} from '../../src/health/under-way.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
@@ -56,7 +56,7 @@ afterAll(async () => {
 });
 
 test('sweep progress is based on the last sweep, change progress on the last minute', async () => {
-  const told = await readUnderWay(client, [{accountId, name: 'acme'}]);
+  const told = await readWorkInProgress(client, [{accountId, name: 'acme'}]);
   expect(told.map(({text}) => text)).toEqual([
     expect.stringMatching(
       /^sweep 3 of jobs \(acme\): 1,000 of about 3,000 records, 10 a second, 3 min 2\d s left$/,
@@ -70,5 +70,5 @@ test('status prints the running work; an idle account has none', async () => {
   expect(stdout).toMatch(
     /\nIn progress:\n {2}sweep 3 of jobs \(acme\): 1,000 of about 3,000 records/,
   );
-  expect(await readUnderWay(client, [{accountId: '999', name: 'other'}])).toEqual([]);
+  expect(await readWorkInProgress(client, [{accountId: '999', name: 'other'}])).toEqual([]);
 });

@@ -6,7 +6,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {environmentOf} from '../../src/cli/postgres.ts';
+import {toPsqlEnvironment} from '../../src/cli/postgres.ts';
 import {openEmbeddedPostgres} from '../../src/postgres/embedded.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
@@ -139,7 +139,7 @@ describe('psql', () => {
   test('accepts an address with encoded characters, an IPv6 host and TLS parameters', () => {
     const address =
       'postgres://an%40owner:p%2Fw@[::1]:6432/ware%20house?sslmode=verify-full&sslrootcert=/ca.pem';
-    expect(environmentOf(address)).toEqual({
+    expect(toPsqlEnvironment(address)).toEqual({
       PGHOST: '::1',
       PGPORT: '6432',
       PGUSER: 'an@owner',

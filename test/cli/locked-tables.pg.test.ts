@@ -7,7 +7,7 @@ import {afterAll, afterEach, beforeAll, describe, expect, inject, test} from 'vi
 import {readStatusStory} from '../../src/cli/status.ts';
 import {loadConfig} from '../../src/core/config.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
-import {listHeldUp} from '../../src/postgres/lock-waits.ts';
+import {listBlockingSessions} from '../../src/postgres/lock-waits.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
@@ -138,7 +138,7 @@ describe.each(whos)('run as %s', (who) => {
     });
     const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
     const list = async (after: object) =>
-      (await listHeldUp(pool, {...never, ...after})).map((holder) => [
+      (await listBlockingSessions(pool, {...never, ...after})).map((holder) => [
         holder.pid,
         holder.waitedSince !== null,
       ]);
@@ -165,11 +165,11 @@ describe.each(whos)('run as %s', (who) => {
     const never = {waitMs: 1e9, tableMs: 1e9, rowsMs: 1e9};
     try {
       await holdAs('fieldmirror', withLogin(author), 'LOCK TABLE warehouse.tasks IN SHARE MODE');
-      const found = await listHeldUp(pool, {...never, tableMs: 0});
+      const found = await listBlockingSessions(pool, {...never, tableMs: 0});
       expect(found).toMatchObject([{pid, login: author, application: 'fieldmirror'}]);
       await holder.end();
       await holdAs('fieldmirror', urls.worker, 'LOCK TABLE warehouse.tasks IN SHARE MODE');
-      expect(await listHeldUp(pool, {...never, tableMs: 0})).toEqual([]);
+      expect(await listBlockingSessions(pool, {...never, tableMs: 0})).toEqual([]);
     } finally {
       await pool.end();
     }

@@ -6,7 +6,7 @@ import {mkdir, mkdtemp, readFile, rm} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {takeStartPlace} from '../../src/cli/process.ts';
+import {takeStartLock} from '../../src/cli/process.ts';
 import {type Running, runCommand, startCommand} from '../support/command.ts';
 import {temporaryFolder} from '../support/temporary-folder.ts';
 
@@ -99,19 +99,19 @@ describe('Ctrl-C while the first start is set up', () => {
 
 describe('the start lock of a data folder', () => {
   test('is given once, and again after its release', async () => {
-    const place = await takeStartPlace(home());
+    const place = await takeStartLock(home());
     place.setConsole('http://127.0.0.1:8086');
-    await expect(takeStartPlace(home())).rejects.toThrow(
+    await expect(takeStartLock(home())).rejects.toThrow(
       `pid ${process.pid}; its console is at http://127.0.0.1:8086`,
     );
     await place.release();
-    await (await takeStartPlace(home())).release();
+    await (await takeStartLock(home())).release();
   });
 
   test('is given to one of several simultaneous starts, even with a leftover socket', async () => {
     await mkdir(home());
     await leaveSocket(join(home(), 'start.sock'));
-    const results = await Promise.allSettled(Array.from({length: 8}, () => takeStartPlace(home())));
+    const results = await Promise.allSettled(Array.from({length: 8}, () => takeStartLock(home())));
     const places = results.flatMap((result) =>
       result.status === 'fulfilled' ? [result.value] : [],
     );
@@ -121,9 +121,9 @@ describe('the start lock of a data folder', () => {
 
   test('also works for a path that is too long for a socket', async () => {
     const long = join(home(), 'x'.repeat(120), 'y'.repeat(120));
-    const place = await takeStartPlace(long);
+    const place = await takeStartLock(long);
     if (process.platform === 'linux')
-      await expect(takeStartPlace(long)).rejects.toThrow('already running');
+      await expect(takeStartLock(long)).rejects.toThrow('already running');
     await place.release();
   });
 
@@ -131,7 +131,7 @@ describe('the start lock of a data folder', () => {
     await mkdir(home());
     const silent = createServer(() => {});
     await new Promise<void>((done) => silent.listen(join(home(), 'start.sock'), done));
-    await expect(takeStartPlace(home())).rejects.toThrow('already running');
+    await expect(takeStartLock(home())).rejects.toThrow('already running');
     silent.close();
   });
 });

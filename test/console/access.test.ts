@@ -8,8 +8,8 @@ import {
   checkOrigin,
   checkRole,
   checkTexts,
+  makeNotFound,
   makeViewer,
-  notThere,
   readFormFields,
   type Viewer,
 } from '../../src/console/access.ts';
@@ -165,10 +165,10 @@ test.each([
 
 test('a not-found error names the missing object and includes the given links', () => {
   const ways = [{href: '/changes/7', label: 'change 7'}];
-  expect(notThere('change 8')).toMatchObject({
+  expect(makeNotFound('change 8')).toMatchObject({
     ...{status: 404, text: 'There is no change 8.', ways: []},
   });
-  expect(notThere('change 8', ways)).toMatchObject({
+  expect(makeNotFound('change 8', ways)).toMatchObject({
     ...{status: 404, text: 'There is no change 8. Nearest to it:', ways},
   });
 });

@@ -2,12 +2,12 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import type {GivenAccount} from '../../src/console/services.ts';
+import type {AccountForm} from '../../src/console/services.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {makePerson, openPlace, type Place} from './place.ts';
 
-const tried: GivenAccount[] = [];
+const tried: AccountForm[] = [];
 let place: Place;
 beforeAll(async () => {
   place = await openPlace({

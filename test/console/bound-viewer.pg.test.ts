@@ -4,7 +4,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pages} from '../../src/console/server.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {wordOf} from '../../src/star/answer.ts';
+import {toQuestionWord} from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {openPlace, type Person, type Place} from './place.ts';
@@ -107,7 +107,7 @@ function listOthers(): string[] {
     .filter((path) => !/\*|^\/(?:sign-in|live|metrics)/.test(path))
     .flatMap((path) =>
       path.includes(':question')
-        ? questions.map((one) => path.replace(':question', wordOf(one)))
+        ? questions.map((one) => path.replace(':question', toQuestionWord(one)))
         : path,
     );
 }

@@ -2,10 +2,10 @@
 // those who may not.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {renderCounted} from '../../src/console/answers.ts';
+import {renderCountedAt} from '../../src/console/answers.ts';
 import type {PageContext} from '../../src/console/page.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {wordOf} from '../../src/star/answer.ts';
+import {toQuestionWord} from '../../src/star/answer.ts';
 import {subjects} from '../../src/star/boards.ts';
 import {readDataState} from '../../src/star/refresh-star.ts';
 import {questions} from '../../src/star/star.ts';
@@ -206,7 +206,7 @@ test('an answer that is minutes old shows when it was counted', async () => {
   const {told} = await (await place.person()).json('/business/ask/debtors?as=json');
   const countedAt = '2026-11-20T08:00:00.000Z';
   const shown = (now: string) =>
-    String(renderCounted({...told.answered, countedAt}, {now, timeZone: 'UTC'} as PageContext));
+    String(renderCountedAt({...told.answered, countedAt}, {now, timeZone: 'UTC'} as PageContext));
   expect(shown('2026-11-20T08:00:59.000Z')).toBe('');
   expect(shown('2026-11-20T08:05:00.000Z')).toMatch(/Counted at .*2026-11-20.*08:00.*5 min ago/s);
 });
@@ -245,7 +245,7 @@ describe('with a currency', () => {
   test.each(
     questions
       .filter(({needs, period}) => needs === undefined && period !== undefined)
-      .map((question) => [wordOf(question), question] as const),
+      .map((question) => [toQuestionWord(question), question] as const),
   )('the page of %s shows its period and the currency of its amounts', async (word, question) => {
     const days = '?from=2026-10-01&to=2026-10-31';
     const {status, text} = await (await place.person()).get(`/business/ask/${word}${days}`);

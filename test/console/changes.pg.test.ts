@@ -2,11 +2,11 @@
 // would do.
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
-import {everyChange} from '../../src/changes/change.ts';
+import {matchEveryChange} from '../../src/changes/change.ts';
 import {readChangeList} from '../../src/changes/change-list.ts';
 import {type ChangeInFull, readChangeInFull} from '../../src/changes/story.ts';
 import {describeReason, nameChange} from '../../src/changes/words.ts';
-import {oneChange} from '../../src/console/change-page.ts';
+import {changePage} from '../../src/console/change-page.ts';
 import {hideChangeInFull, hideLine} from '../../src/console/hide-change.ts';
 import type {PageContext} from '../../src/console/page.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
@@ -340,7 +340,7 @@ describe('different wording of the next step', () => {
   /** Where buttons and links of a page lead, and what they send. */
   const movesOn = (story: ChangeInFull) =>
     [
-      ...String(oneChange.render(story, look())).matchAll(/ (?:action|href|name|value)="[^"]*"/g),
+      ...String(changePage.render(story, look())).matchAll(/ (?:action|href|name|value)="[^"]*"/g),
     ].map(([attribute]) => attribute);
 
   const reword = (story: ChangeInFull, note: string | null = null): ChangeInFull => ({
@@ -372,12 +372,12 @@ describe('different wording of the next step', () => {
     const story = await readChangeInFull(place.pool, id, [place.account]);
     if (story === null) throw new Error('expected the change');
     const told = hideChangeInFull(reword(story, 'call Ada'));
-    const text = String(oneChange.render(told, look()));
+    const text = String(changePage.render(told, look()));
     expect(text).toContain('uite something else (in other words)');
     expect(text).not.toContain('Ada');
     const {changes} = await readChangeList(place.pool, {
       accounts: [place.account],
-      wanted: everyChange([place.account.accountId]),
+      wanted: matchEveryChange([place.account.accountId]),
       after: null,
     });
     // Our own words, which a person may have typed as well.

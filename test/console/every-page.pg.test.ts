@@ -4,7 +4,7 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {pages} from '../../src/console/server.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {wordOf} from '../../src/star/answer.ts';
+import {toQuestionWord} from '../../src/star/answer.ts';
 import {boards} from '../../src/star/boards.ts';
 import {questions} from '../../src/star/star.ts';
 import {addresses, openBrowserPlace} from './browser-place.ts';
@@ -16,7 +16,7 @@ const mostBytes = 60_000;
 const all = [
   ...Object.values(addresses),
   ...boards.map(({name}) => `/business/${name}`),
-  ...questions.map((question) => `/business/ask/${wordOf(question)}`),
+  ...questions.map((question) => `/business/ask/${toQuestionWord(question)}`),
   ...['/changes?state=done', '/changes/undo?c2=on', '/sweeps?quiet=each', '/settings?account=acme'],
   ...['/records', '/records?q=Quillmark', '/records/customers/1001?account=acme'],
   ...['/records/jobs/1001?account=acme', '/records/employees/1?account=acme'],

@@ -4,7 +4,7 @@
 import type pg from 'pg';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {type Account, listAccounts} from '../../src/accounts/accounts.ts';
-import {everyChange} from '../../src/changes/change.ts';
+import {matchEveryChange} from '../../src/changes/change.ts';
 import {readChangeList} from '../../src/changes/change-list.ts';
 import {searchRecords} from '../../src/explain/search-records.ts';
 import {openPool} from '../../src/postgres/database.ts';
@@ -79,7 +79,7 @@ const readings = {
 };
 
 async function list(db: pg.Pool, state: 'done' | 'pending' | null): Promise<void> {
-  const wanted = {...everyChange(['1']), state};
+  const wanted = {...matchEveryChange(['1']), state};
   const {changes} = await readChangeList(db, {accounts, wanted, after: null});
   expect(changes).toHaveLength(state === 'pending' ? open : 50);
 }

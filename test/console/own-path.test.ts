@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import {expect, test} from 'vitest';
-import {ownPath} from '../../src/console/access.ts';
+import {toOwnPath} from '../../src/console/access.ts';
 
 const site = 'https://mirror.example.com';
-const leads = (back: string) => new URL(ownPath(back), site).origin;
+const leads = (back: string) => new URL(toOwnPath(back), site).origin;
 
 test.each([
   '//evil.example',
@@ -18,14 +18,14 @@ test.each([
   'https://evil.example',
   'javascript:alert(1)',
 ])('the path %j is replaced by the overview', (back) => {
-  expect(ownPath(back)).toBe('/');
+  expect(toOwnPath(back)).toBe('/');
   expect(leads(back)).toBe(site);
 });
 
 test.each(['/', '/health?x=1', '/changes/5?back=//evil.example', '/records/jobs/7'])(
   'the path %s is kept',
   (back) => {
-    expect(ownPath(back)).toBe(back);
+    expect(toOwnPath(back)).toBe(back);
   },
 );
 

@@ -1,5 +1,5 @@
 import {expect, test, vi} from 'vitest';
-import {SharedReads, startKeepingUp} from '../../src/console/live.ts';
+import {SharedReads, startRefreshing} from '../../src/console/live.ts';
 
 /** Readings by a clock that the test moves, each of which says how often there was one. */
 function open() {
@@ -200,7 +200,7 @@ test('the warehouse is polled only while there are long-lived results, until sto
   try {
     const {read, readings} = open();
     let asked = 0;
-    const stop = startKeepingUp(readings, async () => `state ${++asked}`);
+    const stop = startRefreshing(readings, async () => `state ${++asked}`);
     await read();
     await vi.advanceTimersByTimeAsync(minute);
     expect(asked).toBe(0);

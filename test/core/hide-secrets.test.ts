@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {hideInError, hiderOf, hideSecrets} from '../../src/core/hide-secrets.ts';
+import {hideInError, hideSecrets, makeHider} from '../../src/core/hide-secrets.ts';
 import {eventPages} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {cpuMsOf} from '../support/cpu.ts';
@@ -90,7 +90,7 @@ describe('a secret is not shown', () => {
 
   test('in an error, its stack and its causes', () => {
     const error = new Error('outer tok3n-abcdefgh', {cause: new Error('inner tok3n-abcdefgh')});
-    expect(hideInError(error, hiderOf([new Secret('tok3n-abcdefgh')]))).toBe(error);
+    expect(hideInError(error, makeHider([new Secret('tok3n-abcdefgh')]))).toBe(error);
     expect(`${error.stack} ${error} ${(error.cause as Error).stack}`).not.toContain('tok3n');
   });
 });
@@ -136,7 +136,7 @@ test('hiding 50 secrets in a log line uses less than a millisecond of CPU time',
     {length: 50},
     (_, n) => new Secret(`${n}a1b2c3d4e5f60718293a4b5c6d7e8f9${n}`),
   );
-  const hideAll = hiderOf(secrets);
+  const hideAll = makeHider(secrets);
   const reason = 'GET /jobs.xml at app.example.com: expected 200, got 500; '.repeat(6);
   const line = `{"level":40,"time":1790000000000,"reason":"${reason}"}\n`;
   const hideMany = () => {
@@ -146,7 +146,7 @@ test('hiding 50 secrets in a log line uses less than a millisecond of CPU time',
 });
 
 test('hiding a secret in hostile texts uses less than ten seconds of CPU time', () => {
-  const hideOne = hiderOf([new Secret('a1b2c3d4e5f60718')]);
+  const hideOne = makeHider([new Secret('a1b2c3d4e5f60718')]);
   const nested = [1, 2, 3, 4].reduce(
     (text) => Buffer.from(text).toString('base64'),
     'aaaaaaaa'.repeat(2_000),

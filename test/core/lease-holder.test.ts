@@ -4,7 +4,7 @@ import {type ChildProcess, spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {connect} from 'node:net';
 import {afterEach, expect, test} from 'vitest';
-import {isHolderGone, markThisProcess} from '../../src/core/lease.ts';
+import {hasHolderEnded, markThisProcess} from '../../src/core/lease.ts';
 
 const started: ChildProcess[] = [];
 
@@ -53,35 +53,35 @@ async function crowd(mark: string) {
 
 test('a killed process counts as dead, and a living one does not', async () => {
   const [killed, living] = await Promise.all([startHolder(), startHolder()]);
-  expect(await Promise.all([killed, living].map(({mark}) => isHolderGone(mark)))).toEqual([
+  expect(await Promise.all([killed, living].map(({mark}) => hasHolderEnded(mark)))).toEqual([
     false,
     false,
   ]);
   await kill(killed.child);
-  expect(await Promise.all([killed, living].map(({mark}) => isHolderGone(mark)))).toEqual([
+  expect(await Promise.all([killed, living].map(({mark}) => hasHolderEnded(mark)))).toEqual([
     true,
     false,
   ]);
-  expect(await isHolderGone((await markThisProcess()) ?? '')).toBe(false);
+  expect(await hasHolderEnded((await markThisProcess()) ?? '')).toBe(false);
 });
 
 test('a stopped process does not count as dead, even with 700 connections to it', async () => {
   const {child, mark} = await startHolder();
   child.kill('SIGSTOP');
-  expect(await isHolderGone(mark)).toBe(false);
+  expect(await hasHolderEnded(mark)).toBe(false);
   const {codes, close} = await crowd(mark);
   expect(codes).toEqual(new Set(['connected', 'EAGAIN']));
-  expect(await isHolderGone(mark)).toBe(false);
+  expect(await hasHolderEnded(mark)).toBe(false);
   close();
   child.kill('SIGCONT');
-  expect(await isHolderGone(mark)).toBe(false);
+  expect(await hasHolderEnded(mark)).toBe(false);
   await kill(child);
-  expect(await isHolderGone(mark)).toBe(true);
+  expect(await hasHolderEnded(mark)).toBe(true);
 });
 
 test('a process in an endless loop does not count as dead', async () => {
   const {mark} = await startHolder('for (;;);');
-  expect(await isHolderGone(mark)).toBe(false);
+  expect(await hasHolderEnded(mark)).toBe(false);
 });
 
 test('neither a mark nor a check of a mark keeps a process alive', async () => {
@@ -94,9 +94,9 @@ test('neither a mark nor a check of a mark keeps a process alive', async () => {
 test('a mark of another kernel or namespace, or malformed, never counts as dead', async () => {
   const {child, mark} = await startHolder();
   await kill(child);
-  expect(await isHolderGone(mark)).toBe(true);
+  expect(await hasHolderEnded(mark)).toBe(true);
   const [place = '', name = ''] = mark.split('.');
   const other = `${place[0] === 'A' ? 'B' : 'A'}${place.slice(1)}`;
   for (const foreign of [`${other}.${name}`, `.${name}`, name, place, ''])
-    expect(await isHolderGone(foreign)).toBe(false);
+    expect(await hasHolderEnded(foreign)).toBe(false);
 });

@@ -1,7 +1,7 @@
 // Lines that are made at the same time have no record in common.
 
 import {expect, test} from 'vitest';
-import {splitApart} from '../../src/http/apart.ts';
+import {splitIntoIndependentParts} from '../../src/http/apart.ts';
 import type {ChangeRequest} from '../../src/http/change-request.ts';
 import {HttpProblem} from '../../src/http/problem.ts';
 import {Random} from '../../src/service/vocabulary.ts';
@@ -20,7 +20,7 @@ const upsert = (table: string, key: string, parent?: object): ChangeRequest => (
 });
 
 const places = (requests: readonly (ChangeRequest | HttpProblem)[], most: number) =>
-  splitApart(number(requests), most).map((part) => part.map(({line}) => line));
+  splitIntoIndependentParts(number(requests), most).map((part) => part.map(({line}) => line));
 
 const many = (count: number, make: (at: number) => ChangeRequest | HttpProblem) =>
   Array.from({length: count}, (_, at) => make(at));
@@ -108,7 +108,7 @@ test.each([1, 2, 3, 4])('no part of random lines writes a record of the other (%
         return {table, operation: 'upsert' as const, ...name(), ...parent};
       }),
     );
-    const parts = splitApart(lines, 10);
+    const parts = splitIntoIndependentParts(lines, 10);
     const taken = parts.flat().map(({line}) => line);
     expect(taken.toSorted((one, other) => one - other)).toEqual(taken.map((_, at) => at + 1));
     for (const part of parts) {

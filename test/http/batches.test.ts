@@ -2,7 +2,7 @@
 
 import {describe, expect, test} from 'vitest';
 import {Turns} from '../../src/http/keys.ts';
-import {inBatches, inSizes} from '../../src/http/lines.ts';
+import {runInBatches, splitBySize} from '../../src/http/lines.ts';
 import {HttpProblem} from '../../src/http/problem.ts';
 
 /** The lines of a request's batches, by a key of which no request may wait for its turn. */
@@ -14,8 +14,8 @@ async function runAll(isPart: boolean): Promise<number[]> {
   };
   const work = async (batch: readonly number[]) => [...batch];
   const given: number[] = [];
-  const steps = inSizes([1, 2, 3], 2).map((batch) => [batch]);
-  const batches = inBatches(deps, 'key', {steps, work, isPart});
+  const steps = splitBySize([1, 2, 3], 2).map((batch) => [batch]);
+  const batches = runInBatches(deps, 'key', {steps, work, isPart});
   for await (const lines of batches) given.push(...lines);
   return given;
 }
@@ -42,7 +42,7 @@ describe('parallel batches', () => {
       if (batch[0] === 3) begun.resolve();
       return [...batch];
     };
-    const batches = inBatches(deps, 'key', {steps: [[[1]], [[2], [3]]], work});
+    const batches = runInBatches(deps, 'key', {steps: [[[1]], [[2], [3]]], work});
     expect(await Array.fromAsync(batches)).toEqual([[1], [2, 3]]);
   });
 
@@ -54,7 +54,7 @@ describe('parallel batches', () => {
       if (batch[0] === bad) throw new Error('locked');
       return [...batch];
     };
-    const batches = inBatches(deps, 'key', {steps: [[[1]], [[2], [3]], [[4]]], work});
+    const batches = runInBatches(deps, 'key', {steps: [[[1]], [[2], [3]], [[4]]], work});
     expect(await batches.next()).toEqual({done: false, value: [1]});
     expect(await batches.next()).toEqual({done: false, value: lines});
     expect(await batches.next()).toMatchObject({

@@ -4,7 +4,7 @@
 
 import fc from 'fast-check';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {packPlace} from '../../src/http/row-routes.ts';
+import {packPosition} from '../../src/http/row-routes.ts';
 import {allTables, allWrites} from '../../src/streams/all.ts';
 import {type Answer, openPlace, type Place} from './place.ts';
 
@@ -79,7 +79,7 @@ const tokens = fc.oneof(
       fc.option(instants),
     )
     .map(([table, afterRowId, showsDeleted, changedSince]) =>
-      packPlace({table, afterRowId, showsDeleted, changedSince}),
+      packPosition({table, afterRowId, showsDeleted, changedSince}),
     ),
   fc.json().map((json) => Buffer.from(json).toString('base64url')),
 );
@@ -131,7 +131,7 @@ test.each(['0000-01-01T00:00:00Z', '0000-12-31T23:59:59-14:00'])(
       status: 400,
       body: {errors: [{in: 'query', at: 'changed_since'}]},
     });
-    const page = packPlace({
+    const page = packPosition({
       table: 'tasks',
       afterRowId: '1',
       showsDeleted: false,
@@ -155,7 +155,7 @@ test('any page token for any table gets an answer or a problem, never a 500', as
     fc.asyncProperty(forged, async ([table, afterRowId, showsDeleted, changedSince]) =>
       isAnswered(
         await place.get(
-          `/v1/${table}?page=${packPlace({table, afterRowId, showsDeleted, changedSince})}`,
+          `/v1/${table}?page=${packPosition({table, afterRowId, showsDeleted, changedSince})}`,
         ),
       ),
     ),

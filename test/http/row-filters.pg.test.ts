@@ -1,7 +1,7 @@
 // Lists are filtered by the values of columns.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {packPlace} from '../../src/http/row-routes.ts';
+import {packPosition} from '../../src/http/row-routes.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';
@@ -63,7 +63,7 @@ test('a page token keeps the filters of the first page', async () => {
 test('a forged page token is rejected, whatever it filters by', async () => {
   const made = {table: 'customers', afterRowId: '0', showsDeleted: true, changedSince: null};
   for (const where of [{id: 'x'}, {extra: '1'}, {'id" OR 1=1 --': '1'}])
-    expect(await place.get(`/v1/customers?page=${packPlace({...made, where})}`)).toMatchObject({
+    expect(await place.get(`/v1/customers?page=${packPosition({...made, where})}`)).toMatchObject({
       status: 400,
       body: {errors: [{in: 'query', at: 'page'}]},
     });

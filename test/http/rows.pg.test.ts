@@ -1,7 +1,7 @@
 // The HTTP API reads the rows of one account, each once, and no row of another account.
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
-import {packPlace} from '../../src/http/row-routes.ts';
+import {packPosition} from '../../src/http/row-routes.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {allTables} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';
@@ -139,12 +139,12 @@ describe('a page token', () => {
     'null',
     'x'.repeat(10_000),
     Buffer.from('{}').toString('base64url'),
-    `${packPlace(good)}A`,
-    packPlace({...good, table: 'jobs'}),
-    packPlace({...good, afterRowId: '-1'}),
-    packPlace({...good, afterRowId: '1; DROP TABLE x'}),
-    packPlace({...good, afterRowId: '99999999999999999999'}),
-    packPlace({...good, changedSince: 'yesterday'}),
+    `${packPosition(good)}A`,
+    packPosition({...good, table: 'jobs'}),
+    packPosition({...good, afterRowId: '-1'}),
+    packPosition({...good, afterRowId: '1; DROP TABLE x'}),
+    packPosition({...good, afterRowId: '99999999999999999999'}),
+    packPosition({...good, changedSince: 'yesterday'}),
   ];
   test.each(foreign)(
     'that the HTTP API did not issue for this list is rejected: %.40s',

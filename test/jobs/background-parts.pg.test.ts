@@ -11,7 +11,7 @@ import {afterAll, afterEach, beforeAll, beforeEach, describe, expect, test} from
 import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers, type Workers} from '../../jobs/workers.ts';
 import {listLateParts} from '../../src/alerts/installation-problems.ts';
-import {makesParts} from '../../src/cli/start-parts.ts';
+import {makePartsFactory} from '../../src/cli/start-parts.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {parseKeys} from '../../src/core/secret.ts';
 import {
@@ -129,11 +129,11 @@ beforeEach(async () => {
     backend,
     {
       ...{accountIds: [place.accountId], keepsSchedules: true},
-      heart: {
+      heartbeat: {
         ...{workerId: randomUUID(), host: 'host', pid: 4711, version: '0', consoleUrl: null},
         reach: () => ({keyIds: config.keys.map(({id}) => id), sendsMail: false, given: null}),
       },
-      parts: makesParts({pool: workerPool, log, config, onSecret: () => {}}),
+      parts: makePartsFactory({pool: workerPool, log, config, onSecret: () => {}}),
       times: {tickMs: 20, noteMs: 20, clock: () => performance.now() + passedMs},
     },
   );

@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {reportChange, reportOutcome, reportPush} from '../../jobs/queue-jobs.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
-import type {Carried} from '../../src/push/run.ts';
+import type {CarriedChange} from '../../src/push/run.ts';
 import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
 import {type ClaimedSweep, countNames, type SweepCounts} from '../../src/sweeps/sweeps.ts';
 
@@ -133,8 +133,8 @@ describe('a change', () => {
       accountName: 'acme',
       reason: 'Dana is taken',
     },
-  } as unknown as Carried['change'];
-  const lines = (end: Carried['end'], own: Partial<Carried['change']> = {}) =>
+  } as unknown as CarriedChange['change'];
+  const lines = (end: CarriedChange['end'], own: Partial<CarriedChange['change']> = {}) =>
     linesOf((log) => reportChange(log, {change: {...change, ...own}, end, durationMs: 412}));
 
   test('that ended logs one line at info, without its values', () => {

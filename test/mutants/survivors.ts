@@ -169,7 +169,7 @@ export const survivors: readonly Survivor[] = [
   },
   {
     source: 'src/api/limiter.ts',
-    line: "signal?.addEventListener('abort', leave, {once: true});",
+    line: "signal?.addEventListener('abort', onAbort, {once: true});",
     before: 'true',
     after: 'false',
     reason: 'a signal is aborted once',

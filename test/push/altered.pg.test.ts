@@ -3,7 +3,7 @@
 
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listAccounts} from '../../src/accounts/accounts.ts';
-import {everyChange, listChanges} from '../../src/changes/change.ts';
+import {listChanges, matchEveryChange} from '../../src/changes/change.ts';
 import {listLateChanges} from '../../src/changes/change-health.ts';
 import {readStory} from '../../src/changes/story.ts';
 import {formatChange, formatChanges} from '../../src/cli/changes.ts';
@@ -27,7 +27,7 @@ const addTask = (name: string, at: string | null = null) =>
 const states = () => place.changes('state, held_for');
 const list = async (state: 'altered' | null) => {
   const accounts = await listAccounts(place.pool);
-  const wanted = {...everyChange(accounts.map(({accountId}) => accountId)), state};
+  const wanted = {...matchEveryChange(accounts.map(({accountId}) => accountId)), state};
   return dropMarks(formatChanges(await listChanges(place.pool, wanted, 20), accounts));
 };
 

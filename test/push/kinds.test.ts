@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {kindOf, kindsOf} from '../../src/push/decision.ts';
+import {identifyKind, identifyKinds} from '../../src/push/decision.ts';
 import {factsOf} from './facts.ts';
 
 describe('the kind of a value', () => {
@@ -13,15 +13,15 @@ describe('the kind of a value', () => {
     ['employees', 'password', 'employees.password'],
     ['customers', 'a field without a rule', 'customers.a field without a rule'],
   ])('is shared across tables, except for texts and secrets: %s.%s is %s', (table, field, kind) => {
-    expect(kindOf(factsOf({table}), field)).toBe(kind);
+    expect(identifyKind(factsOf({table}), field)).toBe(kind);
   });
 });
 
 test('each kind of a change is listed once', () => {
   const facts = factsOf({table: 'job_charges'});
-  expect(kindsOf(facts, {quantity: '1', price_per_unit: '2', details: 'x'})).toEqual([
+  expect(identifyKinds(facts, {quantity: '1', price_per_unit: '2', details: 'x'})).toEqual([
     'decimal',
     'job_charges.details',
   ]);
-  expect(kindsOf(facts, {})).toEqual([]);
+  expect(identifyKinds(facts, {})).toEqual([]);
 });

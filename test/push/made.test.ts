@@ -1,7 +1,7 @@
 // What the service made of a change, by its record before and after the request.
 
 import {expect, test} from 'vitest';
-import {listMade} from '../../src/push/decision.ts';
+import {listModifiedColumns} from '../../src/push/decision.ts';
 import {factsOf, remoteOf} from './facts.ts';
 
 const customer = factsOf();
@@ -10,15 +10,15 @@ const number = '<customer_number>7</customer_number>';
 
 const told = (elements: string) => remoteOf(customer, number + elements);
 
-test('listMade returns the columns that differ, and no others', () => {
+test('listModifiedColumns returns the columns that differ, and no others', () => {
   const before = told('<fax>1</fax><name>a</name>');
-  expect(listMade(customer, '7', before, told('<fax>2</fax><name>a</name>'))).toEqual({
+  expect(listModifiedColumns(customer, '7', before, told('<fax>2</fax><name>a</name>'))).toEqual({
     customers: ['fax'],
   });
-  expect(listMade(customer, '7', before, before)).toEqual({customers: []});
+  expect(listModifiedColumns(customer, '7', before, before)).toEqual({customers: []});
 });
 
-test('listMade returns no column that is missing from one of the two readings', () => {
+test('listModifiedColumns returns no column that is missing from one of the two readings', () => {
   const [whole, less] = [told('<fax>1</fax><name>a</name>'), told('<fax>2</fax>')].map(
     (remote) => ({
       ...remote,
@@ -26,17 +26,19 @@ test('listMade returns no column that is missing from one of the two readings', 
     }),
   );
   if (whole === undefined || less === undefined) throw new TypeError('two readings');
-  expect(listMade(customer, '7', whole, less)).toEqual({customers: ['fax']});
-  expect(listMade(customer, '7', less, whole)).toEqual({customers: ['fax']});
+  expect(listModifiedColumns(customer, '7', whole, less)).toEqual({customers: ['fax']});
+  expect(listModifiedColumns(customer, '7', less, whole)).toEqual({customers: ['fax']});
 });
 
-test('listMade returns `extra` for a field without a column', () => {
-  expect(listMade(customer, '7', told('<shoe>1</shoe>'), told('<shoe>2</shoe>'))).toEqual({
+test('listModifiedColumns returns `extra` for a field without a column', () => {
+  expect(
+    listModifiedColumns(customer, '7', told('<shoe>1</shoe>'), told('<shoe>2</shoe>')),
+  ).toEqual({
     customers: ['extra'],
   });
 });
 
-test('listMade of a note returns the columns of its record and of the note itself', () => {
+test('listModifiedColumns of a note returns the columns of its record and of the note itself', () => {
   const noted = (fax: string, text: string, other: string) =>
     remoteOf(
       note,
@@ -44,11 +46,14 @@ test('listMade of a note returns the columns of its record and of the note itsel
         `<note><id>13</id><note>${other}</note></note></notes>`,
     );
   const before = noted('1', 'a', 'x');
-  expect(listMade(note, '12', before, noted('2', 'b', 'y'))).toEqual({
+  expect(listModifiedColumns(note, '12', before, noted('2', 'b', 'y'))).toEqual({
     customers: ['fax'],
     customer_notes: ['note'],
   });
-  expect(listMade(note, '12', before, before)).toEqual({customers: [], customer_notes: []});
+  expect(listModifiedColumns(note, '12', before, before)).toEqual({
+    customers: [],
+    customer_notes: [],
+  });
   // A note that is in one reading only has no columns to compare.
-  expect(listMade(note, '14', before, noted('1', 'b', 'x'))).toEqual({customers: []});
+  expect(listModifiedColumns(note, '14', before, noted('1', 'b', 'x'))).toEqual({customers: []});
 });

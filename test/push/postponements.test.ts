@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {decideWait, lackNumber, tryLater} from '../../src/push/decision.ts';
+import {decideWait, decideWithoutNumber, tryLater} from '../../src/push/decision.ts';
 import {factsOf} from './facts.ts';
 
 const job = {
@@ -45,7 +45,7 @@ describe('a change that is due', () => {
 
 describe('a change without a number that its path needs', () => {
   test('waits if its parent has no number yet', () => {
-    expect(lackNumber(factsOf(job))).toMatchObject({
+    expect(decideWithoutNumber(factsOf(job))).toMatchObject({
       what: 'postpone',
       reason: 'its customers has no number yet',
       isFailure: true,
@@ -65,7 +65,7 @@ describe('a change without a number that its path needs', () => {
       'the number of its customers is no longer known',
     ],
   ])('is left to a person if it is %s', (_, facts, reason) => {
-    expect(lackNumber(facts)).toMatchObject({what: 'conflict', reason});
+    expect(decideWithoutNumber(facts)).toMatchObject({what: 'conflict', reason});
   });
 });
 

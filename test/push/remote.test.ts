@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {elementOf, findRemoteRow, listRemoteRows} from '../../src/push/decision.ts';
+import {findElement, findRemoteRow, listRemoteRows} from '../../src/push/decision.ts';
 import {factsOf, remoteOf, withFax} from './facts.ts';
 
 const customer = factsOf();
@@ -13,8 +13,8 @@ const noted = remoteOf(
 );
 
 test('a change concerns the record itself, or an item in one of its elements', () => {
-  expect([customer, note, job].map(elementOf)).toEqual([null, 'notes', null]);
-  expect(elementOf(factsOf({table: 'time_entries'}))).toBe('time_entries');
+  expect([customer, note, job].map(findElement)).toEqual([null, 'notes', null]);
+  expect(findElement(factsOf({table: 'time_entries'}))).toBe('time_entries');
 });
 
 describe('the rows of a record', () => {

@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {isEchoOf, isSameValue, saysTheSame} from '../../src/rows/change-values.ts';
+import {isEchoOf, isSameMeaning, isSameValue} from '../../src/rows/change-values.ts';
 
 describe('two values mean the same', () => {
   test.each([
@@ -55,6 +55,6 @@ describe('the returned value means the same to a person', () => {
     ['quantity', 'decimal', '1.50', '1.5', true],
     ['quantity', 'decimal', '1.50', '1.05', false],
   ] as const)('%s, a %s: %j and %j: %s', (field, kind, sent, got, isSame) => {
-    expect(saysTheSame({field, kind}, sent, got)).toBe(isSame);
+    expect(isSameMeaning({field, kind}, sent, got)).toBe(isSame);
   });
 });

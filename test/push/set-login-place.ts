@@ -2,7 +2,7 @@
 // of a process that opens accounts.
 
 import {addApiKey} from '../../src/accounts/access.ts';
-import {learnEmployee} from '../../src/accounts/accounts.ts';
+import {saveEmployee} from '../../src/accounts/accounts.ts';
 import {openServer} from '../../src/console/server.ts';
 import {createLogger} from '../../src/core/log.ts';
 import type {Role} from '../../src/core/names.ts';
@@ -102,7 +102,7 @@ export async function openSetLoginPlace({
     `SELECT id, employee_number AS number FROM warehouse.employees
       WHERE active ORDER BY employee_number`,
   );
-  await learnEmployee(pool, accountId, rows[0]?.id ?? '');
+  await saveEmployee(pool, accountId, rows[0]?.id ?? '');
   bodies.length = 0;
   const place: SetLoginPlace = {
     ...world,

@@ -5,11 +5,11 @@ import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
 import {Pulse} from '../../src/core/rounds.ts';
 import {
+  claimPruning,
   makePruner,
   pruneBatch,
   pruneHistory,
   readRetention,
-  takePruning,
 } from '../../src/retention/retention.ts';
 import {runCommand} from '../support/command.ts';
 import {addSweep, database, ids, pool, pruneNow, useRetentionPlace} from './place.ts';
@@ -46,10 +46,10 @@ test('the next pruning starts no sooner than an hour later', async () => {
 
 test('a killed worker blocks the others until its lease expires', async () => {
   await fillOld();
-  const killed = await takePruning(pool, 0);
+  const killed = await claimPruning(pool, 0);
   expect(await pruneHistory({pool, signal, restMs: 0})).toBeNull();
   await pool.query('UPDATE sync.prunings SET lease_until = now()');
-  const next = await takePruning(pool, 0);
+  const next = await claimPruning(pool, 0);
   expect(next).not.toBeNull();
   if (killed === null) throw new Error('expected a lease, got none');
   expect(await pruneBatch(pool, killed, {kind: 'quiet_sweeps', most: 10, at: null})).toBeNull();

@@ -1,7 +1,7 @@
 import {expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {readHeldNumbers} from '../../src/rows/held-numbers.ts';
+import {readStoredNumbers} from '../../src/rows/held-numbers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {createDatabase} from '../support/postgres.ts';
 
@@ -21,7 +21,7 @@ test('all numbers of 25,000 rows are read, those of deleted rows separately', as
               CASE WHEN at % 5 = 0 THEN now() END
          FROM sync.accounts, generate_series(1, 25000) AS at ORDER BY at % 101, at`,
     );
-    const {live, deleted} = await readHeldNumbers(pool, accounts[0]?.accountId ?? '', jobs.table);
+    const {live, deleted} = await readStoredNumbers(pool, accounts[0]?.accountId ?? '', jobs.table);
     const numbers = Array.from({length: 25_000}, (_, at) => at + 1).filter((at) => at % 7 !== 0);
     expect([...live]).toEqual(numbers.filter((at) => at % 5 !== 0).map(String));
     expect([...deleted]).toEqual(numbers.filter((at) => at % 5 === 0).map(String));

@@ -4,7 +4,7 @@ import {describe, expect, test} from 'vitest';
 import {BusinessPlan} from '../../src/service/business-plan.ts';
 import type {WorkOrder} from '../../src/service/order.ts';
 import {Roster} from '../../src/service/order.ts';
-import {lifeAt, startOf, workedMinutes} from '../../src/service/order-life.ts';
+import {measureWorkedMinutes, readLifeAt, readStart} from '../../src/service/order-life.ts';
 
 const scale = {
   seed: '1',
@@ -39,14 +39,19 @@ describe('the technicians of a made-up business', () => {
       for (const technician of crew) {
         const left = leftAt.get(technician) ?? 0;
         if (begins < left) overlaps++;
-        leftAt.set(technician, Math.max(left, begins + workedMinutes(life, minutes) * 60_000));
+        leftAt.set(
+          technician,
+          Math.max(left, begins + measureWorkedMinutes(life, minutes) * 60_000),
+        );
       }
     }
     expect(overlaps).toBeLessThan(visits.length * 0.01);
   });
 
   test('are mostly on time, sometimes late, and rarely more than two hours late', () => {
-    const late = visits.map(({life}) => minutesBetween(startOf(life) ?? '', life.startedAt ?? ''));
+    const late = visits.map(({life}) =>
+      minutesBetween(readStart(life) ?? '', life.startedAt ?? ''),
+    );
     const share = (holds: (minutes: number) => boolean) => late.filter(holds).length / late.length;
     expect(share((minutes) => minutes <= 15)).toBeGreaterThan(0.6);
     expect(share((minutes) => minutes > 15)).toBeGreaterThan(0.1);
@@ -63,7 +68,7 @@ describe('the technicians of a made-up business', () => {
         }),
       );
     for (const {life, work} of visits) {
-      const hour = hourOf(startOf(life) ?? '');
+      const hour = hourOf(readStart(life) ?? '');
       expect(hour).toBeGreaterThanOrEqual(7);
       expect(hour).toBeLessThan(work.name === 'Emergency call' ? 22 : 18);
     }
@@ -78,6 +83,6 @@ test('events before now do not depend on how far ahead the plan reaches', () => 
     const {life, ...later} = far.orders[index] ?? order;
     const {life: known, ...rest} = order;
     expect(later).toEqual(rest);
-    expect(lifeAt(life, near.plan.now)).toEqual(lifeAt(known, near.plan.now));
+    expect(readLifeAt(life, near.plan.now)).toEqual(readLifeAt(known, near.plan.now));
   }
 });

@@ -185,6 +185,9 @@ const withAppointment = [
 /** A visit that is planned or done; what was sold is no repeat. */
 const repeats = ['unscheduled', 'scheduled', 'in_progress', 'completed'];
 
+/** Revenue to date is that since January. */
+const isOfThisYear = (day = '') => day.slice(0, 4) === ago(0).slice(0, 4);
+
 /**
  * The states in which a job with an invoice and hours, and one without an invoice, change a fact or
  * an answer.
@@ -203,7 +206,7 @@ const expected: Readonly<Record<string, readonly string[]>> = {
   fct_repeat_visit: [...repeats, 'sold, completed'],
   ask_revenue_by_week: completedStates,
   ask_revenue_by_month: completedStates,
-  ask_revenue_to_date: completedStates,
+  ask_revenue_to_date: isOfThisYear(done) ? completedStates : [],
   ask_work_mix: completedStates,
   ask_bookings: everyState,
   ask_weeks: openOnce,

@@ -6,7 +6,7 @@ import {Temporal} from 'temporal-polyfill';
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {formatAnswer} from '../../src/cli/ask.ts';
-import {livePast} from '../../src/cli/demo-past.ts';
+import {playPast} from '../../src/cli/demo-past.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {seedBusiness} from '../../src/service/business.ts';
 import {
@@ -15,7 +15,7 @@ import {
   describeScope,
   groupQuestion,
   prepareQuestion,
-  wordOf,
+  toQuestionWord,
 } from '../../src/star/answer.ts';
 import {questions} from '../../src/star/star.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
@@ -56,7 +56,7 @@ beforeAll(async () => {
     timeZone,
   });
   const log = createLogger({level: 'error', secrets: []});
-  await livePast(
+  await playPast(
     {pool, databaseUrl: url, pageReader, log},
     {account, databaseUrl: business.url, begin, nights},
   );
@@ -92,7 +92,9 @@ const grouped = told.flatMap((question) =>
   Object.keys(question.by ?? {}).map((by) => groupQuestion(question, by)),
 );
 const words = (question: (typeof told)[number]) =>
-  question.grouped === undefined ? wordOf(question) : `${wordOf(question)}-by-${question.grouped}`;
+  question.grouped === undefined
+    ? toQuestionWord(question)
+    : `${toQuestionWord(question)}-by-${question.grouped}`;
 
 test.each([...told, ...grouped].map((question) => [words(question), question] as const))(
   'the answer to %s matches its golden file',

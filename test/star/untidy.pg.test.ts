@@ -13,10 +13,10 @@ import {
   findQuestion,
   groupQuestion,
   prepareQuestion,
-  wordOf,
+  toQuestionWord,
 } from '../../src/star/answer.ts';
 import {exportedTables, questions} from '../../src/star/star.ts';
-import {readTies} from '../../src/star/tie-outs.ts';
+import {checkClaims} from '../../src/star/tie-outs.ts';
 import {queryDuck} from '../delivery/delivery-place.ts';
 import {runCommand} from '../support/command.ts';
 import {SetUp} from '../support/set-up.ts';
@@ -547,7 +547,7 @@ function sorted(rows: readonly unknown[][]): readonly unknown[][] {
 
 const everything = questions.flatMap((question) =>
   [undefined, ...Object.keys(question.by ?? {})].map((by) => ({
-    label: by === undefined ? wordOf(question) : `${wordOf(question)} --by ${by}`,
+    label: by === undefined ? toQuestionWord(question) : `${toQuestionWord(question)} --by ${by}`,
     question: groupQuestion(question, by),
   })),
 );
@@ -647,7 +647,7 @@ test.each(everything.map(({label, question}) => [label, question] as const))(
 );
 
 test('every tie-out holds, and the businesses have the cases that the tie-outs check', async () => {
-  const broken = (await inTransaction(pool, readTies)).filter((tie) => tie.broken > 0);
+  const broken = (await inTransaction(pool, checkClaims)).filter((tie) => tie.broken > 0);
   expect(broken).toEqual([]);
   const [found] = await query(
     `SELECT count(*) FILTER (WHERE technicians = 3) AS crews,

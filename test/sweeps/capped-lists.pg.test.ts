@@ -2,8 +2,8 @@
 // docs/decisions/0007-what-certified-means.md.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {allStreams, tablesThatName} from '../../src/streams/all.ts';
-import {ownedTablesOf} from '../../src/streams/stream.ts';
+import {allStreams, listReferencingTables} from '../../src/streams/all.ts';
+import {listOwnedTables} from '../../src/streams/stream.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 import {job, list, scriptService} from '../support/scripted-service.ts';
 import {openWorld} from '../support/world.ts';
@@ -85,7 +85,7 @@ test('a sweep requests customers that jobs name but the list does not show', asy
   }
 });
 
-test('tablesThatName lists every table that names a record of a counted stream', async () => {
+test('lists every table that names a record of a counted stream', async () => {
   const world = await openWorld({url: 'http://127.0.0.1:1', token: 'none'});
   try {
     for (const stream of allStreams) {
@@ -95,11 +95,11 @@ test('tablesThatName lists every table that names a record of a counted stream',
           WHERE table_schema = 'warehouse' AND column_name = $1 AND table_type = 'BASE TABLE'`,
         [stream.key],
       );
-      const own = [stream.table.name, ...ownedTablesOf(stream).map(({table}) => table.name)];
+      const own = [stream.table.name, ...listOwnedTables(stream).map(({table}) => table.name)];
       const expected = stream.isCountedPerAccount
         ? rows.map(({name}) => name).filter((name) => !own.includes(name))
         : [];
-      const witnesses = tablesThatName(stream).map(({name}) => name);
+      const witnesses = listReferencingTables(stream).map(({name}) => name);
       expect(witnesses.toSorted(), stream.name).toEqual(expected.toSorted());
     }
   } finally {

@@ -5,7 +5,7 @@ import {deleteRowLimit, writeRowLimit} from '../../src/accounts/settings.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {ownedTablesOf} from '../../src/streams/stream.ts';
+import {listOwnedTables} from '../../src/streams/stream.ts';
 import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
 import {writeTombstones} from '../../src/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
@@ -268,7 +268,7 @@ describe('records that come back', () => {
       [asked],
     );
     const [{sweep_id: sweepId = '', account_id: accountId = ''} = {}] = rows;
-    const family = {table: jobs.table, owned: ownedTablesOf(jobs)};
+    const family = {table: jobs.table, owned: listOwnedTables(jobs)};
     const counts = await inSweepTransaction(pool, (client) =>
       writeTombstones(client, family, {sweepId, accountId}),
     );

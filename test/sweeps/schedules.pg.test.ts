@@ -5,8 +5,8 @@ import {
   listDueSchedules,
   listOverdueSchedules,
   listSchedules,
+  requestDueSchedule,
   type SchedulePlan,
-  takeDueSchedule,
 } from '../../src/sweeps/schedules.ts';
 import {claimSweep, listDueSweeps} from '../../src/sweeps/sweeps.ts';
 import {openWorld, type World} from '../support/sample.ts';
@@ -74,7 +74,7 @@ describe('schedules', () => {
   test('that are due make one sweep, and missed runs are skipped', async () => {
     await insert(nightly);
     const scheduleId = await only();
-    const sweep = await takeDueSchedule(world.pool, scheduleId);
+    const sweep = await requestDueSchedule(world.pool, scheduleId);
     expect(sweep).toMatchObject({
       stream: 'jobs',
       mode: 'full',
@@ -86,14 +86,14 @@ describe('schedules', () => {
     expect(aheadMs).toBeGreaterThan(0);
     expect(aheadMs).toBeLessThanOrEqual(24 * hourMs);
     expect(moved?.nextDueAt).toMatch(/T03:00:00Z$/);
-    expect(await takeDueSchedule(world.pool, scheduleId)).toBeNull();
+    expect(await requestDueSchedule(world.pool, scheduleId)).toBeNull();
   });
 
   test('that are due make one sweep, even in ten simultaneous calls', async () => {
     await insert(nightly);
     const scheduleId = await only();
     const taken = await Promise.all(
-      Array.from({length: 10}, () => takeDueSchedule(world.pool, scheduleId)),
+      Array.from({length: 10}, () => requestDueSchedule(world.pool, scheduleId)),
     );
     expect(taken.filter((sweep) => sweep !== null)).toHaveLength(1);
     expect(await listDueSweeps(world.pool, [world.account.accountId], 2)).toHaveLength(1);
@@ -101,13 +101,13 @@ describe('schedules', () => {
 
   test('that are not due, or do not exist, make no sweep', async () => {
     await insert(window);
-    expect(await takeDueSchedule(world.pool, await only())).toBeNull();
-    expect(await takeDueSchedule(world.pool, '999999')).toBeNull();
+    expect(await requestDueSchedule(world.pool, await only())).toBeNull();
+    expect(await requestDueSchedule(world.pool, '999999')).toBeNull();
   });
 
   test('of a window pass its name to the sweep', async () => {
     await insert({...window, firstDueAt: '2020-01-01T00:00:00Z'});
-    expect(await takeDueSchedule(world.pool, await only())).toMatchObject({
+    expect(await requestDueSchedule(world.pool, await only())).toMatchObject({
       mode: 'window',
       windowName: 'today',
     });
@@ -130,11 +130,11 @@ describe('schedules of an account that is not active', () => {
     await leave(world.pool, accountId, 'for a test');
     expect(await list(true)).toEqual([]);
     expect(await listDueSchedules(world.pool, [accountId])).toEqual([]);
-    expect(await takeDueSchedule(world.pool, await only())).toBeNull();
+    expect(await requestDueSchedule(world.pool, await only())).toBeNull();
     expect(await listOverdueSchedules(world.pool)).toEqual([]);
     await resumeAccount(world.pool, accountId);
     expect(await listDueSchedules(world.pool, [accountId])).toHaveLength(1);
-    expect(await takeDueSchedule(world.pool, await only())).toMatchObject({state: 'due'});
+    expect(await requestDueSchedule(world.pool, await only())).toMatchObject({state: 'due'});
   });
 });
 
@@ -159,7 +159,7 @@ describe('a schedule is overdue', () => {
 
   test('when no worker claimed its sweep for two intervals', async () => {
     await insert({...window, firstDueAt: ago(1000)});
-    const sweep = await takeDueSchedule(world.pool, await only());
+    const sweep = await requestDueSchedule(world.pool, await only());
     expect(await overdue()).toEqual([]);
     await world.pool.query('UPDATE sync.sweeps SET due_at = $1', [ago(2.1 * hourMs)]);
     expect(await overdue()).toEqual(['jobs today']);

@@ -6,7 +6,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, inject, test} from 'v
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {ownedTablesOf} from '../../src/streams/stream.ts';
+import {listOwnedTables} from '../../src/streams/stream.ts';
 import {
   dropSuspects,
   forgetAbsent,
@@ -91,7 +91,7 @@ async function keep(
   );
 }
 
-const family = {table: jobs.table, owned: ownedTablesOf(jobs)};
+const family = {table: jobs.table, owned: listOwnedTables(jobs)};
 const mark = async () =>
   await inSweepTransaction(pool, (client) => writeTombstones(client, family, {sweepId, accountId}));
 const undo = async (numbers: readonly string[]) =>

@@ -12,13 +12,13 @@ import {
   taskResource,
   timeEntries,
 } from '../../../src/service/resource.ts';
-import {Problems, takeChanges} from '../../../src/service/store.ts';
-import type {Given} from '../../../src/service/xml-read.ts';
+import {Problems, toChanges} from '../../../src/service/store.ts';
+import type {RequestValue} from '../../../src/service/xml-read.ts';
 import {readRequest} from '../../../src/service/xml-read.ts';
 import {
   Dialect,
+  makeUnknownRefusal,
   ServiceRefusal,
-  unknownRecord,
   writeErrors,
   XmlWriter,
 } from '../../../src/service/xml-write.ts';
@@ -137,7 +137,7 @@ export class MemoryService {
       if (parent === undefined || resource === undefined || number === null)
         throw new ServiceRefusal(404, 'There is no such address.');
       const owner = shown.find(parent, number);
-      if (owner === null) throw unknownRecord(parent.element);
+      if (owner === null) throw makeUnknownRefusal(parent.element);
       return {resource, owner, number: below};
     }
     const resource = top === 'employees' ? this.store.employees : tops[top];
@@ -184,7 +184,7 @@ export class MemoryService {
     }
     const given = readRequest(body, resource);
     const problems = new Problems();
-    const taken = takeChanges(resource, given, {time: this.#time, problems});
+    const taken = toChanges(resource, given, {time: this.#time, problems});
     const changes = Object.fromEntries(
       Object.entries(taken).map(([name, value]) => [
         name,
@@ -219,13 +219,13 @@ export class MemoryService {
 
   #findOne({resource, owner, number}: Place, shown: StoreView = this.store): Stored {
     const record = shown.find(resource, number ?? '', owner);
-    if (record === null) throw unknownRecord(resource.element);
+    if (record === null) throw makeUnknownRefusal(resource.element);
     return record;
   }
 
   #readIds(
     resource: ServiceResource,
-    given: Given | undefined,
+    given: RequestValue | undefined,
     problems: Problems,
   ): readonly string[] | null {
     if (resource !== jobResource || given === undefined) return null;
