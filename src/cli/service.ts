@@ -212,7 +212,7 @@ export async function openDemo(
 ): Promise<Demo> {
   const databaseUrl = await (await embedded()).url('service');
   const {timeZone} = config;
-  const {latestNight, playPast: livePast, playUntilToday: playOn} = await import('./demo-past.ts');
+  const {latestNight, playPast, playUntilToday} = await import('./demo-past.ts');
   const today = latestNight(Temporal.Now.zonedDateTimeISO(timeZone));
   // The past is dated back only in a warehouse that is ours alone.
   const nights = config.databaseUrl === null ? config.demoNights : 0;
@@ -238,8 +238,8 @@ export async function openDemo(
   const access = {apiUrl: service.url, token: new Secret(service.token)};
   const account = await openAccount(deps.pool, access, timeZone);
   if (nights > 0) {
-    if (business.isNew) await livePast(deps, {account, databaseUrl, begin, nights});
-    else await playOn(databaseUrl, {today, timeZone});
+    if (business.isNew) await playPast(deps, {account, databaseUrl, begin, nights});
+    else await playUntilToday(databaseUrl, {today, timeZone});
   }
   return {
     account,

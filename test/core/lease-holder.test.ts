@@ -17,7 +17,7 @@ const forEver = 'setInterval(() => {}, 60_000);';
 /** A process that has a mark. @param then - what it does afterwards */
 async function startHolder(then = forEver): Promise<{readonly child: ChildProcess; mark: string}> {
   const source = new URL('../../src/core/lease.ts', import.meta.url).href;
-  const code = `import {isHolderGone, markThisProcess} from ${JSON.stringify(source)};
+  const code = `import {hasHolderEnded, markThisProcess} from ${JSON.stringify(source)};
     process.stdout.write(String(await markThisProcess()) + '\\n');
     ${then}`;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', code], {
@@ -86,7 +86,7 @@ test('a process in an endless loop does not count as dead', async () => {
 
 test('neither a mark nor a check of a mark keeps a process alive', async () => {
   const {child} = await startHolder(`
-    const isGone = await isHolderGone(await markThisProcess());
+    const isGone = await hasHolderEnded(await markThisProcess());
     process.exitCode = isGone ? 1 : 0;`);
   expect(await once(child, 'exit')).toEqual([0, null]);
 });
