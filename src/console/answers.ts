@@ -104,6 +104,11 @@ export function renderAnswer(
   const isBare = isDrawn && shownRows !== undefined;
   const cells = isBare ? [] : drawn.cells.slice(firstRow, firstRow + (shownRows ?? rowsPerPage));
   const hasMore = json.isCutOff || cells.length < drawn.cells.length;
+  const cutOff = json.isCutOff ? 'The CSV has all rows.' : '';
+  const moreRows =
+    shownRows === undefined
+      ? cutOff
+      : html`<a href="${linkToQuestion(context, question)}">All rows</a>`;
   const rows = () =>
     renderTable({
       caption: question.question,
@@ -136,15 +141,7 @@ export function renderAnswer(
     ${shownRows === undefined ? renderPageLinks(answered, context) : ''}
     <p class="quiet small">${renderCountedAt(answered, context)}${scope}${
       scope !== '' && hasMore ? '. ' : ''
-    }${
-      !hasMore
-        ? ''
-        : shownRows !== undefined
-          ? html`<a href="${linkToQuestion(context, question)}">All rows</a>`
-          : json.isCutOff
-            ? 'The CSV has all rows.'
-            : ''
-    }</p>
+    }${hasMore ? moreRows : ''}</p>
     <details class="small"><summary>What is counted</summary>
     <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
     <p>${renderTrust(answered, context)}</p></details>`;

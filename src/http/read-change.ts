@@ -183,6 +183,34 @@ interface StoryDeps {
   readonly watch: NoticeWatch;
 }
 
+const storyRoute = {
+  operationId: 'readChange',
+  summary: 'What became of a change, at once or as soon as it is settled.',
+  tags: ['changes'],
+  params: z.object({
+    change_id: z.string().regex(idPattern, {error: 'expected the number of a change'}),
+  }),
+  querystring: z.strictObject({
+    wait: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(maxWaitSeconds)
+      .default(0)
+      .describe(
+        'Seconds to wait until it is done, rejected, cancelled or in conflict; then it is ' +
+          'returned as it is.',
+      ),
+  }),
+  response: {
+    200: storySchema,
+    default: {
+      description: 'What went wrong.',
+      content: {'application/problem+json': {schema: problemSchema}},
+    },
+  },
+};
+
 /**
  * Adds GET /v1/changes/{change_id}. A request that waits uses none of the turns of its key and no
  * connection, and a key may have several such requests.
@@ -201,33 +229,7 @@ export function addChangeStoryRoute(
   app.route({
     method: 'GET',
     url: '/changes/:change_id',
-    schema: {
-      operationId: 'readChange',
-      summary: 'What became of a change, at once or as soon as it is settled.',
-      tags: ['changes'],
-      params: z.object({
-        change_id: z.string().regex(idPattern, {error: 'expected the number of a change'}),
-      }),
-      querystring: z.strictObject({
-        wait: z.coerce
-          .number()
-          .int()
-          .min(0)
-          .max(maxWaitSeconds)
-          .default(0)
-          .describe(
-            'Seconds to wait until it is done, rejected, cancelled or in conflict; then it is ' +
-              'returned as it is.',
-          ),
-      }),
-      response: {
-        200: storySchema,
-        default: {
-          description: 'What went wrong.',
-          content: {'application/problem+json': {schema: problemSchema}},
-        },
-      },
-    },
+    schema: storyRoute,
     handler: async (request, reply) => {
       const {change_id: changeId} = request.params;
       const key = getApiKey(request);

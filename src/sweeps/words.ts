@@ -37,28 +37,10 @@ const endDescriptions: Readonly<Record<ListEnd, string>> = {
 
 /** Describes the evidence of the sweep, one line each. */
 export function describeEvidence({evidence}: Sweep): string[] {
-  const {
-    firstPass,
-    sample,
-    secondPass,
-    missed,
-    lost,
-    unseen,
-    quarantined,
-    named,
-    gaps,
-    edges,
-    absent,
-  } = evidence;
-  const requestedNumbers: [string, AskedCounts | undefined][] = [
-    ['numbers that only the second pass saw', missed],
-    ['numbers that only the first pass saw', lost],
-    ['live rows that no pass saw', unseen],
-    ['records in quarantine that no pass saw', quarantined],
-    ['numbers that other records name and no list showed', named],
-    ['numbers inside the known range that were never seen', gaps],
-    ['numbers just outside it', edges],
-  ];
+  return [...describePasses(evidence), ...describeRequestedNumbers(evidence)];
+}
+
+function describePasses({absent, firstPass, sample, secondPass}: Sweep['evidence']): string[] {
   return [
     ...(absent === undefined
       ? []
@@ -83,6 +65,21 @@ export function describeEvidence({evidence}: Sweep): string[] {
             `${formatNumber(secondPass.pages)} pages, ` +
             (secondPass.isQuiet ? 'every page as before' : 'the list had moved'),
         ]),
+  ];
+}
+
+function describeRequestedNumbers(evidence: Sweep['evidence']): string[] {
+  const {gaps} = evidence;
+  const requestedNumbers: [string, AskedCounts | undefined][] = [
+    ['numbers that only the second pass saw', evidence.missed],
+    ['numbers that only the first pass saw', evidence.lost],
+    ['live rows that no pass saw', evidence.unseen],
+    ['records in quarantine that no pass saw', evidence.quarantined],
+    ['numbers that other records name and no list showed', evidence.named],
+    ['numbers inside the known range that were never seen', gaps],
+    ['numbers just outside it', evidence.edges],
+  ];
+  return [
     ...requestedNumbers.flatMap(([description, counts]) =>
       counts === undefined || counts.asked === 0
         ? []
