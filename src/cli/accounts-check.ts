@@ -36,7 +36,7 @@ interface AccountCheck extends AccountFinding {
   /** The account was stopped, and is active now. */
   readonly isResumed: boolean;
   /** Its token was sealed again, with the first of the keys given. */
-  readonly isSealedAnew: boolean;
+  readonly isResealed: boolean;
 }
 
 const checksAtOnce = 8;
@@ -118,13 +118,13 @@ async function runAccountCheck(
     finding.verdict === 'good' &&
     account.state === 'stopped' &&
     (await resumeAccount(pool, accountId));
-  const isSealedAnew = await resealToken(config, pool, account);
+  const isResealed = await resealToken(config, pool, account);
   return {
     account: name,
     state: isResumed ? 'active' : account.state,
     ...finding,
     isResumed,
-    isSealedAnew,
+    isResealed,
   };
 }
 
@@ -195,12 +195,12 @@ function describeCheck({
   verdict,
   found,
   isResumed,
-  isSealedAnew,
+  isResealed,
 }: AccountCheck): string {
   const notes = [
     ...(isResumed ? ['it continues'] : []),
     ...(state === 'active' ? [] : [`it is ${state}`]),
-    ...(isSealedAnew ? ['its token is sealed with the first key now'] : []),
+    ...(isResealed ? ['its token is sealed with the first key now'] : []),
   ];
   return `${verdict.padEnd(13)} ${account}: ${[found, ...notes].join('; ')}`;
 }

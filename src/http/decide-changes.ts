@@ -239,8 +239,8 @@ const undoneSchema = z.object({
 
 /** The progress of an undo, while nothing is committed. */
 interface UndoProgress {
-  readonly looked_at: number;
-  readonly of: number;
+  readonly checked: number;
+  readonly total: number;
 }
 
 /**
@@ -267,7 +267,7 @@ async function undoOverHttp(
     const foundIds = chosenChanges.map(({changeId}) => changeId);
     const batch = nameUndo(filters.batch ?? null, new Date());
     const changes = await undoChanges(client, foundIds, batch, {
-      onProgress: (count) => onProgress({looked_at: count, of: foundIds.length}),
+      onProgress: (count) => onProgress({checked: count, total: foundIds.length}),
     });
     const note = noteUndo(chosenChanges, {batch, changes});
     if (foundIds.length > 0)
@@ -285,7 +285,7 @@ async function undoOverHttp(
 const linesAtOnce = 500;
 
 const progressSchema = z
-  .object({looked_at: z.int(), of: z.int()})
+  .object({checked: z.int(), total: z.int()})
   .describe('How far it is. Nothing is committed yet.');
 
 const undoneLastLineSchema = z

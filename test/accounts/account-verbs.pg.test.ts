@@ -216,11 +216,11 @@ describe('accounts check', () => {
     await add('a');
     const {key_id: before} = await rowOf('a');
     const both = {FIELDMIRROR_KEY: `${otherKey},${FIELDMIRROR_KEY}`};
-    expect(await check(both)).toMatchObject({code: 0, accounts: [{isSealedAnew: true}]});
+    expect(await check(both)).toMatchObject({code: 0, accounts: [{isResealed: true}]});
     expect((await rowOf('a')).key_id).not.toBe(before);
     expect(await check({FIELDMIRROR_KEY: otherKey})).toMatchObject({
       code: 0,
-      accounts: [{isSealedAnew: false}],
+      accounts: [{isResealed: false}],
     });
     expect(await check()).toMatchObject({code: 3, accounts: [{verdict: 'token unknown'}]});
   });

@@ -33,8 +33,8 @@ describe('a streamed POST /v1/changes/undo', () => {
       const reader = answer.body?.getReader();
       if (reader === undefined) throw new TypeError('an answer has a body');
       expect(await readLines(reader, 2)).toEqual([
-        {looked_at: 250, of: 600},
-        {looked_at: 500, of: 600},
+        {checked: 250, total: 600},
+        {checked: 500, total: 600},
       ]);
       expect(await idsIn(place, 'pending')).toEqual(ids);
       await work({ids, reader, letGo, leave: () => leaving.abort()});
