@@ -121,7 +121,7 @@ const heartbeatEveryMs = 15_000;
  */
 export class Heartbeat {
   readonly #pool: pg.Pool;
-  readonly #heart: HeartbeatPlan;
+  readonly #plan: HeartbeatPlan;
   readonly #clock: () => number;
   /** The state noted last, and when: a change is noted at once. */
   #said = '';
@@ -132,13 +132,13 @@ export class Heartbeat {
   /** @param clock - milliseconds that only grow */
   constructor(pool: pg.Pool, plan: HeartbeatPlan, clock: () => number = () => performance.now()) {
     this.#pool = pool;
-    this.#heart = plan;
+    this.#plan = plan;
     this.#clock = clock;
   }
 
   /** Notes the worker's state, unless the same was noted a moment ago. */
   async beat(accountIds: readonly string[]): Promise<void> {
-    const {reach, ...identity} = this.#heart;
+    const {reach, ...identity} = this.#plan;
     const state = {...reach(), accountIds};
     const stateText = JSON.stringify(state);
     const isFresh = stateText === this.#said && this.#clock() - this.#saidAt < heartbeatEveryMs;
@@ -156,7 +156,7 @@ export class Heartbeat {
   async stop(): Promise<void> {
     this.#hasStopped = true;
     await this.#beating.catch(() => {});
-    await removeWorker(this.#pool, this.#heart.workerId).catch(() => {});
+    await removeWorker(this.#pool, this.#plan.workerId).catch(() => {});
   }
 }
 

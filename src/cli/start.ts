@@ -116,7 +116,7 @@ export async function start(
     const workerOptions = options.once
       ? {keepsSchedules: false}
       : {
-          ...{keepsSchedules: true, heart: makeHeartbeat(app, config, server)},
+          ...{keepsSchedules: true, heartbeat: makeHeartbeat(app, config, server)},
           parts: makePartsFactory({...app, config, onSecret: app.keepOut}),
         };
     const workers = await startWorkers(deps, backend, {

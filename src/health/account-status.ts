@@ -24,7 +24,7 @@ import {
   type Schedule,
 } from '../sweeps/schedules.ts';
 import {readStreamNotes, type StreamNotes} from '../sweeps/story.ts';
-import {isEndedFullSweep, rowsLeft, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
+import {isEndedFull, rowsLeft, type Sweep, sweepColumns} from '../sweeps/sweeps.ts';
 
 /** The stored facts of one stream of one account. Instants are ISO 8601 in UTC. */
 export interface StreamFacts extends StreamNotes {
@@ -206,7 +206,7 @@ async function listProofs(db: Queryable, accountIds: readonly string[]): Promise
         ORDER BY sweep_id DESC LIMIT 1) AS ended
        LEFT JOIN LATERAL (SELECT started_at FROM ${fullSweeps} AND state = 'certified'
         ORDER BY sweep_id DESC LIMIT 1) AS proven ON true
-       LEFT JOIN LATERAL (SELECT ${rowsLeft} AS rows FROM ${fullSweeps} AND ${isEndedFullSweep}
+       LEFT JOIN LATERAL (SELECT ${rowsLeft} AS rows FROM ${fullSweeps} AND ${isEndedFull}
         ORDER BY sweep_id DESC LIMIT 1) AS opinion ON true
       ORDER BY asked.account_id, asked.stream`,
     [accountIds, streamNames],
@@ -238,7 +238,7 @@ async function listWaitingSweeps(
             (SELECT count(*)::integer FROM sync.tombstones AS tombstone
               WHERE tombstone.sweep_id = stopped.sweep_id AND tombstone.written_at IS NULL) AS rows
        FROM ${accountStreams}
-      CROSS JOIN LATERAL (SELECT * FROM ${fullSweeps} AND ${isEndedFullSweep}
+      CROSS JOIN LATERAL (SELECT * FROM ${fullSweeps} AND ${isEndedFull}
         ORDER BY sweep_id DESC LIMIT 1) AS stopped
       WHERE stopped.state = 'stopped' ORDER BY stopped.account_id, stopped.sweep_id`,
     [accountIds, streamNames],

@@ -9,7 +9,7 @@ import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
 import {isQuiet} from './quiet.ts';
 import {
-  isEndedFullSweep,
+  isEndedFull,
   readSweep,
   rowsLeft,
   type Sweep,
@@ -241,7 +241,7 @@ export async function readRowsLeft(
 ): Promise<number | null> {
   const {rows} = await db.query<{rows: number}>(
     `SELECT ${rowsLeft} AS rows FROM sync.sweeps
-      WHERE account_id = $1 AND stream = $2 AND ${isEndedFullSweep}
+      WHERE account_id = $1 AND stream = $2 AND ${isEndedFull}
       ORDER BY sweep_id DESC LIMIT 1`,
     [accountId, stream],
   );

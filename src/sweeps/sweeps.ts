@@ -81,7 +81,7 @@ export type SweepEnd = Exclude<SweepState, 'due' | 'running'>;
 export type Claim = Pick<Sweep, 'sweepId' | 'fence'>;
 
 /** As SQL, true for a full sweep that ended without failing. */
-export const isEndedFullSweep = `mode = 'full' AND state IN ('certified', 'uncertified', 'stopped')`;
+export const isEndedFull = `mode = 'full' AND state IN ('certified', 'uncertified', 'stopped')`;
 
 /** As SQL, the number of live rows after such a sweep; earlier versions did not count them. */
 export const rowsLeft = 'coalesce(rows, records)::double precision';
@@ -95,7 +95,7 @@ export function isLatestOpinion(sweep: string): string {
   return `NOT EXISTS (
     SELECT FROM sync.sweeps AS later
      WHERE later.account_id = ${sweep}.account_id AND later.stream = ${sweep}.stream
-       AND later.sweep_id > ${sweep}.sweep_id AND ${isEndedFullSweep})`;
+       AND later.sweep_id > ${sweep}.sweep_id AND ${isEndedFull})`;
 }
 
 /**

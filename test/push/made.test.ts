@@ -38,7 +38,7 @@ test('listModifiedColumns returns `extra` for a field without a column', () => {
   });
 });
 
-test('listModifiedColumns of a note returns the columns of its record and of the note itself', () => {
+test('listModifiedColumns of a note returns the columns of its record and its own', () => {
   const noted = (fax: string, text: string, other: string) =>
     remoteOf(
       note,

@@ -115,7 +115,7 @@ async function start(
   const deps = {...world, leaseMs: 3_000, ...more, settle};
   const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
   // As `start` has one: the worker writes to the warehouse with it where nothing else is due.
-  const heart = {
+  const heartbeat = {
     workerId: randomUUID(),
     host: 'test',
     pid: 1,
@@ -123,7 +123,7 @@ async function start(
     consoleUrl: null,
     reach: () => noKeys,
   };
-  const options = {accountIds: [account.accountId], keepsSchedules: true, directUrl, heart};
+  const options = {accountIds: [account.accountId], keepsSchedules: true, directUrl, heartbeat};
   return await startWorkers(deps, backend, options);
 }
 
