@@ -29,7 +29,7 @@ afterEach(async () => {
   for (const home of homes.splice(0)) await rm(home, {recursive: true, force: true});
 });
 
-test('two processes that start on one empty folder share one server', async () => {
+test('two users that start on one empty folder share one server', async () => {
   const home = await newHome();
   const [first, second] = await Promise.all([
     openEmbeddedPostgres(home),
@@ -46,7 +46,7 @@ test('two processes that start on one empty folder share one server', async () =
   await expect(ask(url, 'SELECT 1')).rejects.toThrow(/ECONNREFUSED/);
 });
 
-test('the server stops when two processes leave it at the same time', async () => {
+test('the server stops when two users leave it at the same time', async () => {
   const home = await newHome();
   for (let turn = 1; turn <= 3; turn++) {
     const [first, second] = await Promise.all([

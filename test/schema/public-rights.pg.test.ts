@@ -102,7 +102,7 @@ test('grant_roles by a superuser revokes large objects only if there are none', 
   expect(await whoMay(large)).toEqual([]);
 });
 
-test('the next migrate fixes the rights on temporary tables of a restored database', async () => {
+test('the next migrate fixes rights on temporary tables that a restore changed', async () => {
   await migrateSchema(pool, definitions);
   const name = new URL(database.url).pathname.slice(1);
   await pool.query(`GRANT TEMPORARY ON DATABASE ${name} TO PUBLIC`);
