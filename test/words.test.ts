@@ -38,10 +38,9 @@ function readProse(path: string): string {
  */
 function readTexts(path: string): string[] {
   const texts: string[] = [];
-  JSON.stringify(parseAst(readText(path), {lang: 'ts'}), (_, node) => {
+  visitNodes(readText(path), (node) => {
     const text = node?.type === 'TemplateElement' ? node.value.cooked : node?.value;
     if (/^(?:Literal|TemplateElement)$/.test(node?.type) && isSentence(text)) texts.push(text);
-    return typeof node === 'bigint' ? String(node) : node;
   });
   return texts;
 }
@@ -49,13 +48,20 @@ function readTexts(path: string): string[] {
 function readTitles(path: string): string[] {
   const text = readText(path);
   const titles: string[] = [];
-  JSON.stringify(parseAst(text, {lang: 'ts'}), (_, node) => {
+  visitNodes(text, (node) => {
     const isTest = /^(?:test|describe)\b/.test(text.slice(node?.callee?.start, node?.end));
     const [title] = node?.type === 'CallExpression' && isTest ? node.arguments : [];
     if (/Literal$/.test(title?.type)) titles.push(text.slice(title.start, title.end));
-    return typeof node === 'bigint' ? String(node) : node;
   });
   return titles;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: nodes of many shapes are visited as they are
+function visitNodes(text: string, visit: (node: any) => void): void {
+  JSON.stringify(parseAst(text, {lang: 'ts'}), (_, node) => {
+    visit(node);
+    return typeof node === 'bigint' ? String(node) : node;
+  });
 }
 
 function isSentence(text: unknown): text is string {

@@ -181,7 +181,7 @@ interface ReportDeps extends Omit<SendMeans, 'keys'> {
   /** The address of the console that people use; null: mails have no links. */
   readonly consoleUrl: URL | null;
   readonly signal?: AbortSignal;
-  /** Called after each report that was made, and after each few mails that were tried. */
+  /** Called after each report that was made, and after each mail that was tried. */
   readonly onDone?: () => void;
 }
 

@@ -125,22 +125,27 @@ export async function deliverClaim<C extends SendClaim, T>(
 
 /**
  * Delivers everything that is due. Each message that ends makes room for the next one, so a slow
- * receiver delays no other.
+ * receiver delays no other. After an error no more is claimed, and all that was begun ends first.
  * @param options.atOnce - how many messages are sent at the same time
  * @param claim - claims at most so many rows
  * @param deliver - sends one of them, as `deliverClaim`
+ * @throws the first error of `claim` or `deliver`
  */
 export async function deliverDue<C extends SendClaim>(
   {signal, atOnce}: {readonly signal?: AbortSignal | undefined; readonly atOnce: number},
   claim: (limit: number) => Promise<readonly C[]>,
   deliver: (claim: C) => Promise<void>,
 ): Promise<void> {
-  const claimUpTo = async (limit: number) => (signal?.aborted === true ? [] : await claim(limit));
+  const errors: unknown[] = [];
+  const claimUpTo = async (limit: number) =>
+    signal?.aborted === true || errors.length > 0 ? [] : await claim(limit);
   const deliverAll = async (first: C) => {
     for (let next: C | undefined = first; next !== undefined; [next] = await claimUpTo(1))
       await deliver(next);
   };
-  await Promise.all((await claimUpTo(atOnce)).map(deliverAll));
+  const lanes = (await claimUpTo(atOnce)).map(deliverAll);
+  await Promise.all(lanes.map((lane) => lane.catch((error: unknown) => errors.push(error))));
+  if (errors.length > 0) throw errors[0];
 }
 
 function isReceiverError(error: unknown): error is Error {

@@ -170,7 +170,7 @@ describe('a rule', () => {
     expect(findFailingRules(rules, {workers: [], keyIds: []}, String(now))[0]?.text).toMatch(
       /rule ops do not arrive \(1 given up\)/,
     );
-    // What is given up is not reported as resolved.
+    // An alert whose message was given up is not reported as resolved.
     await place.query(failedSweep.ends);
     await place.rounds();
     expect(place.told()).toEqual(['failed opened', 'failed opened']);

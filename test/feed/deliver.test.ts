@@ -55,3 +55,20 @@ test('after an abort no message is claimed', async () => {
   expect(delivered).toEqual(['0', '1', '2']);
   expect(due).toHaveLength(17);
 });
+
+test('after an error no message is claimed, and all that were begun end first', async () => {
+  const due = listDue(20);
+  const ended: string[] = [];
+  const delivering = deliverDue(
+    {atOnce: 2},
+    async (most) => due.splice(0, most),
+    async ({id}) => {
+      if (id === '0') throw new Error('the database is away');
+      await new Promise((resolve) => setImmediate(resolve));
+      ended.push(id);
+    },
+  );
+  await expect(delivering).rejects.toThrow('the database is away');
+  expect(ended).toEqual(['1']);
+  expect(due).toHaveLength(18);
+});
