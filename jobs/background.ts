@@ -282,7 +282,7 @@ const overdueCheckMs = 30_000;
 export class OverdueSchedules {
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
   #told: ReadonlySet<string> = new Set();
-  #lookedAt = Number.NEGATIVE_INFINITY;
+  #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {readonly pool: pg.Pool; readonly log: Logger}) {
     this.#deps = deps;
@@ -291,9 +291,9 @@ export class OverdueSchedules {
   /** Checks, unless the last check is less than half a minute ago. */
   async tell(accountIds: readonly string[]): Promise<void> {
     const {pool, log} = this.#deps;
-    if (performance.now() - this.#lookedAt < overdueCheckMs) return;
+    if (performance.now() - this.#checkedAt < overdueCheckMs) return;
     const overdue = await listOverdueSchedules(pool, accountIds);
-    this.#lookedAt = performance.now();
+    this.#checkedAt = performance.now();
     for (const {scheduleId, name, accountName, waitsSince} of overdue) {
       if (this.#told.has(scheduleId)) continue;
       log.warn(

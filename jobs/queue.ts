@@ -83,20 +83,16 @@ async function makeReady(
   const turn = await pool.connect();
   try {
     const pids = await Promise.all([readProcessId(client), readProcessId(turn)]);
-    await reportWaits(
-      pool,
-      {pids, what: 'the tables of the queue', words: waitOptions},
-      async () => {
-        await takeTurn(turn);
-        if (await isReady(client)) return;
-        await makeLockFunctions(client, queueSchema);
-        await client.query(`SET search_path = ${searchPathOf(queueSchema)}`);
-        await runMigrations(client, queueSchema);
-        await useLockFunctions(client, queueSchema);
-        await makeSequences(client);
-        await client.query('SELECT sync.grant_queue()');
-      },
-    );
+    await reportWaits(pool, {pids, what: 'the tables of the queue', waitOptions}, async () => {
+      await takeTurn(turn);
+      if (await isReady(client)) return;
+      await makeLockFunctions(client, queueSchema);
+      await client.query(`SET search_path = ${searchPathOf(queueSchema)}`);
+      await runMigrations(client, queueSchema);
+      await useLockFunctions(client, queueSchema);
+      await makeSequences(client);
+      await client.query('SELECT sync.grant_queue()');
+    });
   } finally {
     turn.release(true);
   }

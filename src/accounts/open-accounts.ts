@@ -378,7 +378,9 @@ export async function compareBusiness(
       stream,
       equal: comparisons.filter(({verdict}) => verdict === 'equal').length,
       gone: comparisons.flatMap(({verdict, number}) => (verdict === 'gone' ? [number] : [])),
-      differing: comparisons.flatMap(({verdict, words}) => (verdict === 'differs' ? [words] : [])),
+      differing: comparisons.flatMap(({verdict, difference}) =>
+        verdict === 'differs' ? [difference] : [],
+      ),
     });
   }
   const sumCounts = (count: (stream: ComparedStream) => number) =>
@@ -400,7 +402,7 @@ export async function compareBusiness(
 interface Comparison {
   readonly number: string;
   readonly verdict: 'equal' | 'gone' | 'differs';
-  readonly words: string;
+  readonly difference: string;
 }
 
 async function compareRecord(
@@ -410,13 +412,13 @@ async function compareRecord(
   timeZone: string,
 ): Promise<Comparison> {
   const record = await api[stream].show(number);
-  if (isMissingRecord(record)) return {number, verdict: 'gone', words: ''};
+  if (isMissingRecord(record)) return {number, verdict: 'gone', difference: ''};
   const received = {id: readText(record, 'id'), createdAt: readText(record, 'created_at')};
   const isSame = received.id === id && isSameTime(createdAt, received.createdAt, timeZone);
   const difference =
     `${stream} ${number}: expected id ${id}, created ${createdAt}, ` +
     `got id ${received.id}, created ${received.createdAt}`;
-  return {number, verdict: isSame ? 'equal' : 'differs', words: difference};
+  return {number, verdict: isSame ? 'equal' : 'differs', difference};
 }
 
 function isSameTime(storedTime: string, receivedTime: string, timeZone: string): boolean {

@@ -105,7 +105,7 @@ export async function listWorkers(db: Queryable): Promise<Worker[]> {
  */
 const leaseConditions: Readonly<Record<string, string>> = {
   alert_deliveries: `state IN ('due', 'sending')`,
-  alert_looks: 'true',
+  alert_checks: 'true',
   changes: `(state IN ('pending', 'in_doubt') AND waits_for IS NULL OR state = 'sending')`,
   delivery_targets: 'true',
   feed_hooks: 'true',

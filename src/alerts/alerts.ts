@@ -91,12 +91,12 @@ const mostMessages = 5;
  */
 export async function beginAlertCheck(db: Queryable): Promise<AlertCheck | null> {
   const {rows} = await db.query<AlertCheck>(
-    `INSERT INTO sync.alert_looks AS look (lease_until, holder)
+    `INSERT INTO sync.alert_checks AS last_check (lease_until, holder)
      SELECT now() + ${checkLease}, $1 WHERE EXISTS (SELECT FROM sync.alert_rules)
-         ON CONFLICT (is_only) DO UPDATE SET fence = look.fence + 1,
+         ON CONFLICT (is_only) DO UPDATE SET fence = last_check.fence + 1,
            lease_until = EXCLUDED.lease_until, holder = EXCLUDED.holder
-      WHERE coalesce(look.looked_at < now() - ${checkInterval}, true)
-        AND coalesce(look.lease_until < now(), true)
+      WHERE coalesce(last_check.checked_at < now() - ${checkInterval}, true)
+        AND coalesce(last_check.lease_until < now(), true)
      RETURNING fence`,
     [await markThisProcess()],
   );
@@ -115,7 +115,7 @@ export async function endAlertCheck(
 ): Promise<AlertCounts | null> {
   return await inTransaction(pool, async (client) => {
     const {rowCount} = await client.query(
-      `UPDATE sync.alert_looks SET looked_at = now(), lease_until = NULL WHERE fence = $1
+      `UPDATE sync.alert_checks SET checked_at = now(), lease_until = NULL WHERE fence = $1
          AND lease_until IS NOT NULL`,
       [fence],
     );
@@ -138,7 +138,7 @@ export async function endAlertCheck(
 
 /** Releases a check that failed, so the next one need not wait until its lease expires. */
 export async function releaseAlertCheck(db: Queryable, {fence}: AlertCheck): Promise<void> {
-  await db.query('UPDATE sync.alert_looks SET lease_until = NULL WHERE fence = $1', [fence]);
+  await db.query('UPDATE sync.alert_checks SET lease_until = NULL WHERE fence = $1', [fence]);
 }
 
 /** The alerts that are open, the oldest first. */

@@ -226,25 +226,25 @@ export const alertDeliveriesTable = commentTable(
   },
 );
 
-const alertLooks = syncSchema.table(
-  'alert_looks',
+const alertChecks = syncSchema.table(
+  'alert_checks',
   {
     is_only: boolean().primaryKey().default(true),
     fence: integer().notNull().default(1),
-    looked_at: instant(),
+    checked_at: instant(),
     lease_until: instant(),
     holder: text(),
   },
-  (table) => [check('alert_looks_is_only_check', sql`${table.is_only}`)],
+  (table) => [check('alert_checks_is_only_check', sql`${table.is_only}`)],
 );
 
-export const alertLooksTable = commentTable(
-  alertLooks,
-  'One row: which look for what is wrong was the last, so that one worker of many makes it.',
+export const alertChecksTable = commentTable(
+  alertChecks,
+  'One row: the last check of what is wrong, so that only one of the workers makes it.',
   {
     is_only: 'True: there is one row.',
-    fence: 'Number of the look; who holds an older number may no longer write.',
-    looked_at: 'When the last look ended.',
+    fence: 'Number of the check; a holder of an older number may no longer write.',
+    checked_at: 'When the last check ended.',
     lease_until: 'Until when a worker checks; null while none does.',
     holder: 'Mark of the process that took it up last; null where the system gives none.',
   },

@@ -297,10 +297,10 @@ function readHidingToken<T>(transport: Transport, read: () => T): T {
 function refuseMissing(
   transport: Transport,
   path: string,
-  {status, words}: MissingRecord,
+  {status, message}: MissingRecord,
 ): FatalError {
   return new FatalError(
-    `GET ${path} at ${transport.place}: expected a list, got ${status} (${words}); check the ` +
+    `GET ${path} at ${transport.place}: expected a list, got ${status} (${message}); check the ` +
       'base address of the account',
     {kind: 'address'},
   );
@@ -353,10 +353,10 @@ function readWrittenRecord(
 ): FieldRecord | null {
   const requestName = `${request.method} ${request.path} at ${transport.place}`;
   if (/^\s*$/.test(answer.body.toString('latin1', 0, 64))) return null;
-  const errorWords = transport.readWords(answer, request.hidden);
-  if (errorWords.isReadable)
+  const errorMessage = transport.readMessage(answer, request.hidden);
+  if (errorMessage.isReadable)
     throw new RetryableError(
-      `${requestName}: expected a success, got ${answer.status} with errors (${errorWords.text})`,
+      `${requestName}: expected a success, got ${answer.status} with errors (${errorMessage.text})`,
     );
   if (request.method === 'DELETE') return null;
   try {

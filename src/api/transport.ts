@@ -25,7 +25,7 @@ import {Limiter, type Urgency} from './limiter.ts';
 import {type AccountShared, type RawAnswer, type RequestObserver, sendOnce} from './send-once.ts';
 import {
   type Answer,
-  type ErrorWords,
+  type ErrorMessage,
   isHtml,
   isUnknownRecord,
   judgeFailure,
@@ -33,7 +33,7 @@ import {
   type MissingRecord,
   type Refusal,
   type Refused,
-  readErrorWords,
+  readErrorMessage,
   toCodingError,
   toFailureError,
   toReadError,
@@ -137,8 +137,11 @@ export interface Transport {
    * returned, not thrown. After a 401 every write is `refused` with the same `AccessError`, unsent.
    */
   write(request: WriteRequest): Promise<WriteOutcome>;
-  /** The words of an answer, without the token and other secrets that were sent. */
-  readWords(answer: Pick<Answer, 'body' | 'contentType'>, hidden?: readonly Secret[]): ErrorWords;
+  /** The message of an answer, without the token and other secrets that were sent. */
+  readMessage(
+    answer: Pick<Answer, 'body' | 'contentType'>,
+    hidden?: readonly Secret[],
+  ): ErrorMessage;
   /** A text made of an answer, without the token and other secrets that were sent. */
   hide(text: string, hidden?: readonly Secret[]): string;
   /** Cuts off the requests in progress and closes the connections. */
@@ -235,11 +238,11 @@ class HttpTransport implements Transport {
     }
   }
 
-  readWords(
+  readMessage(
     {body, contentType}: Pick<Answer, 'body' | 'contentType'>,
     hidden: readonly Secret[] = [],
-  ): ErrorWords {
-    return readErrorWords(body, contentType, (text) => this.hide(text, hidden));
+  ): ErrorMessage {
+    return readErrorMessage(body, contentType, (text) => this.hide(text, hidden));
   }
 
   hide(text: string, hidden: readonly Secret[] = []): string {
@@ -287,7 +290,7 @@ class HttpTransport implements Transport {
   #judge(refusal: Refusal): MissingRecord {
     this.#heed(refusal);
     if (isUnknownRecord(refusal))
-      return {gone: true, status: refusal.status, words: refusal.words.text};
+      return {gone: true, status: refusal.status, message: refusal.message.text};
     throw this.#latch(toReadError(refusal, this.#isProven), refusal);
   }
 
@@ -324,9 +327,9 @@ class HttpTransport implements Transport {
   }
 
   /** Stops the account at its first 401; every later request gets the same error. */
-  #latch(error: Error, {status, words}: Refusal): Error {
+  #latch(error: Error, {status, message}: Refusal): Error {
     if (!(error instanceof AccessError)) return error;
-    this.#refused ??= {outcome: 'refused', status, words: words.text, isGone: false, error};
+    this.#refused ??= {outcome: 'refused', status, message: message.text, isGone: false, error};
     this.limiter.stop(this.#refused.error);
     return this.#refused.error;
   }
@@ -355,11 +358,11 @@ class HttpTransport implements Transport {
   }
 
   #toRefusal(answer: RawAnswer, requestName: string, hidden?: readonly Secret[]): Refusal {
-    const words = this.readWords(answer, hidden);
+    const message = this.readMessage(answer, hidden);
     return {
       thing: requestName,
       status: answer.status,
-      words,
+      message,
       retryAfterMs: parseRetryAfter(answer.retryAfter, readDate(answer.dateHeader) ?? this.#now()),
     };
   }

@@ -1,4 +1,4 @@
-// Derives from an answer's status and words, or from the lack of an answer, what it means for the
+// Derives from an answer's status and message, or from the lack of an answer, what it means for the
 // caller. Reads and writes differ in one thing: if the outcome of a write is uncertain, the caller
 // may not simply try again.
 
@@ -26,12 +26,12 @@ export interface Answer {
 
 /**
  * The service answered that it knows no such record. That is an expected outcome, and evidence: its
- * words are kept.
+ * message is kept.
  */
 export interface MissingRecord {
   readonly gone: true;
   readonly status: number;
-  readonly words: string;
+  readonly message: string;
 }
 
 /** Distinguishes "no such record" from the other results of a read. */
@@ -39,12 +39,12 @@ export function isMissingRecord(result: object): result is MissingRecord {
   return 'gone' in result && result.gone === true;
 }
 
-/** A status and its words, with the other facts that an error message needs. */
+/** A status and its message, with the other facts that an error message needs. */
 export interface Refusal {
   /** `GET /jobs/7.xml at app.example.com`, with the attempt. */
   readonly thing: string;
   readonly status: number;
-  readonly words: ErrorWords;
+  readonly message: ErrorMessage;
   readonly retryAfterMs: number | null;
 }
 
@@ -59,10 +59,10 @@ const UNKNOWN_RECORD =
  * @see docs/service.md "Errors and headers"; docs/service.md "Deletes and identifiers";
  *   docs/traps.md "Absence"
  */
-export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words'>): boolean {
-  if (words.isHtml) return false;
+export function isUnknownRecord({status, message}: Pick<Refusal, 'status' | 'message'>): boolean {
+  if (message.isHtml) return false;
   if (status === 404 || status === 410) return true;
-  return status === 400 && words.isReadable && UNKNOWN_RECORD.test(words.text);
+  return status === 400 && message.isReadable && UNKNOWN_RECORD.test(message.text);
 }
 
 /**
@@ -71,8 +71,8 @@ export function isUnknownRecord({status, words}: Pick<Refusal, 'status' | 'words
  *   temporary
  */
 export function toReadError(refusal: Refusal, isProven = true): Error {
-  const {thing, status, words, retryAfterMs} = refusal;
-  const text = `expected 200 and XML, got ${status} and ${words.text}`;
+  const {thing, status, message, retryAfterMs} = refusal;
+  const text = `expected 200 and XML, got ${status} and ${message.text}`;
   if (status === 401 || status === 403) return toAccessError(refusal);
   if (status >= 300 && status < 400) {
     return new FatalError(
@@ -80,7 +80,8 @@ export function toReadError(refusal: Refusal, isProven = true): Error {
       {kind: 'address'},
     );
   }
-  if (words.isHtml && (status < 300 || !isTemporary(status))) return toPageError(refusal, isProven);
+  if (message.isHtml && (status < 300 || !isTemporary(status)))
+    return toPageError(refusal, isProven);
   if (isTemporary(status))
     return new RetryableError(`${thing}: ${text}; try again later`, {
       retryAfterMs,
@@ -121,11 +122,11 @@ function toPageError({thing, status, retryAfterMs}: Refusal, isProven: boolean):
  * @see docs/traps.md "Answers that were lost"
  */
 function toWriteError(refusal: Refusal): Error | null {
-  const {thing, status, words, retryAfterMs} = refusal;
-  if (status === 401 || (status === 403 && words.isReadable)) return toAccessError(refusal);
-  const isReadable = words.isReadable && ((status >= 400 && status < 500) || status === 503);
+  const {thing, status, message, retryAfterMs} = refusal;
+  if (status === 401 || (status === 403 && message.isReadable)) return toAccessError(refusal);
+  const isReadable = message.isReadable && ((status >= 400 && status < 500) || status === 503);
   if (!isUnknownRecord(refusal) && !isReadable) return null;
-  const problem = `expected success, got ${status} (${words.text})`;
+  const problem = `expected success, got ${status} (${message.text})`;
   if (status === 429 || status === 503)
     return new RetryableError(`${thing}: ${problem}; nothing was written: send it later`, {
       retryAfterMs,
@@ -149,8 +150,8 @@ function isTemporary(status: number): boolean {
   return status < 300 || status >= 500 || status === 429 || status === 408 || status === 425;
 }
 
-function toAccessError({thing, status, words}: Refusal): FatalError {
-  const problem = `${thing}: expected access, got ${status} (${words.text})`;
+function toAccessError({thing, status, message}: Refusal): FatalError {
+  const problem = `${thing}: expected access, got ${status} (${message.text})`;
   if (status !== 401)
     return new FatalError(`${problem}; check what the employee of this token may do`, {
       kind: 'rights',
@@ -175,7 +176,7 @@ export type WriteOutcome =
 export interface Refused {
   readonly outcome: 'refused';
   readonly status: number;
-  readonly words: string;
+  readonly message: string;
   /** The service knows no such record. */
   readonly isGone: boolean;
   /**
@@ -195,15 +196,21 @@ interface InDoubt {
 
 /** The outcome of a write that got an answer other than success. */
 export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
-  const {thing, status, words, retryAfterMs} = refusal;
+  const {thing, status, message, retryAfterMs} = refusal;
   const error = toWriteError(refusal);
   if (error === null) {
     const reason =
-      `${thing}: expected success, got ${status} (${words.text}), which does not say whether it ` +
-      'was written';
+      `${thing}: expected success, got ${status} (${message.text}), which does not say whether ` +
+      'it was written';
     return {outcome: 'in-doubt', reason, status, retryAfterMs};
   }
-  return {outcome: 'refused', status, words: words.text, isGone: isUnknownRecord(refusal), error};
+  return {
+    outcome: 'refused',
+    status,
+    message: message.text,
+    isGone: isUnknownRecord(refusal),
+    error,
+  };
 }
 
 /**
@@ -340,10 +347,10 @@ export function toCodingError(name: string, error: BadCoding): Error {
   return new RetryableError(`${message}; try again later`, {kind: 'service'});
 }
 
-/** The words in the body of a refusal. */
-export interface ErrorWords {
+/** The message in the body of a refusal. */
+export interface ErrorMessage {
   /**
-   * The service's words, at most 200 characters on one line; our own remark if there are none to
+   * The service's message, at most 200 characters on one line; our own remark if there are none to
    * show.
    */
   readonly text: string;
@@ -361,10 +368,14 @@ const EMPTY_ERRORS = /^(?:<\?xml[^>]*\?>\s*)?<errors(?:\s[^>]*)?\/>$/;
 /**
  * Reads the body of an answer that is no success, whatever it is: `<errors><error>`, plain text
  * labelled XML, an HTML page, nothing. Never throws.
- * @param hide - hides secrets in the words: an answer can repeat what was sent
+ * @param hide - hides secrets in the message: an answer can repeat what was sent
  * @see docs/service.md "Errors and headers"
  */
-export function readErrorWords(body: Buffer, contentType: string | null, hide: Hide): ErrorWords {
+export function readErrorMessage(
+  body: Buffer,
+  contentType: string | null,
+  hide: Hide,
+): ErrorMessage {
   const text = toText(body, contentType);
   const isPage = isHtml(text, contentType);
   const errorsText = isPage
@@ -372,7 +383,7 @@ export function readErrorWords(body: Buffer, contentType: string | null, hide: H
     : (ERRORS.exec(text)?.[1] ?? (EMPTY_ERRORS.test(text) ? '' : undefined));
   if (errorsText !== undefined)
     return {
-      text: clean(readErrors(errorsText), hide) || 'no words',
+      text: clean(readErrors(errorsText), hide) || 'no message',
       isReadable: true,
       isHtml: isPage,
     };

@@ -115,7 +115,7 @@ export const lateChangesSql = `
                       ELSE '' END,
               'altered', min(found_at)
          FROM sync.alterations
-        WHERE account_id = ANY ($1) AND looked_at IS NULL
+        WHERE account_id = ANY ($1) AND accepted_at IS NULL
           AND (is_stop OR found_at > now() - ${alteredFor})
         GROUP BY change_id, account_id`;
 

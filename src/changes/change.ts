@@ -37,7 +37,7 @@ const columns = [
   'failures',
   'sends',
   'sent_at',
-  'looks',
+  'checks',
   'result',
   'settled_at',
 ] as const satisfies readonly (keyof Row)[];
@@ -241,7 +241,7 @@ export async function listChangesForPerson(
       WHERE account_id = ANY ($1)
         AND (state = 'conflict' OR state = 'rejected' AND settled_at >= $2)
          OR change_id IN (SELECT change_id FROM sync.alterations
-                           WHERE account_id = ANY ($1) AND looked_at IS NULL
+                           WHERE account_id = ANY ($1) AND accepted_at IS NULL
                              AND (is_stop OR found_at >= $2))
       ORDER BY change_id`,
     [accountIds, since],

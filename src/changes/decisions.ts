@@ -145,7 +145,7 @@ const decidableColumns = `change_id AS "changeId", account_id AS "accountId", ta
        AND later.change_id > change.change_id AND later.state <> 'cancelled'
        AND later.waits_for IS NULL) AS "isOvertaken",
   state = 'done' AND EXISTS (SELECT FROM sync.alterations
-    WHERE alterations.change_id = change.change_id AND looked_at IS NULL) AS "isAltered",
+    WHERE alterations.change_id = change.change_id AND accepted_at IS NULL) AS "isAltered",
   state = 'conflict' AND EXISTS (SELECT FROM sync.conflicts
     WHERE conflicts.change_id = change.change_id AND winner IS NULL) AS "isFought"`;
 
@@ -180,7 +180,7 @@ export async function listDecidable(
                            UNION ALL SELECT change_id FROM sync.changes
                                       WHERE account_id = ANY ($1) AND state = 'rejected'
                            UNION ALL SELECT change_id FROM sync.alterations
-                                      WHERE account_id = ANY ($1) AND looked_at IS NULL)
+                                      WHERE account_id = ANY ($1) AND accepted_at IS NULL)
       ORDER BY change_id LIMIT $10`,
     [...listFilterValues(filter), limit],
   );

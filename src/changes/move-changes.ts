@@ -81,7 +81,7 @@ export async function beginSending(
          fields jsonb, base jsonb, kinds text[])
      ), begun AS (
        UPDATE sync.changes AS held
-          SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, looks = 0,
+          SET state = 'sending', sent_at = clock_timestamp(), sends = sends + 1, checks = 0,
               reason = NULL,
               fields = coalesce(wanted.fields, held.fields),
               base = held.base || coalesce(wanted.base, '{}'),
@@ -185,13 +185,13 @@ export async function doubtChange(
     readonly reason: string;
     readonly delayMs: number;
     readonly number?: string | null;
-    readonly isLook?: boolean;
+    readonly isCheck?: boolean;
   },
 ): Promise<void> {
   const {rowCount} = await db.query(
     `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, reason = $3,
             number = coalesce(number, $5),
-            due_at = now() + $4 * interval '1 millisecond', looks = looks + $6::boolean::integer
+            due_at = now() + $4 * interval '1 millisecond', checks = checks + $6::boolean::integer
       WHERE change_id = $1 AND fence = $2 AND state IN ('sending', 'in_doubt')`,
     [
       claim.changeId,
@@ -199,7 +199,7 @@ export async function doubtChange(
       doubt.reason,
       doubt.delayMs,
       doubt.number ?? null,
-      doubt.isLook === true,
+      doubt.isCheck === true,
     ],
   );
   if (rowCount !== 1) throw createLostError(claim);
@@ -385,7 +385,15 @@ export type Alteration = ReadRow<
   'change_id' | 'account_id' | 'field' | 'kind' | 'sent' | 'got'
 >;
 
-const savedColumns = ['field', 'kind', 'sent', 'got', 'is_stop', 'looked_at', 'looked_by'] as const;
+const savedColumns = [
+  'field',
+  'kind',
+  'sent',
+  'got',
+  'is_stop',
+  'accepted_at',
+  'accepted_by',
+] as const;
 
 /** An alteration as it is kept. */
 export type SavedAlteration = ReadRow<Row, (typeof savedColumns)[number]>;
@@ -406,7 +414,7 @@ export async function saveAlterations(
             altered->>'kind', altered->'sent', altered->'got',
             NOT EXISTS (SELECT FROM sync.alterations AS seen
                          WHERE seen.account_id = (altered->>'accountId')::bigint
-                           AND seen.kind = altered->>'kind' AND looked_at IS NOT NULL)
+                           AND seen.kind = altered->>'kind' AND accepted_at IS NOT NULL)
        FROM jsonb_array_elements($1::jsonb) AS altered
   RETURNING kind, is_stop AS "isStop"`,
     [JSON.stringify(newAlterations)],

@@ -174,7 +174,7 @@ function findStepWhenDone(
   {changeId, table}: Change,
   {alterations}: Circumstances,
 ): NextStep | null {
-  const openAlterations = alterations.filter(({lookedAt}) => lookedAt === null);
+  const openAlterations = alterations.filter(({acceptedAt}) => acceptedAt === null);
   if (openAlterations.length === 0) return null;
   const stoppedKinds = openAlterations.flatMap(({kind, isStop}) => (isStop ? [kind] : []));
   const holdText =

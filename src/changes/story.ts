@@ -227,7 +227,7 @@ export function serviceSideOf(
   const altered = alterations.findLast((candidate) => candidate.field === field);
   const serviceValue = altered?.got ?? change.result?.altered?.[field]?.got;
   if (serviceValue !== undefined)
-    return {service: serviceValue, note: describeAlteration(altered?.lookedBy ?? null)};
+    return {service: serviceValue, note: describeAlteration(altered?.acceptedBy ?? null)};
   const tidied = change.result?.tidied?.[field];
   if (tidied !== undefined) return {service: tidied.got, note: 'says the same'};
   const conflict = conflicts.findLast((candidate) => candidate.field === field);
@@ -241,10 +241,10 @@ export function serviceSideOf(
   return isSent ? {service: wanted, note: sentNote} : {note: null};
 }
 
-function describeAlteration(lookedBy: string | null): string {
-  return lookedBy === null
+function describeAlteration(acceptedBy: string | null): string {
+  return acceptedBy === null
     ? 'altered by the service'
-    : `altered by the service, accepted by ${lookedBy}`;
+    : `altered by the service, accepted by ${acceptedBy}`;
 }
 
 function describeConflict({rule, winner, decidedBy}: FieldConflict): string {

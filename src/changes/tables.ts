@@ -60,7 +60,7 @@ export const changes = syncSchema.table(
     failures: integer().notNull().default(0),
     sends: integer().notNull().default(0),
     sent_at: instant(),
-    looks: integer().notNull().default(0),
+    checks: integer().notNull().default(0),
     result: jsonb().$type<ChangeResult>(),
     settled_at: instant(),
   },
@@ -118,7 +118,7 @@ export const changes = syncSchema.table(
     check('changes_sends_check', sql`${table.operation} <> 'create' OR ${table.sends} <= 2`),
     check(
       'changes_counts_check',
-      sql`least(${table.fence}, ${table.failures}, ${table.sends}, ${table.looks}) >= 0`,
+      sql`least(${table.fence}, ${table.failures}, ${table.sends}, ${table.checks}) >= 0`,
     ),
     // Only one change of a record is in progress at a time.
     uniqueIndex('changes_on_its_way_key')
@@ -202,7 +202,7 @@ export const changesTable = commentTable(
     failures: 'Tries in a row that failed for certain, with nothing written.',
     sends: 'How often its writing request was sent and may have arrived.',
     sent_at: 'When it was sent last.',
-    looks: 'How often it was checked whether it had arrived, since it was sent.',
+    checks: 'How often it was checked whether it had arrived, since it was sent.',
     result:
       'What the service made of it: fields that came back otherwise than sent, ' +
       'and what was not sent at all.',
@@ -283,15 +283,15 @@ export const alterations = syncSchema.table(
     got: jsonb().$type<ChangeValue>().notNull(),
     is_stop: boolean().notNull(),
     found_at: instant().notNull().defaultNow(),
-    looked_at: instant(),
-    looked_by: text(),
+    accepted_at: instant(),
+    accepted_by: text(),
   },
   (table) => [
     check(
-      'alterations_looked_at_check',
+      'alterations_accepted_at_check',
       inOneLine(
-        sql`(${table.looked_at} IS NULL) = (${table.looked_by} IS NULL)`,
-        sql`AND NOT (${table.is_stop} AND ${table.looked_at} IS NOT NULL)`,
+        sql`(${table.accepted_at} IS NULL) = (${table.accepted_by} IS NULL)`,
+        sql`AND NOT (${table.is_stop} AND ${table.accepted_at} IS NOT NULL)`,
       ),
     ),
     index('alterations_change_id_idx').on(table.change_id),
@@ -299,7 +299,7 @@ export const alterations = syncSchema.table(
     index('alterations_stop_idx').on(table.account_id, table.kind).where(sql`is_stop`),
     index('alterations_open_idx')
       .on(table.account_id, table.found_at)
-      .where(sql`looked_at IS NULL`),
+      .where(sql`accepted_at IS NULL`),
   ],
 );
 
@@ -318,8 +318,8 @@ export const alterationsTable = commentTable(
     got: 'What the service holds.',
     is_stop: 'Further changes of this kind are held until a person has checked.',
     found_at: 'When it was found.',
-    looked_at: 'When somebody accepted it, by sync.accept_change.',
-    looked_by: 'Database user who did.',
+    accepted_at: 'When somebody accepted it, by sync.accept_change.',
+    accepted_by: 'Database user who did.',
   },
 );
 

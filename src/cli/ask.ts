@@ -243,13 +243,18 @@ export async function askCheck(config: Config, options: {readonly json: boolean}
 
 async function readFindings(client: pg.ClientBase): Promise<CountedFinding[]> {
   const countedFindings: CountedFinding[] = [];
-  for (const {name, words, sql} of findings) {
+  for (const {name, description, sql} of findings) {
     const {rows} = await client.query<{count: number; first: string[]}>(
       `SELECT count(*)::integer AS count,
         coalesce((array_agg(about ORDER BY about))[1:${mostExamples}], '{}') AS first
        FROM (${sql}) AS found`,
     );
-    countedFindings.push({name, words, count: rows[0]?.count ?? 0, first: rows[0]?.first ?? []});
+    countedFindings.push({
+      name,
+      description,
+      count: rows[0]?.count ?? 0,
+      first: rows[0]?.first ?? [],
+    });
   }
   return countedFindings;
 }
@@ -260,7 +265,7 @@ async function readFindings(client: pg.ClientBase): Promise<CountedFinding[]> {
 /** A thing that a person may want to look at. */
 interface CountedFinding {
   readonly name: string;
-  readonly words: string;
+  readonly description: string;
   readonly count: number;
   readonly first: readonly string[];
 }
@@ -277,10 +282,10 @@ function formatChecked(
     '',
     'Findings, which are about the business and no failure:',
     ...formatLines(
-      countedFindings.map(({name, count, words, first}) => [
+      countedFindings.map(({name, count, description, first}) => [
         name,
         describeCount(count, 'once', 'times'),
-        first.length === 0 ? words : `${words} As in ${first.join('; ')}`,
+        first.length === 0 ? description : `${description} As in ${first.join('; ')}`,
       ]),
     ),
   ].join('\n');

@@ -275,7 +275,7 @@ function formatAttempt(
   ];
 }
 
-function formatChecks({looks: checkCount, state}: Change): string[] {
+function formatChecks({checks: checkCount, state}: Change): string[] {
   if (checkCount === 0) return [];
   const times = checkCount === 1 ? 'once' : `${formatNumber(checkCount)} times`;
   return [`${times} whether it had arrived${state === 'in_doubt' ? '; not found so far' : ''}`];

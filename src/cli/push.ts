@@ -294,10 +294,10 @@ export async function employeesLogin(
       const {accountId} = account;
       const request = {accountId, number, username, password, force, by: null};
       const result = await setLogin(app, request, signal);
-      const {outcome, words, hint = null} = result;
+      const {outcome, message, hint = null} = result;
       if (outcome === 'not-found') throw new UsageError(describeLogin(result));
       print(json, {
-        json: {employee_number: number, username, outcome, detail: words, hint},
+        json: {employee_number: number, username, outcome, detail: message, hint},
         text: wrap(describeLogin(result)),
       });
       return exitCodes[outcome];

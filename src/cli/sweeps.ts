@@ -138,14 +138,14 @@ function formatTombstones(tombstones: readonly Tombstone[]): string[] {
     .slice(0, mostListedTombstones)
     .map((tombstone) => [
       tombstone.number,
-      tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
-      tombstone.askedAt ?? '',
+      tombstone.status === null ? 'not requested yet' : `${tombstone.status} ${tombstone.message}`,
+      tombstone.requestedAt ?? '',
       describeTombstone(tombstone),
     ]);
   const hiddenCount = tombstones.length - rows.length;
   return [
     '',
-    fitTable(['number', 'the service said', 'asked', 'row'], rows),
+    fitTable(['number', 'the service said', 'requested', 'row'], rows),
     ...(hiddenCount > 0 ? [`and ${formatNumber(hiddenCount)} more; --json lists all`] : []),
   ];
 }

@@ -193,7 +193,7 @@ function toRetryResult(entry: QuarantineEntryWithXml, sweep: Sweep | undefined):
     return {
       quarantineId,
       outcome: 'gone',
-      reason: `the service said ${absent.status} "${absent.words}"`,
+      reason: `the service said ${absent.status} "${absent.message}"`,
     };
   }
   if (sweepId === sweep?.sweepId) return {quarantineId, outcome: 'still-bad', reason};
@@ -376,10 +376,10 @@ function describeEnd(sweep: Sweep): string {
  */
 function describeAbsent({stream, recordNumber, evidence, counts}: Sweep): string | null {
   if (evidence.absent === undefined) return null;
-  const {status, words} = evidence.absent;
+  const {status, message} = evidence.absent;
   const row = counts.tombstoned > 0 ? 'its row is marked deleted' : 'no row of it is held here';
   const record = `${findStream(stream).item} ${recordNumber}`;
-  return `the service has no ${record} (${status} "${words}"), and ${row}`;
+  return `the service has no ${record} (${status} "${message}"), and ${row}`;
 }
 
 export async function summarise(

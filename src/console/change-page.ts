@@ -166,7 +166,7 @@ function renderDetails(story: ChangeInFull, context: PageContext): SafeHtml {
           )}, ${nameState(blocker.state)}`,
     ],
     ['holds up', renderWaiting(story, context)],
-    ['checked whether it arrived', change.looks === 0 ? null : change.looks],
+    ['checked whether it arrived', change.checks === 0 ? null : change.checks],
   ]);
 }
 

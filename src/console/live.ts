@@ -163,7 +163,7 @@ interface Reading {
   readonly state: string | null;
   /** Whether the story becomes stale although no data changes. */
   readonly ages: boolean;
-  askedAt: number;
+  requestedAt: number;
   /** Whether the story is being read again in the background. */
   isRefreshing: boolean;
 }
@@ -216,7 +216,7 @@ export class SharedReads {
       ageMs >= keptMs * (keptMs > defaultKeptMs ? staleFactor : 1)
     )
       return (await this.#begin(key, read, {keptMs, ages}).story) as Story;
-    reading.askedAt = this.#now();
+    reading.requestedAt = this.#now();
     if (ageMs >= keptMs && !reading.isRefreshing) void this.#refresh(key, reading);
     return (await reading.story) as Story;
   }
@@ -239,11 +239,11 @@ export class SharedReads {
     const checkedAt = this.#now();
     const longKept = [...this.#readings]
       .filter(([, {keptMs}]) => keptMs > defaultKeptMs)
-      .toSorted(([, one], [, other]) => other.askedAt - one.askedAt);
+      .toSorted(([, one], [, other]) => other.requestedAt - one.requestedAt);
     for (const [rank, [key, reading]] of longKept.entries()) {
       if (isOver()) return;
       const now = this.#now();
-      if (rank >= refreshLimit || now - reading.askedAt > longestUnusedMs)
+      if (rank >= refreshLimit || now - reading.requestedAt > longestUnusedMs)
         this.#forget(key, reading);
       else if (reading.state === state && !reading.ages)
         reading.at = Math.max(reading.at, checkedAt);
@@ -272,7 +272,7 @@ export class SharedReads {
     options: Pick<Reading, 'keptMs' | 'ages'>,
   ): Reading {
     const now = this.#now();
-    const timestamps = {at: now, askedAt: now, state: this.#state};
+    const timestamps = {at: now, requestedAt: now, state: this.#state};
     const reading = {story: read(), read, ...options, ...timestamps, isRefreshing: false};
     // The story that was read longest ago is removed first.
     this.#readings.delete(key);

@@ -159,9 +159,9 @@ function renderDeletion(story: RecordStory, context: PageContext): SafeHtml | st
   const evidenceText =
     evidence === null
       ? 'No answer of the service is kept for it.'
-      : html`Requested at ${evidence.askedAt}, the service said ${String(evidence.status)}: “${
-          evidence.words
-        }”`;
+      : html`Requested at ${evidence.requestedAt}, the service said ${String(
+          evidence.status,
+        )}: “${evidence.message}”`;
   return html`<p>${renderMark('bad', 'deleted')} Deleted at the service, marked ${renderTime(
     deletedSince,
     context,
@@ -427,8 +427,8 @@ function renderEvent(
 ${
   evidence === null
     ? ''
-    : html`<p>Requested at ${evidence.askedAt}, the service said ${String(evidence.status)}: ${
-        evidence.words
+    : html`<p>Requested at ${evidence.requestedAt}, the service said ${String(evidence.status)}: ${
+        evidence.message
       }</p>`
 }
 ${

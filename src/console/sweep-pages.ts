@@ -373,15 +373,17 @@ function renderTombstones(
   const restCount = tombstones.length - tombstoneLimit;
   return html`<h2>Deleted records</h2>${renderTable({
     caption: 'Records that are deleted at the service',
-    columns: ['number', 'the service said', 'asked', 'row'],
+    columns: ['number', 'the service said', 'requested', 'row'],
     rows: tombstones
       .slice(0, tombstoneLimit)
       .map((tombstone) => [
         html`<a href="${linkTo(context, `/records/${sweep.stream}/${tombstone.number}`)}">${
           tombstone.number
         }</a>`,
-        tombstone.status === null ? 'not asked yet' : `${tombstone.status} ${tombstone.words}`,
-        renderTime(tombstone.askedAt, context),
+        tombstone.status === null
+          ? 'not requested yet'
+          : `${tombstone.status} ${tombstone.message}`,
+        renderTime(tombstone.requestedAt, context),
         describeTombstone(tombstone),
       ]),
     none: '',

@@ -79,8 +79,8 @@ export async function describeAbsence(
   const answerText =
     absence === null
       ? ''
-      : `; requested at ${absence.askedAt}, ` +
-        `the service said ${absence.status}: ${absence.words}`;
+      : `; requested at ${absence.requestedAt}, ` +
+        `the service said ${absence.status}: ${absence.message}`;
   return (
     `no row ${stream.name} ${number} in account ${account.name}${answerText}; ` +
     `to ask the service for it: fieldmirror sync ${stream.name} --record ${number}`
@@ -501,8 +501,8 @@ function formatEvent({at, what, writer, changes, evidence}: RowEvent): string[] 
     evidence === null
       ? []
       : [
-          `    requested at ${evidence.askedAt}, ` +
-            `the service said ${evidence.status}: ${evidence.words}`,
+          `    requested at ${evidence.requestedAt}, ` +
+            `the service said ${evidence.status}: ${evidence.message}`,
         ];
   if (what === 'appeared') return [head, ...evidenceLines];
   return [

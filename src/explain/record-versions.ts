@@ -213,8 +213,8 @@ export interface Proof {
 export interface NumberAnswer {
   readonly sweepId: string;
   readonly status: number;
-  readonly words: string;
-  readonly askedAt: string;
+  readonly message: string;
+  readonly requestedAt: string;
 }
 
 /**
@@ -244,9 +244,10 @@ export async function readDeletions(
   {accountId, stream, number}: RecordKey,
 ): Promise<NumberAnswer[]> {
   const {rows} = await db.query<NumberAnswer>(
-    `SELECT sweep_id AS "sweepId", status, words, asked_at AS "askedAt" FROM sync.tombstones
+    `SELECT sweep_id AS "sweepId", status, message, requested_at AS "requestedAt"
+       FROM sync.tombstones
       WHERE number = $3 AND account_id = $1 AND stream = $2 AND written_at IS NOT NULL
-      ORDER BY asked_at`,
+      ORDER BY requested_at`,
     [accountId, stream, number],
   );
   return rows;
@@ -260,7 +261,8 @@ export async function readAbsence(
   {accountId, stream, number}: RecordKey,
 ): Promise<NumberAnswer | null> {
   const {rows} = await db.query<NumberAnswer>(
-    `SELECT sweep_id AS "sweepId", status, words, asked_at AS "askedAt" FROM sync.absent_numbers
+    `SELECT sweep_id AS "sweepId", status, message, requested_at AS "requestedAt"
+       FROM sync.absent_numbers
       WHERE number = $3 AND account_id = $1 AND stream = $2`,
     [accountId, stream, number],
   );

@@ -101,7 +101,7 @@ const statuses = {
 
 function toLoginProblem(
   outcome: keyof typeof statuses,
-  {words: detail, hint}: LoginResult,
+  {message: detail, hint}: LoginResult,
 ): HttpProblem {
   const [status, kind] = statuses[outcome];
   return new HttpProblem(status, kind, {detail, hint});

@@ -254,12 +254,12 @@ export async function reportWaits<T>(
   {
     pids,
     what,
-    words,
-  }: {readonly pids: readonly number[]; readonly what: string; readonly words: WaitOptions},
+    waitOptions,
+  }: {readonly pids: readonly number[]; readonly what: string; readonly waitOptions: WaitOptions},
   work: () => Promise<T>,
 ): Promise<T> {
   const ending = new AbortController();
-  const watching = watchWaits(db, {pids, what, words, signal: ending.signal});
+  const watching = watchWaits(db, {pids, what, waitOptions, signal: ending.signal});
   try {
     return await work();
   } finally {
@@ -273,19 +273,19 @@ async function watchWaits(
   options: {
     readonly pids: readonly number[];
     readonly what: string;
-    readonly words: WaitOptions;
+    readonly waitOptions: WaitOptions;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
-  const {pids, what, words, signal} = options;
+  const {pids, what, waitOptions, signal} = options;
   const begunAt = performance.now();
   for (;;) {
-    await wait(words.patienceMs ?? defaultPatienceMs, undefined, {signal}).catch(() => {});
+    await wait(waitOptions.patienceMs ?? defaultPatienceMs, undefined, {signal}).catch(() => {});
     if (signal.aborted) return;
     // If the query fails, nothing is reported: the error of the work itself shows the problem.
     const holders = await listHolders(db, pids).catch(() => []);
     if (holders.length === 0 || signal.aborted) continue;
-    words.tell(
+    waitOptions.tell(
       `${what}: waiting for ${listHolderNames(holders)}, ` +
         `for ${secondsSince(begunAt)} s; ${adviseOnHolders(holders)}`,
     );

@@ -82,7 +82,7 @@ function findRow(
   {number}: KnownSubject,
   reading: Remote | MissingRecord,
 ): ReadRow | string {
-  if (isMissingRecord(reading)) return reading.words;
+  if (isMissingRecord(reading)) return reading.message;
   const row = findRemoteRow(facts, reading, number);
   return row === null ? 'it is not in the list' : {remote: reading, row};
 }
@@ -149,13 +149,13 @@ function forbidOverwriting(rules: ChangeFacts['rules']): ChangeFacts['rules'] {
  */
 function isServiceNewer(
   {change, claimedMs}: Pick<ChangeFacts, 'change' | 'claimedMs'>,
-  {askedAt, dateHeader}: Remote,
+  {requestedAt, dateHeader}: Remote,
   {updated_at: updatedAt}: ChangeValues,
 ): boolean | null {
   const shownMs = readDate(dateHeader);
   if (typeof updatedAt !== 'string' || shownMs === null) return null;
   const requestedAgoMs =
-    Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + askedAt - claimedMs;
+    Date.parse(change.claimedAt) - Date.parse(change.requestedAt) + requestedAt - claimedMs;
   return Date.parse(updatedAt) > shownMs - requestedAgoMs;
 }
 
@@ -251,8 +251,8 @@ function decideWritten(facts: ChangeFacts, outcome: SendOutcome, {status}: Writt
 }
 
 function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: Refused): Decision {
-  const {error, words, status, isGone} = refused;
-  const attempt = toEndedAttempt(begun, {outcome: 'refused', status, answer: words});
+  const {error, message, status, isGone} = refused;
+  const attempt = toEndedAttempt(begun, {outcome: 'refused', status, answer: message});
   if (error instanceof AccessError)
     return {
       what: 'postpone',
@@ -264,13 +264,14 @@ function decideRefused(facts: ChangeFacts, {plan, begun}: SendOutcome, refused: 
     };
   if (error instanceof RetryableError)
     return tryLater(facts, {reason: error.message, retryAfterMs: error.retryAfterMs, attempt});
-  if (!isGone) return {what: 'reject', words: `${status}: ${words}`, remote: plan.before, attempt};
+  if (!isGone)
+    return {what: 'reject', message: `${status}: ${message}`, remote: plan.before, attempt};
   const {subject} = plan;
   switch (subject.operation) {
     case 'create':
-      return {what: 'reject', words, remote: null, attempt};
+      return {what: 'reject', message, remote: null, attempt};
     case 'update':
-      return leaveMissing(words, attempt);
+      return leaveMissing(message, attempt);
     case 'delete':
       // The record no longer exists, as the delete wanted.
       return finish(facts, {
@@ -292,7 +293,7 @@ function toEndedAttempt({attemptId}: Begun, end: AttemptEnd): EndedAttempt {
  * be sent more often.
  */
 const maxSends = {create: 2, update: 20, delete: 20} as const;
-/** How many looks must have found nothing before a request counts as never arrived. */
+/** How many checks must have found nothing before a request counts as never arrived. */
 const fewestChecks = 3;
 
 /** @param reading - of the only record that the create can have made; null if there is none */
@@ -403,7 +404,7 @@ interface Traces {
  */
 export function isLastCheck({change, settle}: Pick<ChangeFacts, 'change' | 'settle'>): boolean {
   return (
-    (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.looks + 1 >= fewestChecks
+    (change.requestEndedAgoMs ?? 0) >= settle.arrivalLimitMs && change.checks + 1 >= fewestChecks
   );
 }
 
@@ -413,15 +414,16 @@ function checkAgainOrGiveUp(facts: ChangeFacts, traces: Traces = {}): Decision {
 
 /** Lets the record be read again after a while, longer each time. */
 export function checkAgain({change, settle}: ChangeFacts, traces: Traces = {}): Decision {
-  const {lookDelaysMs} = settle;
-  const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;
+  const {checkDelaysMs} = settle;
+  const next = Math.min(change.checks + 1, checkDelaysMs.length - 1);
+  const delayMs = checkDelaysMs[next] ?? 0;
   const reason = change.reason ?? 'in doubt';
   return {
     what: 'doubt',
     reason,
     delayMs,
     number: traces.created ?? null,
-    isLook: true,
+    isCheck: true,
     attempt: null,
   };
 }

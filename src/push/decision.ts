@@ -68,7 +68,7 @@ export interface Done {
 /** The service refused the change. */
 export interface Rejected {
   readonly what: 'reject';
-  readonly words: string;
+  readonly message: string;
   /** The record whose values the row gets back; null if nothing was read. */
   readonly remote: Remote | null;
   readonly attempt: EndedAttempt | null;
@@ -91,7 +91,7 @@ export interface InDoubt {
   /** The record's number, if the answer contained it. */
   readonly number: string | null;
   /** The effect of the change was looked for, and not found. */
-  readonly isLook: boolean;
+  readonly isCheck: boolean;
   readonly attempt: EndedAttempt | null;
 }
 
@@ -310,10 +310,10 @@ export function doubt(
 ): InDoubt {
   const {reason, attempt, number = null, retryAfterMs = null} = outcome;
   const before = change.operation === 'create' ? 0 : change.sends;
-  const {lookDelaysMs} = settle;
-  const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;
+  const {checkDelaysMs} = settle;
+  const usualMs = checkDelaysMs[Math.min(before, checkDelaysMs.length - 1)] ?? 0;
   const delayMs = before === 0 ? (retryAfterMs ?? usualMs) : failureDelayMs(usualMs, retryAfterMs);
-  return {what: 'doubt', reason, delayMs, number, isLook: false, attempt};
+  return {what: 'doubt', reason, delayMs, number, isCheck: false, attempt};
 }
 
 /**
@@ -338,8 +338,8 @@ export interface ChangeFacts {
 
 /** How a change in doubt is settled. */
 export interface SettlePolicy {
-  /** From the doubt to the first look, then from each look to the next; the last delay repeats. */
-  readonly lookDelaysMs: readonly number[];
+  /** From the doubt to the first check, then from each to the next; the last delay repeats. */
+  readonly checkDelaysMs: readonly number[];
   /**
    * If a request leaves no trace for this long, it counts as never arrived. The service never took
    * so long to commit.
@@ -347,9 +347,9 @@ export interface SettlePolicy {
   readonly arrivalLimitMs: number;
 }
 
-/** Looks after 2 s, 10 s, 1, 5, 10 and 15 minutes. @see docs/traps.md "Answers that were lost" */
+/** Checks after 2 s, 10 s, 1, 5, 10 and 15 minutes. @see docs/traps.md "Answers that were lost" */
 export const defaultSettlePolicy: SettlePolicy = {
-  lookDelaysMs: [2_000, 8_000, 50_000, 240_000, 300_000, 300_000],
+  checkDelaysMs: [2_000, 8_000, 50_000, 240_000, 300_000, 300_000],
   arrivalLimitMs: 900_000,
 };
 
@@ -362,7 +362,7 @@ export interface Remote extends RowSet {
    * When the record was requested, by this process's clock. Of two readings of one record the later
    * counts.
    */
-  readonly askedAt: number;
+  readonly requestedAt: number;
   /**
    * The `Date` header of the answer: the service's clock, which may differ from ours by any amount.
    */

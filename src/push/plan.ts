@@ -91,7 +91,7 @@ async function findEffect(run: PushRun): Promise<Plan> {
   const subject = await readSubject(run);
   if (subject === null || subject.operation === 'create') return decideWithoutNumber(run);
   const reading = await readRemote(run, findRemoteNumber(subject));
-  await atStep(run, 'looked');
+  await atStep(run, 'checked');
   if (isMissingRecord(reading) && (await readCreatedAgoMs(run, subject)) !== null)
     return checkAgain(run);
   return subject.operation === 'update'
@@ -107,7 +107,7 @@ async function findCreated(run: PushRun): Promise<Decision> {
     if (subject?.operation !== 'create') return decideWithoutNumber(run);
     candidates = await findCandidates(run, subject);
   }
-  await atStep(run, 'looked');
+  await atStep(run, 'checked');
   const [candidate, ...otherCandidates] = candidates.ours;
   const remoteNumber =
     candidate === undefined || otherCandidates.length > 0

@@ -27,6 +27,7 @@ import {
   type PushRun,
   SharedReadings,
   StoppedKinds,
+  UnsentRequests,
 } from './run.ts';
 import {begin, beginBatch, end, endBatch, judge, send} from './steps.ts';
 
@@ -264,7 +265,10 @@ type Rules = Awaited<ReturnType<typeof readRules>>;
 
 /** The state that the changes in hand share. */
 interface SharedState
-  extends Pick<PushRun, 'beginnings' | 'ends' | 'readings' | 'stops' | 'signal' | 'paused'> {
+  extends Pick<
+    PushRun,
+    'beginnings' | 'ends' | 'unsent' | 'readings' | 'stops' | 'signal' | 'paused'
+  > {
   readonly rules: Rules;
   readonly opened: OpenedAccount;
 }
@@ -276,13 +280,15 @@ function openSharedState(
   {rules, signal, paused}: Pick<SharedState, 'rules' | 'signal' | 'paused'>,
 ): SharedState {
   const stops = new StoppedKinds();
+  const unsent = new UnsentRequests();
   return {
     rules,
     signal,
     paused,
     stops,
+    unsent,
     opened: new OpenedAccount(() => deps.openAccount(accountId), deps.clocks ?? machineClocks),
-    beginnings: beginBatch(deps.pool),
+    beginnings: beginBatch(deps.pool, unsent),
     ends: endBatch(deps.pool, stops),
     readings: new SharedReadings<ShownRow[]>(signal),
   };
@@ -312,15 +318,22 @@ async function pushChange(
 }
 
 async function carry(run: PushRun): Promise<PushEnd> {
+  const stop = AbortSignal.any([run.signal, run.paused]);
   run.paused.throwIfAborted();
-  const planned = await plan({...run, signal: AbortSignal.any([run.signal, run.paused])});
+  const planned = await plan({...run, signal: stop});
   run.paused.throwIfAborted();
   if (planned.what !== 'send') return await end(run, planned);
-  const begun = await begin(run, planned);
-  if (begun.what !== 'begun') return await end(run, begun);
-  const result = await send(run, begun);
-  const outcome = await judge(run, begun, result);
-  return await end(run, decide(run, outcome));
+  const {concurrency} = run.account.api.transport.limiter;
+  const leave = await run.unsent.enter(concurrency, stop);
+  try {
+    const begun = await begin(run, planned);
+    if (begun.what !== 'begun') return await end(run, begun);
+    const result = await send(run, begun, leave);
+    const outcome = await judge(run, begun, result);
+    return await end(run, decide(run, outcome));
+  } finally {
+    leave();
+  }
 }
 
 function toRun(

@@ -63,7 +63,7 @@ export async function readRecordAt(
   number: string,
   {wanted, signal}: {readonly wanted: readonly string[]; readonly signal: AbortSignal},
 ): Promise<Remote | MissingRecord> {
-  const askedAt = performance.now();
+  const requestedAt = performance.now();
   const {stream, account} = source;
   const call = {signal, urgency: 'write-back'} as const;
   const {thing, answer} = await requestRecord({account, stream, call}, number);
@@ -78,7 +78,7 @@ export async function readRecordAt(
     ...remote,
     record,
     unsaid: listMissingParts(stream, record),
-    askedAt,
+    requestedAt,
     dateHeader: answer.dateHeader,
   };
 }
@@ -188,7 +188,9 @@ function splitBatches(readings: readonly Reading[]): Reading[][] {
  * change of the record. Of several such readings the latest counts.
  */
 function joinReadings(readings: readonly Reading[]): Reading[] {
-  const latestFirst = readings.toSorted((one, other) => other.remote.askedAt - one.remote.askedAt);
+  const latestFirst = readings.toSorted(
+    (one, other) => other.remote.requestedAt - one.remote.requestedAt,
+  );
   const ownReadings = latestFirst.filter(({run}) => findElement(run) === null);
   const [ownReading] = [...ownReadings, ...latestFirst];
   if (ownReading === undefined) return [];

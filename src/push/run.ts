@@ -1,8 +1,9 @@
 // The dependencies of a push, the context of one change in progress, and the state that the changes
-// of one run share. They share work that is done together, lists that are read once for many, the
-// stopped kinds of values, and the opened account.
+// of one run share. They share work that is done together, the bound of what is stored and unsent,
+// lists that are read once for many, the stopped kinds of values, and the opened account.
 
 import {setImmediate as nextTurn, setTimeout as wait} from 'node:timers/promises';
+import PQueue from 'p-queue';
 import type {AccountApi} from '../accounts/open-accounts.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {Begun, Sending} from '../changes/move-changes.ts';
@@ -15,7 +16,7 @@ import type {ChangeFacts, Done, SettlePolicy, ShownRow} from './decision.ts';
  * too: a transaction costs much the same for one item as for many. An item that comes alone is done
  * at once.
  */
-const gatherMs = {each: 10, most: 120};
+const defaultGatherMs = {each: 10, most: 120};
 
 interface WaitingItem<Item, Result> {
   readonly item: Item;
@@ -28,7 +29,7 @@ interface WaitingItem<Item, Result> {
  * @returns the result of each, in order; null for one that was left out because it would have to
  *   wait
  */
-type BatchWork<Item, Result> = (
+export type BatchWork<Item, Result> = (
   items: readonly Item[],
   mayWait: boolean,
 ) => Promise<readonly (Result | null)[]>;
@@ -40,6 +41,9 @@ type BatchWork<Item, Result> = (
  */
 export class Batcher<Item, Result extends NonNullable<unknown>> {
   readonly #work: BatchWork<Item, Result>;
+  readonly #isEnough: (count: number) => boolean;
+  readonly #gatherMs: typeof defaultGatherMs;
+  #enough = Promise.withResolvers<void>();
   #waiting: WaitingItem<Item, Result>[] = [];
   #isAtWork = false;
   /** Resolves when all items that are done alone are done; one runs at a time. */
@@ -47,24 +51,39 @@ export class Batcher<Item, Result extends NonNullable<unknown>> {
   /** By the clock of this process. */
   #notBefore = 0;
 
-  constructor(work: BatchWork<Item, Result>) {
+  /** @param options.isEnough - whether a batch of so many items begins without waiting for more */
+  constructor(
+    work: BatchWork<Item, Result>,
+    {
+      isEnough = () => false,
+      gatherMs = defaultGatherMs,
+    }: {
+      readonly isEnough?: (count: number) => boolean;
+      readonly gatherMs?: typeof defaultGatherMs;
+    } = {},
+  ) {
     this.#work = work;
+    this.#isEnough = isEnough;
+    this.#gatherMs = gatherMs;
   }
 
   async do(item: Item): Promise<Result> {
     const done = Promise.withResolvers<Result>();
     this.#waiting.push({item, done});
+    if (this.#isEnough(this.#waiting.length)) this.#enough.resolve();
     if (!this.#isAtWork) void this.#drain();
     return await done.promise;
   }
 
   async #drain(): Promise<void> {
+    const {each, most} = this.#gatherMs;
     this.#isAtWork = true;
     while (this.#waiting.length > 0) {
       const earlyMs = this.#notBefore - performance.now();
-      if (earlyMs > 0) await wait(earlyMs);
+      if (earlyMs > 0) await Promise.race([wait(earlyMs), this.#enough.promise]);
+      this.#enough = Promise.withResolvers();
       const batch = this.#waiting.splice(0);
-      this.#notBefore = performance.now() + Math.min(gatherMs.each * batch.length, gatherMs.most);
+      this.#notBefore = performance.now() + Math.min(each * batch.length, most);
       await this.#doBatch(batch);
     }
     this.#isAtWork = false;
@@ -85,6 +104,42 @@ export class Batcher<Item, Result extends NonNullable<unknown>> {
       if (others.length === 0) only?.done.reject(error);
       else for (const waiting of batch) await this.#doBatch([waiting]);
     }
+  }
+}
+
+/** Stored and unsent requests, in proportion to the requests that run at once. */
+const unsentShare = 2;
+
+/**
+ * Bounds how many requests are stored as sent while they still wait for their turn. If the process
+ * dies, each of them is in doubt although it never left, and a create is repeated only after
+ * minutes. A few have to be ready, so that a turn never waits for a transaction.
+ */
+export class UnsentRequests {
+  readonly #queue = new PQueue({concurrency: 1});
+
+  /**
+   * Waits until one more request may be stored.
+   * @param concurrency - how many requests of the account run at once now
+   * @param signal - ends the wait
+   * @returns to be called when the request is begun, or will not be sent
+   */
+  async enter(concurrency: number, signal: AbortSignal): Promise<() => void> {
+    const entered = Promise.withResolvers<void>();
+    const left = Promise.withResolvers<void>();
+    this.#queue.concurrency = concurrency * unsentShare;
+    const stay = async () => {
+      entered.resolve();
+      await left.promise;
+    };
+    this.#queue.add(stay, {signal}).catch(entered.reject);
+    await entered.promise;
+    return left.resolve;
+  }
+
+  /** Whether so many waiting requests are enough to be stored together. */
+  areMany(count: number): boolean {
+    return count * unsentShare >= this.#queue.concurrency;
   }
 }
 
@@ -269,6 +324,8 @@ export interface PushRun extends ChangeContext, ChangeFacts {
    */
   readonly beginnings: Beginnings;
   readonly ends: Ends;
+  /** The requests that are stored and not yet begun. */
+  readonly unsent: UnsentRequests;
   /** Lists of the whole account, each read once for several changes in doubt. */
   readonly readings: SharedReadings<ShownRow[]>;
   /**
@@ -317,7 +374,7 @@ export const pushSteps = [
   'read-back',
   'end-written',
   'end-committed',
-  'looked',
+  'checked',
 ] as const;
 
 export type PushStep = (typeof pushSteps)[number];

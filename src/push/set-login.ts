@@ -48,14 +48,14 @@ export interface LoginRequest {
 export interface LoginResult {
   readonly outcome: 'set' | 'unknown' | 'refused' | 'not-found' | 'not-sent';
   /** For a person; never with the password. */
-  readonly words: string;
+  readonly message: string;
   /** What to do next. */
   readonly hint?: string;
 }
 
 /** Describes the result and what to do next, as one text. */
-export function describeLogin({words, hint}: LoginResult): string {
-  return hint === undefined ? words : `${words}. ${hint}`;
+export function describeLogin({message, hint}: LoginResult): string {
+  return hint === undefined ? message : `${message}. ${hint}`;
 }
 
 export type SetLogin = (request: LoginRequest) => Promise<LoginResult>;
@@ -65,7 +65,7 @@ interface LoginDeps extends SweepDeps {
    * The delay from a lost answer to the first reading of the employee, then from each reading to
    * the next.
    */
-  readonly lookDelaysMs?: readonly number[];
+  readonly checkDelaysMs?: readonly number[];
 }
 
 const usualCheckDelaysMs = [0, 2_000, 8_000];
@@ -131,7 +131,7 @@ export async function setLogin(
       'the password of the employee whose token is in use was changed here, and the token with ' +
         'it: give the new token (fieldmirror accounts add, or FIELDMIRROR_API_TOKEN)',
     );
-    return {outcome: 'set', words: `employee ${number} has the login`, hint: newTokenHint};
+    return {outcome: 'set', message: `employee ${number} has the login`, hint: newTokenHint};
   }
   const result = await judge(deps, {request, account, before, sent, signal});
   if (result.outcome !== 'set')
@@ -178,22 +178,22 @@ function findRefusal(
     ['password', password.reveal()],
   ] as const)
     if (!isLoginText(text))
-      return {outcome: 'refused', words: `${name}: expected ${loginText}, got another text`};
-  if (facts === null) return {outcome: 'not-sent', words: 'the account is no longer here'};
+      return {outcome: 'refused', message: `${name}: expected ${loginText}, got another text`};
+  if (facts === null) return {outcome: 'not-sent', message: 'the account is no longer here'};
   if (facts.isCopy)
     return {
       outcome: 'not-sent',
-      words: 'this warehouse may be a copy, in which nothing is sent',
+      message: 'this warehouse may be a copy, in which nothing is sent',
       hint: 'fieldmirror installation show prints more.',
     };
   if (facts.state !== 'active')
-    return {outcome: 'not-sent', words: `account ${facts.account} is ${facts.state}`};
+    return {outcome: 'not-sent', message: `account ${facts.account} is ${facts.state}`};
   if (!facts.isHere) return describeUnknownEmployee(number);
-  if (facts.isDeleted) return {outcome: 'refused', words: `employee ${number} is deleted`};
+  if (facts.isDeleted) return {outcome: 'refused', message: `employee ${number} is deleted`};
   if (force || facts.isTokenOwner === false) return null;
   return {
     outcome: 'refused',
-    words: facts.isTokenOwner
+    message: facts.isTokenOwner
       ? `employee ${number} is the one whose token is in use, and a new password makes it invalid`
       : 'it is not known yet whose token is in use (the first record created shows it), and a ' +
         'new password would make that one invalid',
@@ -206,7 +206,7 @@ function findRefusal(
 function describeUnknownEmployee(number: string): LoginResult {
   return {
     outcome: 'not-found',
-    words: `expected the number of an employee, got ${number}`,
+    message: `expected the number of an employee, got ${number}`,
     hint: `fieldmirror sync employees --record ${number} asks the service for it.`,
   };
 }
@@ -268,12 +268,12 @@ async function judge(deps: LoginDeps, sentLogin: SentLogin): Promise<LoginResult
   const {request, account, sent, signal} = sentLogin;
   const {number} = request;
   if (sent.outcome === 'done') return await readBack(deps, request, signal);
-  if (sent.outcome === 'not-sent') return {outcome: 'not-sent', words: sent.reason};
+  if (sent.outcome === 'not-sent') return {outcome: 'not-sent', message: sent.reason};
   if (sent.outcome === 'in-doubt') return await checkLogin(deps, sentLogin, sent.reason);
   if (sent.isGone) return describeUnknownEmployee(number);
-  const {error, status, words} = sent;
+  const {error, status, message} = sent;
   if (!(error instanceof RecordError)) return await describeNotSent(error, account);
-  return {outcome: 'refused', words: `the service refused it: ${status}: ${words}`};
+  return {outcome: 'refused', message: `the service refused it: ${status}: ${message}`};
 }
 
 /**
@@ -285,23 +285,23 @@ async function readBack(
   {accountId, number, username}: LoginRequest,
   signal: AbortSignal,
 ): Promise<LoginResult> {
-  const words = `employee ${number} has the login`;
+  const message = `employee ${number} has the login`;
   const {sweepId} = await requestSweep(deps.pool, {
     ...{accountId, stream: employees.name, mode: 'record', recordNumber: number},
     requestedBy: 'command',
   });
   await runSweep(deps, sweepId, signal);
   const problem = await findProblem(deps.pool, sweepId, signal);
-  if (problem !== null) return {outcome: 'set', words: `${words}; ${problem}`};
+  if (problem !== null) return {outcome: 'set', message: `${message}; ${problem}`};
   const {rows} = await deps.pool.query<ShownLogin>(
     `SELECT username, can_login FROM warehouse.employees
       WHERE account_id = $1 AND employee_number = $2`,
     [accountId, number],
   );
-  if (isShown(rows[0], username)) return {outcome: 'set', words};
+  if (isShown(rows[0], username)) return {outcome: 'set', message};
   return {
     outcome: 'set',
-    words: `the service took the login of employee ${number}, and shows another one`,
+    message: `the service took the login of employee ${number}, and shows another one`,
     hint: 'warehouse.employees has username and can_login as the service shows them.',
   };
 }
@@ -349,13 +349,13 @@ async function checkLogin(
   if (isShown(before, username))
     return {
       outcome: 'unknown',
-      words:
+      message:
         `${reason}; the user name was the same before, so no reading shows whether the password ` +
         'was set',
       hint,
     };
   let result = 'the employee could not be read';
-  for (const delayMs of deps.lookDelaysMs ?? usualCheckDelaysMs) {
+  for (const delayMs of deps.checkDelaysMs ?? usualCheckDelaysMs) {
     await wait(delayMs);
     if (signal.aborted) break;
     try {
@@ -368,7 +368,7 @@ async function checkLogin(
       result = `the employee could not be read: ${(await explainError(error, account)).message}`;
     }
   }
-  return {outcome: 'unknown', words: `${reason}; ${result}`, hint};
+  return {outcome: 'unknown', message: `${reason}; ${result}`, hint};
 }
 
 function isExpected(error: unknown): error is Error {
@@ -386,7 +386,7 @@ async function explainError(error: Error, account: AccountApi | null): Promise<E
 async function describeNotSent(error: unknown, account: AccountApi | null): Promise<LoginResult> {
   if (!isExpected(error)) throw error;
   const {message} = await explainError(error, account);
-  return {outcome: 'not-sent', words: message};
+  return {outcome: 'not-sent', message};
 }
 
 async function writeLoginAudit(
@@ -406,5 +406,5 @@ async function readCaller(pool: pg.Pool): Promise<NonNullable<LoginRequest['by']
 }
 
 function hideSecrets(result: LoginResult, hide: (text: string) => string): LoginResult {
-  return {...result, words: hide(result.words)};
+  return {...result, message: hide(result.message)};
 }

@@ -69,6 +69,7 @@ import {readBack, writeRemote} from './remote.ts';
 import {
   atStep,
   Batcher,
+  type BatchWork,
   type Beginning,
   type Beginnings,
   type Ends,
@@ -77,6 +78,7 @@ import {
   type PushRun,
   type StoppedKinds,
   type ToBegin,
+  type UnsentRequests,
 } from './run.ts';
 
 /** A request that is stored, and may be sent. */
@@ -135,12 +137,12 @@ async function storeRequest(
 }
 
 /** When a record was requested, by the database's clock; rather too early than too late. */
-function estimateReadAt({change, heldMs}: ChangeFacts, {askedAt}: Remote): string {
-  return new Date(Date.parse(change.claimedAt) + askedAt - heldMs).toISOString();
+function estimateReadAt({change, heldMs}: ChangeFacts, {requestedAt}: Remote): string {
+  return new Date(Date.parse(change.claimedAt) + requestedAt - heldMs).toISOString();
 }
 
-export function beginBatch(pool: pg.Pool): Beginnings {
-  return new Batcher(async (items, mayWait) => {
+export function beginBatch(pool: pg.Pool, unsent: UnsentRequests): Beginnings {
+  const beginAll: BatchWork<ToBegin, Beginning> = async (items, mayWait) => {
     try {
       return await inTransaction(pool, async (client) => {
         const freeItems = mayWait ? items : await pickFree(client, items);
@@ -158,7 +160,8 @@ export function beginBatch(pool: pg.Pool): Beginnings {
       if (items.length === 1 && violatedConstraint(error) === onItsWay) return ['twin'];
       throw error;
     }
-  });
+  };
+  return new Batcher(beginAll, {isEnough: (count) => unsent.areMany(count)});
 }
 
 /** Locks the changes that no other transaction has locked. @returns their items */
@@ -173,14 +176,24 @@ async function pickFree(
 
 type Written = Extract<WriteResult, {outcome: 'done'}>;
 
-/** Sends a request, once, when its turn has come. */
-export async function send(run: PushRun, {request, kinds}: Sendable): Promise<WriteResult> {
+/**
+ * Sends a request, once, when its turn has come.
+ * @param onTurn - called when its first byte is next
+ */
+export async function send(
+  run: PushRun,
+  {request, kinds}: Sendable,
+  onTurn: () => void,
+): Promise<WriteResult> {
   const {writes, account, signal, paused} = run;
   const elementNames = {list: writes.list, item: writes.resource};
   // The request may wait long for its turn, behind others or while the process sleeps. By then
   // another worker may have sent the change again.
   const guard = {
-    onTurn: () => atStep(run, 'turn'),
+    onTurn: async () => {
+      onTurn();
+      await atStep(run, 'turn');
+    },
     mayStart: () => run.lease.isHeld() && !run.stops.areAmong(kinds) && !paused.aborted,
     leave: AbortSignal.any([signal, paused]),
   };
@@ -275,9 +288,9 @@ async function endDone(run: PushRun, done: Done): Promise<PushEnd> {
 }
 
 /** Ends a refused change: the row shows again what the service holds. */
-async function endRejected(run: PushRun, {words, remote, attempt}: Rejected): Promise<PushEnd> {
+async function endRejected(run: PushRun, {message, remote, attempt}: Rejected): Promise<PushEnd> {
   await writeEnd(run, attempt, async (client) => {
-    await rejectChange(client, run.change, words);
+    await rejectChange(client, run.change, message);
     const since = run.change.claimedAt;
     const modifiedColumns =
       remote && listModifiedColumns(run, run.change.number ?? '', remote, remote);

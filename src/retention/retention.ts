@@ -15,7 +15,7 @@ import type {Queryable} from '../postgres/database.ts';
 export interface RetentionKind {
   readonly name: RetentionName;
   /** Its name in a sentence. */
-  readonly words: string;
+  readonly label: string;
   /** Whole days; null: for ever. */
   readonly defaultDays: number | null;
   /** The fewest days allowed: with fewer, pruning would remove data that other features need. */
@@ -44,7 +44,7 @@ type RetentionName = (typeof retentionNames)[number] | 'feed';
 export const retentionKinds: readonly RetentionKind[] = [
   {
     name: 'quiet_sweeps',
-    words: 'quiet sweeps',
+    label: 'quiet sweeps',
     defaultDays: 7,
     leastDays: 2,
     about:
@@ -53,7 +53,7 @@ export const retentionKinds: readonly RetentionKind[] = [
   },
   {
     name: 'settled_changes',
-    words: 'settled changes',
+    label: 'settled changes',
     defaultDays: 90,
     // For 30 days, a repeated request of the HTTP API is answered with the changes of the first
     // one.
@@ -64,7 +64,7 @@ export const retentionKinds: readonly RetentionKind[] = [
   },
   {
     name: 'versions',
-    words: 'versions',
+    label: 'versions',
     defaultDays: null,
     leastDays: 31,
     about:
@@ -73,28 +73,28 @@ export const retentionKinds: readonly RetentionKind[] = [
   },
   {
     name: 'alerts',
-    words: 'fixed alerts',
+    label: 'fixed alerts',
     defaultDays: 90,
     leastDays: 2,
     about: 'Alerts whose problem was fixed, with the messages about them.',
   },
   {
     name: 'audit',
-    words: 'audit',
+    label: 'audit',
     defaultDays: null,
     leastDays: 31,
     about: 'Entries of sync.audit: who did what in the console.',
   },
   {
     name: 'sessions',
-    words: 'ended sessions',
+    label: 'ended sessions',
     defaultDays: 90,
     leastDays: 2,
     about: 'Sessions and sign-in links of the console that are over.',
   },
   {
     name: 'reports',
-    words: 'weekly reports',
+    label: 'weekly reports',
     defaultDays: 730,
     leastDays: 31,
     about:
@@ -103,7 +103,7 @@ export const retentionKinds: readonly RetentionKind[] = [
   },
   {
     name: 'feed',
-    words: 'entries of the feed',
+    label: 'entries of the feed',
     defaultDays: 30,
     // A failing subscriber is stopped after a day; a person has the rest of a week to fix it.
     leastDays: 7,
@@ -200,7 +200,7 @@ export function describeDays(days: number | null): string {
 
 /** `quiet sweeps` */
 export function wordsOf(kind: RetentionName): string {
-  return findKind(kind)?.words ?? kind;
+  return findKind(kind)?.label ?? kind;
 }
 
 /**

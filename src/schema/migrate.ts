@@ -45,7 +45,7 @@ export async function migrateSchema(
   });
   try {
     return {
-      applied: await migrateInTurn(migrationPool, {definitions, isThorough, words: reporter}),
+      applied: await migrateInTurn(migrationPool, {definitions, isThorough, waitOptions: reporter}),
     };
   } finally {
     // Ends the sessions, and with them the turn, whatever happened.
@@ -56,15 +56,15 @@ export async function migrateSchema(
 interface MigrationOptions {
   readonly definitions: Definitions;
   readonly isThorough: boolean;
-  readonly words: WaitOptions;
+  readonly waitOptions: WaitOptions;
 }
 
 async function migrateInTurn(pool: pg.Pool, options: MigrationOptions): Promise<number> {
   const client = await pool.connect();
   try {
     const pids = [await readProcessId(client)];
-    const {words} = options;
-    const isDone = await reportWaits(pool, {pids, what: 'migrations', words}, () =>
+    const {waitOptions} = options;
+    const isDone = await reportWaits(pool, {pids, what: 'migrations', waitOptions}, () =>
       isUpToDate(pool, client, options),
     );
     if (isDone) return 0;
@@ -104,12 +104,16 @@ async function takeTurnAndMigrate(
   const turnClient = await pool.connect();
   try {
     const pids = await Promise.all([readProcessId(client), readProcessId(turnClient)]);
-    return await reportWaits(pool, {pids, what: 'migrations', words: options.words}, async () => {
-      await takeTurn(turnClient);
-      const applied = await migrateDuringTurn(client, options);
-      await endTurn(turnClient);
-      return applied;
-    });
+    return await reportWaits(
+      pool,
+      {pids, what: 'migrations', waitOptions: options.waitOptions},
+      async () => {
+        await takeTurn(turnClient);
+        const applied = await migrateDuringTurn(client, options);
+        await endTurn(turnClient);
+        return applied;
+      },
+    );
   } finally {
     turnClient.release(true);
   }
@@ -126,14 +130,14 @@ async function waitForOwner(
 ): Promise<boolean> {
   const startedAt = performance.now();
   let reportedAt = startedAt;
-  const patienceMs = options.words.patienceMs ?? 5_000;
+  const patienceMs = options.waitOptions.patienceMs ?? 5_000;
   for (;;) {
     const pid = await findTurn(pool);
     if (pid === null) return (await compareWithDatabase(client, options)).isSame;
     if (performance.now() - reportedAt >= patienceMs) {
       reportedAt = performance.now();
       const seconds = Math.round((reportedAt - startedAt) / 1000);
-      options.words.tell(
+      options.waitOptions.tell(
         `migrations: waiting for the owner, who migrates (pid ${pid}), for ${seconds} s`,
       );
     }

@@ -38,8 +38,8 @@ import {
   workersTable,
 } from '../accounts/tables.ts';
 import {
+  alertChecksTable,
   alertDeliveriesTable,
-  alertLooksTable,
   alertRulesTable,
   alertsTable,
 } from '../alerts/tables.ts';
@@ -276,7 +276,7 @@ export const syncTables: readonly CommentedTable[] = [
   alertRulesTable,
   alertsTable,
   alertDeliveriesTable,
-  alertLooksTable,
+  alertChecksTable,
   deletionLimitsTable,
   deliveryTargetsTable,
   snapshotsTable,

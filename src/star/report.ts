@@ -54,7 +54,7 @@ export interface Report {
   readonly unseen: readonly string[];
   readonly findings: readonly {
     readonly name: string;
-    readonly words: string;
+    readonly description: string;
     readonly count: number;
   }[];
 }
@@ -224,13 +224,13 @@ async function countFindings(
   client: pg.ClientBase,
   accountKey: string,
 ): Promise<Report['findings']> {
-  const countedFindings: {name: string; words: string; count: number}[] = [];
-  for (const {name, words, sql} of findings) {
+  const countedFindings: {name: string; description: string; count: number}[] = [];
+  for (const {name, description, sql} of findings) {
     const {rows} = await client.query<{count: number}>(
       `SELECT count(*)::integer AS count FROM (${sql}) AS found WHERE found.account_key = $1`,
       [accountKey],
     );
-    countedFindings.push({name, words, count: rows[0]?.count ?? 0});
+    countedFindings.push({name, description, count: rows[0]?.count ?? 0});
   }
   return countedFindings.filter(({count}) => count > 0);
 }
@@ -507,6 +507,7 @@ function describeJob({metric}: RestatedFigure, {jobNumber, reported, now}: Resta
 
 export function describeFindings({findings}: Pick<Report, 'findings'>): readonly string[] {
   return findings.map(
-    ({name, words, count}) => `${name}, ${count} ${count === 1 ? 'time' : 'times'}: ${words}`,
+    ({name, description, count}) =>
+      `${name}, ${count} ${count === 1 ? 'time' : 'times'}: ${description}`,
   );
 }

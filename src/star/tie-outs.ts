@@ -276,7 +276,7 @@ export const tieOuts: readonly TieOut[] = [
 interface Finding {
   /** D1 to D6. */
   readonly name: string;
-  readonly words: string;
+  readonly description: string;
   /** One row for each: the account, and what it is about. */
   readonly sql: string;
 }
@@ -286,19 +286,19 @@ const jobAbout = `job.account_key, 'job ' || job.job_number AS about`;
 export const findings: readonly Finding[] = [
   {
     name: 'D1',
-    words: 'The lines of a job do not add up to its subtotal.',
+    description: 'The lines of a job do not add up to its subtotal.',
     sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
         WHERE job.charges > 0 AND job.charged <> job.subtotal`,
   },
   {
     name: 'D2',
-    words: 'The subtotal and the tax of a job do not add up to its total.',
+    description: 'The subtotal and the tax of a job do not add up to its total.',
     sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
         WHERE job.total <> job.subtotal + coalesce(job.tax, 0)`,
   },
   {
     name: 'D3',
-    words:
+    description:
       'The price of a line is not its quantity times its price, less its discount, to the cent.',
     sql: `SELECT line.account_key, 'job ' || job.job_number || ', ' || coalesce(line.description,
         'a line') AS about
@@ -307,7 +307,7 @@ export const findings: readonly Finding[] = [
   },
   {
     name: 'D4',
-    words:
+    description:
       'Hours overlap others of the same person, have no employee, or are zero or more than 16.',
     sql: `SELECT entry.account_key, 'job ' || job.job_number || ', ' || coalesce(person.name,
         'no employee') || ', ' || coalesce(entry.work_date::text, 'no date') AS about
@@ -322,7 +322,7 @@ export const findings: readonly Finding[] = [
   },
   {
     name: 'D5',
-    words:
+    description:
       'A job was completed before it was booked, has a balance though it is paid, ' +
       'or was invoiced before it was completed.',
     sql: `SELECT ${jobAbout} FROM mart.fct_job AS job
@@ -332,7 +332,7 @@ export const findings: readonly Finding[] = [
   },
   {
     name: 'D6',
-    words:
+    description:
       'The service sent a status that Fieldmirror does not know: the state of the job is ' +
       'derived from its times.',
     sql: `SELECT ${jobAbout} FROM mart.fct_job AS job

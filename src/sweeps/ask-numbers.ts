@@ -45,7 +45,7 @@ export interface Answers {
 /** Stores the answers "gone", in the transaction that loads the records found with them. */
 export type SaveMissing = (
   client: pg.ClientBase,
-  answers: {readonly gone: readonly GoneNumber[]; readonly askedAt: string},
+  answers: {readonly gone: readonly GoneNumber[]; readonly requestedAt: string},
 ) => Promise<void>;
 
 const requestsAtOnce = 60;
@@ -82,7 +82,7 @@ async function requestBatch(
   saveMissing: SaveMissing,
 ): Promise<Answers> {
   const {deps, sweep, tally} = run;
-  const askedAt = await readClock(deps.pool);
+  const requestedAt = await readClock(deps.pool);
   const answers = await requestAll(run, numbers);
   await reportStep(run, 'numbers-asked');
   const rowSets = answers.flatMap((answer) => answer.rowSet ?? []);
@@ -105,7 +105,7 @@ async function requestBatch(
     await noteOlder(client, sweep.sweepId, [...recentlyMade.keys()]);
     const counts = {asked: numbers.length, records: rowSets.length, ...written};
     await resolveMissing(client, {...scopeOf(run), numbers: gone.map(({number}) => number)});
-    await saveMissing(client, {gone, askedAt});
+    await saveMissing(client, {gone, requestedAt});
     await saveCheckpoint(client, sweep, {counts: tally.with(counts)});
     await reportStep(run, 'numbers-written');
     return {counts, older: [...older, ...recentlyMade.keys()]};
@@ -153,9 +153,9 @@ async function requestNumber(run: SweepRun, number: string): Promise<Answer> {
   const call = transportCallOf(run);
   const {thing, answer} = await requestRecord({account, stream, call}, number);
   if (isMissingRecord(answer)) {
-    const {status, words} = answer;
-    if (isAboutRecord(stream, answer)) return {gone: {number, status, words}};
-    return {unclear: `${thing}: ${status} "${words}" is not about a ${stream.item}`};
+    const {status, message} = answer;
+    if (isAboutRecord(stream, answer)) return {gone: {number, status, message}};
+    return {unclear: `${thing}: ${status} "${message}" is not about a ${stream.item}`};
   }
   tally.add({bytes: answer.body.length});
   const seen = new SeenElements();
@@ -172,8 +172,8 @@ async function requestNumber(run: SweepRun, number: string): Promise<Answer> {
         return {
           unclear: `${thing}: expected ${stream.item} ${number}, got ${receivedNumber ?? 'none'}`,
         };
-      const words = `${stream.item} ${mergedInto} in its place`;
-      return {gone: {number, status: 200, words, mergedInto}};
+      const message = `${stream.item} ${mergedInto} in its place`;
+      return {gone: {number, status: 200, message, mergedInto}};
     }
     const completeRecord = await embedRest(run, record);
     const rowSet = encodeShown(stream, readRows(stream, completeRecord, account), completeRecord);
@@ -221,8 +221,11 @@ async function embedRest(run: SweepRun, receivedRecord: FieldRecord): Promise<Fi
  * The answer "Invalid customer." to a request for a job proves nothing about the job.
  * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
  */
-function isAboutRecord({item}: Stream, {status, words}: {status: number; words: string}): boolean {
-  return status !== 400 || words.toLowerCase() === `invalid ${item}.`;
+function isAboutRecord(
+  {item}: Stream,
+  {status, message}: {status: number; message: string},
+): boolean {
+  return status !== 400 || message.toLowerCase() === `invalid ${item}.`;
 }
 
 const backOff = {firstMs: 2_000, longestMs: 20_000, fixed: 1};

@@ -142,7 +142,7 @@ export function estimatePass(costs: readonly UsualCost[], stream: string): PassC
  */
 const leastGraceMs = 300_000;
 
-type PromiseStatus = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lookedAt' | 'askedAt'>;
+type PromiseStatus = Pick<PromisedFreshness, 'stream' | 'everyMs' | 'lastReadAt' | 'requestedAt'>;
 
 /**
  * The promise with the shortest interval among several of one stream; undefined if there is none.
@@ -158,11 +158,14 @@ export function closestPromise(
  * for one if that was later. ISO 8601; null before the first request.
  */
 export function countsSince({
-  lookedAt,
-  askedAt,
-}: Pick<PromiseStatus, 'lookedAt' | 'askedAt'>): string | null {
-  if (askedAt === null) return null;
-  const sinceMs = Math.max(Date.parse(askedAt), lookedAt === null ? 0 : Date.parse(lookedAt));
+  lastReadAt,
+  requestedAt,
+}: Pick<PromiseStatus, 'lastReadAt' | 'requestedAt'>): string | null {
+  if (requestedAt === null) return null;
+  const sinceMs = Math.max(
+    Date.parse(requestedAt),
+    lastReadAt === null ? 0 : Date.parse(lastReadAt),
+  );
   return new Date(sinceMs).toISOString();
 }
 
@@ -186,12 +189,12 @@ export function describeFreshness(promise: PromiseStatus, now: string): string {
 
 /** The same without the name of the stream. */
 export function describePromise(promise: PromiseStatus, now: string): string {
-  const {everyMs, lookedAt, askedAt} = promise;
-  const lastRead = lookedAt === null ? 'never yet' : formatAgo(lookedAt, now);
+  const {everyMs, lastReadAt, requestedAt} = promise;
+  const lastRead = lastReadAt === null ? 'never yet' : formatAgo(lastReadAt, now);
   const verdict =
     brokenSince(promise, now) !== null
       ? 'not kept'
-      : askedAt === null
+      : requestedAt === null
         ? 'the first look is due'
         : 'kept';
   return `read as a whole ${lastRead}, ${formatDuration(everyMs)} is promised: ${verdict}`;

@@ -71,7 +71,7 @@ export async function sweepFull(run: SweepRun): Promise<Finished> {
 
 /** Stores the service's answers that records are gone as evidence for their rows. */
 function saveMissing(run: SweepRun): SaveMissing {
-  return (client, {gone, askedAt}) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
+  return (client, {gone, requestedAt}) => saveAnswers(client, {...scopeOf(run), gone, requestedAt});
 }
 
 /** Restores the first pass, if an earlier run of this sweep has made it. */

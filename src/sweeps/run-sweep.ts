@@ -266,14 +266,14 @@ async function sweepRecord(run: SweepRun): Promise<Finished> {
   const isStored = await isLive(deps.pool, sweep.accountId, {table: stream.table, number});
   let evidence: Evidence = {};
   const reasons: string[] = [];
-  for await (const answers of requestNumbers(run, [number], async (client, {gone, askedAt}) => {
-    if (isStored) await saveAnswers(client, {...scopeOf(run), gone, askedAt});
+  for await (const answers of requestNumbers(run, [number], async (client, {gone, requestedAt}) => {
+    if (isStored) await saveAnswers(client, {...scopeOf(run), gone, requestedAt});
   })) {
     if (answers.older.length > 0) await pauseForNewer(run);
     checkAnswer(run, answers);
     reasons.push(...answers.untold);
     const [gone] = answers.gone;
-    if (gone !== undefined) evidence = {absent: {status: gone.status, words: gone.words}};
+    if (gone !== undefined) evidence = {absent: {status: gone.status, message: gone.message}};
   }
   const state = reasons.length === 0 ? 'certified' : 'uncertified';
   return await endRun(run, {state, reasons, evidence}, (client) => markMissingDeleted(client, run));
@@ -297,8 +297,8 @@ async function sweepApproved(run: SweepRun): Promise<Finished> {
   const suspects = await listTombstones(deps.pool, sweep.sweepId);
   const saveMissing = (
     client: pg.ClientBase,
-    {gone, askedAt}: {gone: readonly GoneNumber[]; askedAt: string},
-  ) => saveAnswers(client, {...scopeOf(run), gone, askedAt});
+    {gone, requestedAt}: {gone: readonly GoneNumber[]; requestedAt: string},
+  ) => saveAnswers(client, {...scopeOf(run), gone, requestedAt});
   const foundAgain: string[] = [];
   const doubts: string[] = [];
   const openNumbers = suspects

@@ -137,12 +137,12 @@ export interface PromisedFreshness extends Schedule {
    * When the latest first pass began that read the list to its end, in any sweep; null if none is
    * known.
    */
-  readonly lookedAt: string | null;
+  readonly lastReadAt: string | null;
   /**
    * When a sweep that would keep the promise was first requested, among the sweeps still stored;
    * null if none was yet.
    */
-  readonly askedAt: string | null;
+  readonly requestedAt: string | null;
   /** The error or the first reason of the last such sweep that ended; null if it had none. */
   readonly lastError: string | null;
 }
@@ -163,9 +163,9 @@ export async function listPromisedFreshness(
   const isComplete = "evidence->'firstPass'->>'endedBy' IN ('empty-page', 'whole-answer')";
   const isOwn = "mode = 'window' AND window_name = $2";
   const {rows} = await db.query<PromisedFreshness>(
-    `SELECT held.*, ${select('due_at', isOwn, 'ASC')} AS "askedAt",
+    `SELECT held.*, ${select('due_at', isOwn, 'ASC')} AS "requestedAt",
             greatest(${select('started_at', `mode = 'full' AND ${isComplete}`, 'DESC')},
-                     ${select('started_at', `${isOwn} AND ${isComplete}`, 'DESC')}) AS "lookedAt",
+                     ${select('started_at', `${isOwn} AND ${isComplete}`, 'DESC')}) AS "lastReadAt",
             ${select('coalesce(error, reasons[1])', `${isOwn} AND ended_at IS NOT NULL`, 'DESC')}
               AS "lastError"
        FROM (SELECT ${scheduleColumns} FROM sync.schedules) AS held

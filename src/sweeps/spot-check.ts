@@ -49,7 +49,7 @@ export class SpotCheck {
    * otherwise to null.
    */
   #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
-  #isLooking = false;
+  #isChecking = false;
 
   /** @param lastPass - the result of the last pass over the list */
   constructor(
@@ -83,7 +83,7 @@ export class SpotCheck {
    */
   async compare(page: CutPage): Promise<void> {
     this.#waiting.push(page);
-    if (this.#isLooking && this.#waiting.length < maxWaitingPages) return;
+    if (this.#isChecking && this.#waiting.length < maxWaitingPages) return;
     await this.#putRightLast();
     this.#begin();
   }
@@ -103,9 +103,9 @@ export class SpotCheck {
   #begin(): void {
     const pages = this.#waiting;
     this.#waiting = [];
-    this.#isLooking = true;
+    this.#isChecking = true;
     this.#looking = this.#look(pages).finally(() => {
-      this.#isLooking = false;
+      this.#isChecking = false;
     });
     // The comparison is awaited when its turn comes; until then its failure must not count as
     // unhandled.

@@ -78,7 +78,7 @@ export interface Evidence {
   /** Numbers just outside the known range. */
   readonly edges?: AskedCounts;
   /** The service's answer if it has no record of the requested number. */
-  readonly absent?: {readonly status: number; readonly words: string};
+  readonly absent?: {readonly status: number; readonly message: string};
   /**
    * Records that the service showed as they were before one of our changes, and that are read again
    * before the sweep ends. `pauses`: how often the sweep has paused for them.
@@ -322,9 +322,9 @@ export const tombstones = syncSchema.table(
     account_id: bigNumber().notNull(),
     stream: text().notNull(),
     status: integer(),
-    words: text(),
+    message: text(),
     merged_into: bigNumber(),
-    asked_at: instant(),
+    requested_at: instant(),
     written_at: instant(),
     undone_at: instant(),
   },
@@ -333,11 +333,11 @@ export const tombstones = syncSchema.table(
     index('tombstones_number_idx').on(table.number, table.account_id, table.stream),
     check(
       'tombstones_evidence_check',
-      sql`(${table.status} IS NULL) = (${table.asked_at} IS NULL)`,
+      sql`(${table.status} IS NULL) = (${table.requested_at} IS NULL)`,
     ),
     check(
       'tombstones_written_at_check',
-      sql`${table.written_at} IS NULL OR ${table.asked_at} IS NOT NULL`,
+      sql`${table.written_at} IS NULL OR ${table.requested_at} IS NOT NULL`,
     ),
     check(
       'tombstones_undone_at_check',
@@ -348,19 +348,19 @@ export const tombstones = syncSchema.table(
 
 export const tombstonesTable = commentTable(
   tombstones,
-  'Rows whose record no longer exists, or would be marked so: each with what the service ' +
-    'answered when it was asked.',
+  'Rows whose record no longer exists, or would be marked so: each with the answer ' +
+    'of the service.',
   {
     sweep_id: 'The sweep that found it out.',
     number: 'Number of the record.',
-    account_id: 'The account asked.',
+    account_id: 'The account.',
     stream: 'The kind of object.',
     status:
-      'Status of the answer; null where it was not asked yet, because the breaker had tripped.',
-    words: 'What the service said.',
+      'Status of the answer; null where it was not requested yet, because the breaker had tripped.',
+    message: 'The message of the answer.',
     merged_into:
       'Number of the record that the service showed in its place, and into which it was merged.',
-    asked_at: 'When it was asked.',
+    requested_at: 'When its record was requested.',
     written_at: 'When the row was marked deleted; null where it was not.',
     undone_at: 'When the record came back.',
   },
@@ -374,8 +374,8 @@ const absentNumbers = syncSchema.table(
     stream: text().notNull(),
     sweep_id: bigNumber().notNull(),
     status: integer().notNull(),
-    words: text().notNull(),
-    asked_at: instant().notNull().defaultNow(),
+    message: text().notNull(),
+    requested_at: instant().notNull().defaultNow(),
   },
   (table) => [
     primaryKey({
@@ -392,12 +392,12 @@ export const absentNumbersTable = commentTable(
     'the service has no such record.',
   {
     number: 'The number.',
-    account_id: 'The account asked.',
+    account_id: 'The account.',
     stream: 'The kind of object.',
-    sweep_id: 'The sweep that asked.',
+    sweep_id: 'The sweep that requested it.',
     status: 'Status of the answer.',
-    words: 'What the service said.',
-    asked_at: 'When it was asked.',
+    message: 'The message of the answer.',
+    requested_at: 'When its record was requested.',
   },
 );
 

@@ -16,7 +16,7 @@ import type {tombstones} from './tables.ts';
 export interface GoneNumber {
   readonly number: string;
   readonly status: number;
-  readonly words: string;
+  readonly message: string;
   /** Number of the record into which it was merged. */
   readonly mergedInto?: string;
 }
@@ -24,9 +24,9 @@ export interface GoneNumber {
 const columns = [
   'number',
   'status',
-  'words',
+  'message',
   'merged_into',
-  'asked_at',
+  'requested_at',
   'written_at',
   'undone_at',
 ] as const satisfies readonly (keyof typeof tombstones.$inferSelect)[];
@@ -41,22 +41,22 @@ export type Tombstone = ReadRow<typeof tombstones.$inferSelect, (typeof columns)
 interface NotFoundAnswers extends SweepScope {
   readonly gone: readonly GoneNumber[];
   /** A moment before the first of the requests was sent, by the database's clock. */
-  readonly askedAt: string;
+  readonly requestedAt: string;
 }
 
 /**
  * A statement's values: account, stream, sweep, moment of the request; arrays of numbers, statuses
- * and words.
+ * and messages.
  */
-function toValues({accountId, stream, sweepId, askedAt, gone}: NotFoundAnswers): unknown[] {
+function toValues({accountId, stream, sweepId, requestedAt, gone}: NotFoundAnswers): unknown[] {
   return [
     accountId,
     stream,
     sweepId,
-    askedAt,
+    requestedAt,
     gone.map((answer) => answer.number),
     gone.map((answer) => answer.status),
-    gone.map((answer) => answer.words),
+    gone.map((answer) => answer.message),
   ];
 }
 
@@ -70,13 +70,14 @@ interface SweepScope {
 export async function saveAnswers(client: pg.ClientBase, found: NotFoundAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
-    `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, asked_at, number, status,
-      words, merged_into)
+    `INSERT INTO sync.tombstones AS held (account_id, stream, sweep_id, requested_at, number,
+      status, message, merged_into)
      SELECT $1, $2, $3, $4, gone.*
        FROM unnest($5::bigint[], $6::integer[], $7::text[], $8::bigint[]) AS gone
-       (number, status, words, merged_into)
+       (number, status, message, merged_into)
          ON CONFLICT (sweep_id, number) DO UPDATE
-        SET asked_at = EXCLUDED.asked_at, status = EXCLUDED.status, words = EXCLUDED.words,
+        SET requested_at = EXCLUDED.requested_at, status = EXCLUDED.status,
+            message = EXCLUDED.message,
           merged_into = EXCLUDED.merged_into`,
     [...toValues(found), found.gone.map(({mergedInto = null}) => mergedInto)],
   );
@@ -135,7 +136,7 @@ export async function writeTombstones(
             _page = NULL
          FROM sync.tombstones AS tombstone
         WHERE tombstone.sweep_id = $1 AND tombstone.written_at IS NULL
-        AND tombstone.asked_at >= held._changed_at
+        AND tombstone.requested_at >= held._changed_at
           AND held.account_id = $2 AND held.${key} = tombstone.number AND held._deleted_at IS NULL
     RETURNING held.${key} AS number)
      UPDATE sync.tombstones AS tombstone SET written_at = now()
@@ -229,9 +230,10 @@ interface Scope {
 export async function rememberAbsent(client: pg.ClientBase, found: NotFoundAnswers): Promise<void> {
   if (found.gone.length === 0) return;
   await client.query(
-    `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
+    `INSERT INTO sync.absent_numbers
+      (account_id, stream, sweep_id, requested_at, number, status, message)
      SELECT $1, $2, $3, $4, gone.* FROM unnest($5::bigint[], $6::integer[], $7::text[]) AS gone
-       (number, status, words)
+       (number, status, message)
          ON CONFLICT (account_id, stream, number) DO NOTHING`,
     toValues(found),
   );

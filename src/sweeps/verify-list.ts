@@ -275,8 +275,8 @@ class OpenNumbers {
   /**
    * Stores the answer for a live row as evidence for a tombstone, and any other number as absent.
    */
-  readonly #keep: SaveMissing = async (client, {gone, askedAt}) => {
-    const scope = {...scopeOf(this.#run), askedAt};
+  readonly #keep: SaveMissing = async (client, {gone, requestedAt}) => {
+    const scope = {...scopeOf(this.#run), requestedAt};
     await saveAnswers(client, {...scope, gone: gone.filter(({number}) => this.#live.has(number))});
     await rememberAbsent(client, {
       ...scope,

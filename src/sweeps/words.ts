@@ -44,7 +44,7 @@ function describePasses({absent, firstPass, sample, secondPass}: Sweep['evidence
   return [
     ...(absent === undefined
       ? []
-      : [`the service has none of that number: ${absent.status} "${absent.words}"`]),
+      : [`the service has none of that number: ${absent.status} "${absent.message}"`]),
     ...(firstPass === undefined
       ? []
       : [
@@ -261,7 +261,7 @@ function listFull(story: SweepStory): Step[] {
 function listAsked({sweep: {approvedAt}, tombstones}: SweepStory): Step[] {
   if (approvedAt !== null) return [];
   const answerTimes = tombstones
-    .flatMap(({askedAt}) => (askedAt === null ? [] : [askedAt]))
+    .flatMap(({requestedAt}) => (requestedAt === null ? [] : [requestedAt]))
     .toSorted();
   const [from] = answerTimes;
   if (from === undefined) return [];

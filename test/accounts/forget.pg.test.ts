@@ -281,7 +281,7 @@ test('a forgotten name is in no table, report or output, even after later sweeps
       'sync.alterations.got',
       'sync.conflicts.service_value',
       'sync.alert_deliveries.last_error',
-      'sync.tombstones.words',
+      'sync.tombstones.message',
     ]),
   );
   await writeFile(join(folder, 'one.html'), '<p>O&#39;Brien</p>');

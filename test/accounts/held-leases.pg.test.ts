@@ -194,7 +194,7 @@ test('the list of leased tables holds every table that has a lease', async () =>
   expect(names).toEqual([
     // Workers alone take these, and look again within seconds; alerts-failing and hook-failing tell
     // of what stays.
-    ...['alert_deliveries', 'alert_looks'],
+    ...['alert_deliveries', 'alert_checks'],
     // push
     'changes',
     // deliver

@@ -87,7 +87,7 @@ const cases: Readonly<Record<string, readonly [breaks: string | readonly string[
         `INSERT INTO sync.alterations (account_id, change_id, field, kind, sent, got, is_stop)
         VALUES (1, 1, 'name', 'customers.name', '"a"', '"b"', false)`,
       ],
-      'UPDATE sync.alterations SET looked_at = now(), looked_by = current_user',
+      'UPDATE sync.alterations SET accepted_at = now(), accepted_by = current_user',
     ],
     'change-in-doubt': [
       addChange(

@@ -195,7 +195,7 @@ describe('an alert check', () => {
     expect(looks.filter((look) => look !== null)).toHaveLength(1);
     for (const look of looks) if (look !== null) await endAlertCheck(place.pool, look, nothing);
     expect(await beginAlertCheck(place.pool)).toBeNull();
-    await place.query(`UPDATE sync.alert_looks SET looked_at = now() - interval '61 seconds'`);
+    await place.query(`UPDATE sync.alert_checks SET checked_at = now() - interval '61 seconds'`);
     expect(await beginAlertCheck(place.pool)).not.toBeNull();
   });
 
@@ -211,7 +211,7 @@ describe('an alert check', () => {
   test('writes nothing if its lease expired and another check ran meanwhile', async () => {
     await place.addHook('ops');
     const slept = await beginAlertCheck(place.pool);
-    await place.query('UPDATE sync.alert_looks SET lease_until = now()');
+    await place.query('UPDATE sync.alert_checks SET lease_until = now()');
     await place.query(failedSweep.breaks);
     await place.rounds(1);
     expect(await endAlertCheck(place.pool, slept ?? {fence: -1}, nothing)).toBeNull();

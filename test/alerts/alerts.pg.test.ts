@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterEach(async () => {
   await query(
-    'DELETE FROM sync.alert_rules; DELETE FROM sync.alerts; DELETE FROM sync.alert_looks',
+    'DELETE FROM sync.alert_rules; DELETE FROM sync.alerts; DELETE FROM sync.alert_checks',
   );
   http.manners = () => undefined;
 });

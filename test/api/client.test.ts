@@ -160,7 +160,7 @@ describe('reads', () => {
       await client.timeEntries.list('1'),
       await client.jobs.listOfCustomer('1'),
     ]) {
-      expect(result).toEqual({gone: true, status: 400, words: 'Invalid job.'});
+      expect(result).toEqual({gone: true, status: 400, message: 'Invalid job.'});
       expect(isMissingRecord(result)).toBe(true);
     }
   });
@@ -281,7 +281,7 @@ describe('a write', () => {
     expect(await client.jobs.update('1', {name: 'A'})).toMatchObject({
       outcome: 'refused',
       isGone: true,
-      words: 'Invalid job.',
+      message: 'Invalid job.',
     });
   });
 

@@ -47,7 +47,7 @@ describe('a refused token', () => {
     expect(later.message).toBe(error.message);
     expect(await createWritingClient(transport).tasks.remove('7')).toMatchObject({
       outcome: 'refused',
-      words: 'Invalid Username, Account or password.',
+      message: 'Invalid Username, Account or password.',
       error: {name: 'AccessError', message: error.message},
     });
     expect(server.seen).toHaveLength(1);

@@ -66,7 +66,7 @@ describe('a read', () => {
     );
     const recognise = () => expect.unreachable();
     expect(await transport.read({path: '/jobs/7.xml', recognise})).toMatchObject({
-      words: 'Invalid job.',
+      message: 'Invalid job.',
     });
   });
 
@@ -233,7 +233,7 @@ describe('a body that cannot be unpacked', () => {
       expect(await transport.read({path: '/jobs/7.xml'})).toMatchObject({
         gone: true,
         status,
-        words: 'an empty body',
+        message: 'an empty body',
       });
     },
   );

@@ -72,7 +72,7 @@ describe('a refused write', () => {
       expect(outcome).toMatchObject({
         outcome: 'refused',
         status,
-        words: "Name can't be blank",
+        message: "Name can't be blank",
         isGone: status === 404,
       });
       expect(outcome).toHaveProperty('error', expect.any(RecordError));

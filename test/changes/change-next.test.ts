@@ -37,7 +37,7 @@ function change(more: Partial<Change> = {}): Change {
     failures: 0,
     sends: 0,
     sentAt: null,
-    looks: 0,
+    checks: 0,
     result: null,
     settledAt: null,
     ...more,

@@ -139,7 +139,7 @@ describe('changes show', () => {
     const result = {altered: {phone_number: {sent: '555-0199 ', got: '555-0199'}}, unsent: ['fax']};
     await set(
       id,
-      `state = 'done', settled_at = now(), looks = 3, result = '${JSON.stringify(result)}'`,
+      `state = 'done', settled_at = now(), checks = 3, result = '${JSON.stringify(result)}'`,
     );
     const {stdout} = await changes('show', id);
     expect(stdout).toMatch(/state +altered \d{4}-/);

@@ -48,10 +48,12 @@ export async function openRecords(): Promise<RecordsPlace> {
   await step(
     `UPDATE warehouse.jobs SET _deleted_at = now(), _sweep_id = 3, _page = NULL
       WHERE account_id = $1 AND job_number = 32`,
-    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at,
+    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, message,
+       requested_at,
       written_at)
      VALUES (3, 32, $1, 'jobs', 404, 'Invalid job.', now(), now())`,
-    `INSERT INTO sync.absent_numbers (account_id, stream, sweep_id, asked_at, number, status, words)
+    `INSERT INTO sync.absent_numbers
+       (account_id, stream, sweep_id, requested_at, number, status, message)
      VALUES ($1, 'jobs', 3, now(), 33, 404, 'Never heard of it.')`,
   );
   await place.pool.query(

@@ -28,7 +28,8 @@ beforeAll(async () => {
   );
   stopped = rows[0].sweep_id;
   await place.pool.query(
-    `INSERT INTO sync.tombstones (account_id, stream, sweep_id, number, status, words, asked_at)
+    `INSERT INTO sync.tombstones
+       (account_id, stream, sweep_id, number, status, message, requested_at)
      VALUES ($1, 'jobs', $2, 11, 400, 'Invalid <i>job</i>.', now())`,
     [accountId, stopped],
   );

@@ -85,9 +85,9 @@ test('an approved sweep has all its steps; only the time of the stop is unknown'
   const gone = {
     number: '4',
     status: 404,
-    words: 'gone',
+    message: 'gone',
     mergedInto: null,
-    askedAt: at(61),
+    requestedAt: at(61),
     writtenAt: at(62),
     undoneAt: null,
   };
@@ -115,9 +115,9 @@ test('requests that found missing records are one step, from the first to the la
     ...{
       number,
       status: 404,
-      words: 'gone',
+      message: 'gone',
       mergedInto: null,
-      askedAt: at(second),
+      requestedAt: at(second),
       writtenAt: at(20),
       undoneAt: null,
     },

@@ -92,7 +92,8 @@ async function writeHistory(): Promise<void> {
     [gone],
   );
   await pool.query(
-    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, words, asked_at,
+    `INSERT INTO sync.tombstones (sweep_id, number, account_id, stream, status, message,
+       requested_at,
       written_at)
      VALUES ($1, 4711, $2, 'jobs', 404, 'Invalid job.', now(), now())`,
     [gone, accountId],
@@ -219,7 +220,7 @@ describe('explain STREAM NUMBER', () => {
     expect(events[3]).toMatchObject({
       at: at.gone,
       changes: [],
-      evidence: {status: 404, words: 'Invalid job.'},
+      evidence: {status: 404, message: 'Invalid job.'},
     });
   });
 

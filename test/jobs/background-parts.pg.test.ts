@@ -60,7 +60,7 @@ const writes: Readonly<Record<PartName, Write>> = {
     work: `INSERT INTO warehouse.tasks (name) VALUES ('Roof'); ${cancelChanges}`,
   },
   hooks: {table: 'sync.feed_hooks'},
-  alerts: {table: 'sync.alert_looks'},
+  alerts: {table: 'sync.alert_checks'},
   messages: {table: 'sync.alert_deliveries', event: 'UPDATE OF fence'},
   delivery: {
     table: 'sync.delivery_targets',
@@ -138,7 +138,7 @@ beforeEach(async () => {
     },
   );
   const hasBegun = async () =>
-    (await place.query('SELECT FROM sync.alert_looks, sync.workers WHERE looked_at IS NOT NULL'))
+    (await place.query('SELECT FROM sync.alert_checks, sync.workers WHERE checked_at IS NOT NULL'))
       .length;
   await expect.poll(hasBegun, {timeout: 10_000}).toBe(1);
 });

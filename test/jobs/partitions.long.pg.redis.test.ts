@@ -53,7 +53,7 @@ test.skipIf(inject('redisUrl') === null)(
     closers.push(world.close);
     await world.sweep('customers');
     const {databaseUrl, log, account} = world;
-    const settle = {lookDelaysMs: [100], arrivalLimitMs: 500};
+    const settle = {checkDelaysMs: [100], arrivalLimitMs: 500};
     const backend = await openQueueBackend({redisUrl: queue.url, databaseUrl, log});
     const options = {accountIds: [account.accountId], keepsSchedules: true};
     const workers = await startWorkers({...world, leaseMs: 2_000, settle}, backend, options);

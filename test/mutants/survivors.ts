@@ -55,14 +55,14 @@ export const survivors: readonly Survivor[] = [
   },
   {
     source: 'src/push/decide.ts',
-    line: 'const delayMs = lookDelaysMs[Math.min(change.looks + 1, lookDelaysMs.length - 1)] ?? 0;',
+    line: 'const next = Math.min(change.checks + 1, checkDelaysMs.length - 1);',
     before: '1',
     after: '2',
     reason: 'the last two delays are the same',
   },
   {
     source: 'src/push/decision.ts',
-    line: 'const usualMs = lookDelaysMs[Math.min(before, lookDelaysMs.length - 1)] ?? 0;',
+    line: 'const usualMs = checkDelaysMs[Math.min(before, checkDelaysMs.length - 1)] ?? 0;',
     before: '1',
     after: '2',
     reason: 'the last two delays are the same',

@@ -119,7 +119,7 @@ test('a change in doubt with a value of a stopped kind is held instead of sent a
       sent_at = now() - interval '2 hours' WHERE change_id = 3`,
   );
   await place.author(
-    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, looks = 2, reason = 'reset'
+    `UPDATE sync.changes SET state = 'in_doubt', lease_until = NULL, checks = 2, reason = 'reset'
       WHERE change_id = 3`,
   );
   const third = async () => (await place.changes('state, held_for, reason'))[2];

@@ -47,3 +47,20 @@ test('an item that a batch leaves out runs alone, and later batches continue', a
   expect(await Promise.all(left)).toEqual([1, 2]);
   expect(batches).toEqual([[0], [1, 2, 3], [1], [4], [2]]);
 });
+
+test('a batch waits for more items, unless it has enough', async () => {
+  const batches: (readonly number[])[] = [];
+  const batcher = new Batcher(
+    async (items: readonly number[]) => {
+      batches.push(items);
+      return items;
+    },
+    {isEnough: (count) => count === 3, gatherMs: {each: 3_600_000, most: 3_600_000}},
+  );
+  await batcher.do(1);
+  const two = [2, 3].map((item) => batcher.do(item));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(batches).toEqual([[1]]);
+  await Promise.all([...two, batcher.do(4)]);
+  expect(batches).toEqual([[1], [2, 3, 4]]);
+});

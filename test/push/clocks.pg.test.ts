@@ -40,7 +40,7 @@ test('workers whose clocks differ by minutes or days send each change once', {
     INSERT INTO warehouse.customers (name) SELECT 'New ' || n FROM generate_series(1, 8) AS n`);
   loseAnswers(line);
   const {databaseUrl, account, pool} = world;
-  const settle = {lookDelaysMs: [0], arrivalLimitMs: dayMs};
+  const settle = {checkDelaysMs: [0], arrivalLimitMs: dayMs};
   const work = {
     databaseUrl,
     accountId: account.accountId,

@@ -32,7 +32,7 @@ async function lookWhile(
 ): Promise<void> {
   const deps: Partial<PushDeps> = {
     onStep: async (step) => {
-      if (step === 'looked') await happens();
+      if (step === 'checked') await happens();
     },
   };
   for (let seconds = 0; seconds < 3_600; ) {

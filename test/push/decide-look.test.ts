@@ -7,7 +7,7 @@ const hourMs = 3_600_000;
 const doubtful = (more: Partial<ClaimedChange> = {}) =>
   factsOf({state: 'in_doubt', reason: 'reset', sends: 1, requestEndedAgoMs: 10_000, ...more});
 /** Sent so long ago, and looked for so often, that no request can still arrive. */
-const old = {requestEndedAgoMs: hourMs, looks: 2};
+const old = {requestEndedAgoMs: hourMs, checks: 2};
 
 describe('a create in doubt', () => {
   const create = (more: Partial<ClaimedChange> = {}) =>
@@ -40,16 +40,16 @@ describe('a create in doubt', () => {
     ['there is none for the third time', none, null, 2, 240_000],
     ['there is none for the hundredth time', none, null, 99, 300_000],
     ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
-  ])('is searched for again if %s', (_, candidates, remote, looks, delayMs) => {
+  ])('is searched for again if %s', (_, candidates, remote, checks, delayMs) => {
     const doubt = {
       what: 'doubt',
       reason: 'reset',
       delayMs,
       number: null,
-      isLook: true,
+      isCheck: true,
       attempt: null,
     };
-    expect(decideCreated(create({looks}), candidates, remote)).toEqual(doubt);
+    expect(decideCreated(create({checks}), candidates, remote)).toEqual(doubt);
   });
 
   test.each([
@@ -61,7 +61,7 @@ describe('a create in doubt', () => {
     expect(decideCreated(create(), found, reading)).toMatchObject({
       what: 'doubt',
       number: '8',
-      isLook: true,
+      isCheck: true,
     });
     expect(decideCreated(create(old), found, reading)).toMatchObject({
       what: 'conflict',
@@ -70,10 +70,10 @@ describe('a create in doubt', () => {
   });
 
   test.each([
-    ['so long ago, but looked for too seldom', {requestEndedAgoMs: hourMs, looks: 1}],
-    ['looked for often enough, but too soon', {requestEndedAgoMs: 899_999, looks: 9}],
+    ['so long ago, but looked for too seldom', {requestEndedAgoMs: hourMs, checks: 1}],
+    ['looked for often enough, but too soon', {requestEndedAgoMs: 899_999, checks: 9}],
   ])('is kept in doubt if it was sent %s', (_, more) => {
-    expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isLook: true});
+    expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isCheck: true});
   });
 
   test.each([hourMs, 900_000])(
@@ -152,19 +152,19 @@ describe('an update in doubt', () => {
     ['bears a third value', '555-0122', {}],
     ['is as before, and it was sent as often as may be', '555-0100', {sends: 20}],
   ])('is checked again if the record %s', (_, fax, more) => {
-    expect(decideBy(fax, more)).toMatchObject({what: 'doubt', isLook: true, delayMs: 8_000});
+    expect(decideBy(fax, more)).toMatchObject({what: 'doubt', isCheck: true, delayMs: 8_000});
   });
 
   test('is checked again if one field is unchanged and another has a third value', () => {
     const facts = doubtful({fields: {fax: '2', name: 'Ada'}, base: {fax: '1', name: 'Bo'}});
     const remote = remoteOf(facts, `${withFax('3')}<name>Bo</name>`);
-    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
+    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isCheck: true});
   });
 
   test('is checked again if the record does not contain the field', () => {
     const facts = doubtful();
     const remote = remoteOf(facts, '<customer_number>7</customer_number>');
-    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isLook: true});
+    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'doubt', isCheck: true});
   });
 
   test('with a third value is merged again once no request can still arrive', () => {
@@ -230,7 +230,7 @@ describe('a delete in doubt', () => {
     const facts = erase(more);
     expect(decideDeleted(facts, known('delete'), remoteOf(facts, withFax('1')))).toMatchObject({
       what: 'doubt',
-      isLook: true,
+      isCheck: true,
     });
   });
 });

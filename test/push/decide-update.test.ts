@@ -128,7 +128,7 @@ describe('a field that both sides changed', () => {
   });
 
   test('under the rule newest, is compared with the time from claim to read included', () => {
-    const late = {dateHeader: shown, askedAt: 50_000 + 10_000};
+    const late = {dateHeader: shown, requestedAt: 50_000 + 10_000};
     expect(decideBy('newest', late, updated('2027-03-01T18:59:55Z'))).toMatchObject({
       conflicts: [{winner: 'service'}],
     });

@@ -21,11 +21,11 @@ function outcomeOf(result: WriteResult, more: Partial<SendOutcome> = {}): SendOu
 
 function refused(
   status: number,
-  words: string,
+  message: string,
   more: {readonly isGone?: boolean; readonly error?: Error} = {},
 ) {
-  const {isGone = false, error = new RecordError(words)} = more;
-  return {outcome: 'refused', status, words, isGone, error} as const;
+  const {isGone = false, error = new RecordError(message)} = more;
+  return {outcome: 'refused', status, message, isGone, error} as const;
 }
 const wasRefused = (status: number, answer: string) =>
   attempt({outcome: 'refused', status, answer});
@@ -120,7 +120,7 @@ describe('a change written but not read back is in doubt, its request recorded a
     ],
   ])('%s', (_, more, reason, number) => {
     const facts = more.plan === undefined ? update : create;
-    const doubt = {what: 'doubt', reason, number, delayMs: 2_000, isLook: false, attempt: wasDone};
+    const doubt = {what: 'doubt', reason, number, delayMs: 2_000, isCheck: false, attempt: wasDone};
     expect(decide(facts, outcomeOf(done, more))).toEqual(doubt);
   });
 });
@@ -135,7 +135,7 @@ describe('a change that the service refused', () => {
     (_, facts, plan, remote) => {
       expect(decide(facts, outcomeOf(refused(422, 'Fax is odd.'), {plan}))).toEqual({
         what: 'reject',
-        words: '422: Fax is odd.',
+        message: '422: Fax is odd.',
         remote,
         attempt: wasRefused(422, 'Fax is odd.'),
       });
@@ -146,7 +146,7 @@ describe('a change that the service refused', () => {
     const result = refused(403, 'Not yours.', {error: new FatalError('expected access')});
     expect(decide(update, outcomeOf(result))).toMatchObject({
       what: 'reject',
-      words: '403: Not yours.',
+      message: '403: Not yours.',
     });
   });
 
@@ -210,7 +210,7 @@ describe('a change that the service refused', () => {
       'rejects a create, which hung on it',
       create,
       sendPlan(fresh),
-      {what: 'reject', words: 'Invalid customer.', remote: null, attempt: ended},
+      {what: 'reject', message: 'Invalid customer.', remote: null, attempt: ended},
     ],
   ] as const)('because of a missing record: %s', (_, facts, plan, decision) => {
     expect(decide(facts, outcomeOf(result, {plan}))).toMatchObject(decision);
@@ -260,7 +260,7 @@ describe('a request with an unknown outcome is checked:', () => {
       reason: 'reset',
       delayMs,
       number: null,
-      isLook: false,
+      isCheck: false,
       attempt: attempt({outcome: 'in-doubt', status: 500, answer: 'reset'}),
     });
   });

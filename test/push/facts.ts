@@ -45,7 +45,7 @@ const blank: ClaimedChange = {
   failures: 0,
   sends: 0,
   sentAt: null,
-  looks: 0,
+  checks: 0,
   result: null,
   settledAt: null,
   accountName: 'acme',
@@ -91,7 +91,7 @@ export function factsOf(
 export function remoteOf(
   {stream}: Pick<ChangeFacts, 'stream'>,
   elements: string,
-  more: Partial<Pick<Remote, 'askedAt' | 'dateHeader'>> = {},
+  more: Partial<Pick<Remote, 'requestedAt' | 'dateHeader'>> = {},
 ): Remote {
   const xml = Buffer.from(`<${stream.item}>${elements}</${stream.item}>`);
   const record = readOne(xml, stream, {thing: 'a test', contentType: 'application/xml'});
@@ -100,7 +100,7 @@ export function remoteOf(
     ...rows,
     record,
     unsaid: listMissingParts(stream, record),
-    askedAt: 50_000,
+    requestedAt: 50_000,
     dateHeader: null,
     ...more,
   };
@@ -109,7 +109,7 @@ export function remoteOf(
 /** Customer 7 with a fax. */
 export const withFax = (fax: string) => `<customer_number>7</customer_number><fax>${fax}</fax>`;
 
-export const gone = {gone: true, status: 404, words: 'Invalid customer.'} as const;
+export const gone = {gone: true, status: 404, message: 'Invalid customer.'} as const;
 
 export const known = (operation: KnownSubject['operation'] = 'update'): KnownSubject => ({
   operation,

@@ -299,7 +299,7 @@ describe('employees of a job', () => {
       if (at === 'job_notes claimed') {
         await Promise.all([jobRead.promise, taskEnds.promise]);
         lag = longestLag;
-      } else if (at === 'job_notes looked') {
+      } else if (at === 'job_notes checked') {
         noteRead.resolve();
       } else if (at === 'jobs read-back') {
         jobRead.resolve();

@@ -28,14 +28,14 @@ describe('an update that the service confirmed, directly or in a later check', (
     const after = remoteOf(facts, shown);
     const outcome = {begun, result: done, created: null, after};
     const plan = sendPlan(known(), {fields: facts.change.fields});
-    const looked = factsOf({
+    const checked = factsOf({
       ...change,
       state: 'in_doubt',
       isWritten: true,
       requestEndedAgoMs: agoMs,
       sends: 1,
     });
-    return [decide(facts, {...outcome, plan}), decideUpdated(looked, known(), after)] as const;
+    return [decide(facts, {...outcome, plan}), decideUpdated(checked, known(), after)] as const;
   };
 
   test.each([
@@ -49,14 +49,14 @@ describe('an update that the service confirmed, directly or in a later check', (
     ['an old value, and nothing of the other field', both, withFax('555-0100')],
     ['what an earlier change replaced', {recentWrites: [wrote()]}, named('Bo', '555-0199')],
   ])('is read again later if the record shows %s', (_, change, shown) => {
-    const [written, looked] = judge(change, shown);
+    const [written, checked] = judge(change, shown);
     expect(written).toMatchObject({
       what: 'doubt',
       delayMs: 2_000,
       reason: 'it was written, and the record still showed the old value',
       attempt: {end: {outcome: 'done'}},
     });
-    expect(looked).toMatchObject({what: 'doubt', isLook: true, delayMs: 8_000});
+    expect(checked).toMatchObject({what: 'doubt', isCheck: true, delayMs: 8_000});
   });
 
   test.each([
@@ -90,7 +90,7 @@ describe('an update that the service confirmed, directly or in a later check', (
       isWritten: true,
       requestEndedAgoMs: 60_000,
       sends: 1,
-      looks: 2,
+      checks: 2,
     });
     expect(decideUpdated(facts, known(), remoteOf(facts, withFax('555-0100')))).toMatchObject({
       what: 'done',
@@ -191,7 +191,7 @@ test('employees that appear unchanged are read again, even if other fields are n
   const shown = (ids: string) =>
     `<job_number>7</job_number><name>Roofs</name><employees type="array">${ids}</employees>`;
   const look = (ids: string) => decideUpdated(facts, known(), remoteOf(facts, shown(ids)));
-  expect(look('')).toMatchObject({what: 'doubt', isLook: true});
+  expect(look('')).toMatchObject({what: 'doubt', isCheck: true});
   expect(look('<employee><id>8</id><employee_number>1</employee_number></employee>')).toMatchObject(
     {
       what: 'done',

@@ -90,7 +90,7 @@ export async function openSetLoginPlace({
   const {pool, account, databaseUrl} = world;
   const {accountId} = account;
   const truth = openPool(service.databaseUrl, {max: 1, applicationName: 'test'});
-  const deps = {...world, log, lookDelaysMs: [0, 50]};
+  const deps = {...world, log, checkDelaysMs: [0, 50]};
   const {signal} = new AbortController();
   const pools = openPools(databaseUrl, {lockTimeoutMs: 1_000});
   const server = await openServer({

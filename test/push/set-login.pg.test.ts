@@ -167,12 +167,12 @@ describe('nothing is sent for', () => {
     [
       'an unknown employee',
       () => ['99999', plant('unknown')],
-      {outcome: 'not-found', words: 'expected the number of an employee, got 99999'},
+      {outcome: 'not-found', message: 'expected the number of an employee, got 99999'},
     ],
     [
       'no user name',
       () => [place.numbers[2] ?? '', plant('nameless'), {username: ' '}],
-      {outcome: 'refused', words: expect.stringContaining('username: expected')},
+      {outcome: 'refused', message: expect.stringContaining('username: expected')},
     ],
     [
       'the employee whose token is in use',
@@ -248,7 +248,7 @@ describe('a lost answer', () => {
     place.weather = 'fair';
     expect(result).toMatchObject({
       outcome: 'unknown',
-      words: expect.stringContaining('the user name was the same before'),
+      message: expect.stringContaining('the user name was the same before'),
     });
     expect(place.bodies.length).toBe(sent + 1);
     expect((await place.audit()).at(-1)).toMatchObject({after: {outcome: 'unknown'}});

@@ -34,9 +34,9 @@ afterAll(async () => {
   await service.close();
 });
 
-/** `looked` is a step of a change that is already in doubt. */
-const steps = pushSteps.filter((step) => step !== 'looked');
-const settle = {lookDelaysMs: [100], arrivalLimitMs: 500};
+/** `checked` is a step of a change that is already in doubt. */
+const steps = pushSteps.filter((step) => step !== 'checked');
+const settle = {checkDelaysMs: [100], arrivalLimitMs: 500};
 
 test.each(steps)('a worker stopped at %s repeats no request', {timeout: 120_000}, async (step) => {
   const number = steps.indexOf(step) + 1;

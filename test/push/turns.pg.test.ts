@@ -121,3 +121,25 @@ test('accounts pause stops waiting requests; requests that were sent continue', 
   paused.resolve();
   expect(await going).toMatchObject({inDoubt: 0, postponed: 0, done: 2});
 });
+
+test('at most twice as many changes are stored as sent as requests run at once', async () => {
+  place = await openScriptedPlace();
+  await place.author(
+    `INSERT INTO warehouse.customers (name) SELECT 'Ada ' || n FROM generate_series(1, 40) AS n`,
+  );
+  const unsent = new Set<string>();
+  let most = 0;
+  const counts = await place.push(
+    {
+      onStep: async (step, changeId) => {
+        if (step === 'sending-written') unsent.add(changeId);
+        if (step === 'turn') unsent.delete(changeId);
+        most = Math.max(most, unsent.size);
+      },
+    },
+    place.openTransport({concurrency: {initial: 2, max: 2}}),
+  );
+  expect(counts).toMatchObject({done: 40});
+  expect(most).toBeGreaterThan(1);
+  expect(most).toBeLessThanOrEqual(4);
+});

@@ -81,8 +81,8 @@ test('sweeps that changed something, or that another row references, are kept', 
     await addSweep(40),
   ];
   await pool.query(
-    `INSERT INTO sync.absent_numbers (number, account_id, stream, sweep_id, status, words) SELECT 7,
-      account_id, 'jobs', $1, 404, 'gone' FROM sync.accounts`,
+    `INSERT INTO sync.absent_numbers (number, account_id, stream, sweep_id, status, message)
+     SELECT 7, account_id, 'jobs', $1, 404, 'gone' FROM sync.accounts`,
     [asked],
   );
   await pool.query(

@@ -74,7 +74,7 @@ test('a change with the last accepted alteration of a kind, or with a stop, is k
     await settle(change, 100);
     await pool.query(
       `INSERT INTO sync.alterations (change_id, account_id, field, kind, sent, got, is_stop,
-        looked_at, looked_by)
+        accepted_at, accepted_by)
        SELECT $1, account_id, 'phone_number', $2, '1', '2', $3,
          CASE WHEN $3 THEN NULL ELSE now() END, CASE WHEN $3 THEN NULL ELSE 'ops' END
        FROM sync.accounts`,

@@ -167,7 +167,7 @@ export const expected: Readonly<Record<string, Given>> = {
       ...all(
         'INSERT, SELECT, UPDATE',
         'sync.accounts',
-        'sync.alert_looks',
+        'sync.alert_checks',
         'sync.alterations',
         'sync.attempts',
         'sync.api_keys',

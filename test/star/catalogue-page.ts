@@ -110,7 +110,7 @@ export function formatPage(): string {
     ...tieOuts.map(({name, claim}) => `- **${name}** ${claim}`),
     '\n## Findings\n',
     '`fieldmirror check` counts them as well. They concern the business, and are not failures.\n',
-    ...findings.map(({name, words}) => `- **${name}** ${words}`),
+    ...findings.map(({name, description}) => `- **${name}** ${description}`),
     '',
   ].join('\n');
 }

@@ -62,7 +62,7 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
     },
   };
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
-    await query(`UPDATE sync.alert_looks SET looked_at = now() - interval '2 minutes'`);
+    await query(`UPDATE sync.alert_checks SET checked_at = now() - interval '2 minutes'`);
     const deps = {pool: as, log, config: means, onSecret: () => {}};
     await checkForProblems(deps);
     await sendAlerts(deps);

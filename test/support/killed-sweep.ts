@@ -148,12 +148,12 @@ async function readLeft(
     rows,
     versions,
     tombstones: await lines(
-      `SELECT number || ' ' || status || ' ' || words || (written_at IS NOT NULL) AS line
+      `SELECT number || ' ' || status || ' ' || message || (written_at IS NOT NULL) AS line
        FROM sync.tombstones WHERE sweep_id = $1 ORDER BY 1`,
       [sweepId],
     ),
     absent: await lines(
-      `SELECT number || ' ' || words AS line FROM sync.absent_numbers WHERE account_id = $1
+      `SELECT number || ' ' || message AS line FROM sync.absent_numbers WHERE account_id = $1
        ORDER BY 1`,
       [accountId],
     ),

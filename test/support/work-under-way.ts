@@ -111,7 +111,7 @@ async function start(
   more: Partial<WorkerDeps>,
 ): Promise<Workers> {
   const {databaseUrl: directUrl, account} = world;
-  const settle = {lookDelaysMs: [200], arrivalLimitMs: 1_000};
+  const settle = {checkDelaysMs: [200], arrivalLimitMs: 1_000};
   const deps = {...world, leaseMs: 3_000, ...more, settle};
   const backend = await openQueueBackend({redisUrl, databaseUrl: directUrl, log: deps.log});
   // As `start` has one: the worker writes to the warehouse with it where nothing else is due.

@@ -37,7 +37,7 @@ const asked = () =>
 
 async function tombstones(): Promise<Record<string, unknown>[]> {
   const {rows} = await place.world.pool.query(
-    `SELECT number::integer, status, words, asked_at IS NOT NULL AS asked,
+    `SELECT number::integer, status, message, requested_at IS NOT NULL AS asked,
       written_at IS NOT NULL AS written,
             undone_at IS NOT NULL AS undone
        FROM sync.tombstones ORDER BY sync.tombstones.sweep_id, sync.tombstones.number`,
@@ -261,7 +261,8 @@ describe('records that come back', () => {
     place = await openHeld(3);
     const {pool} = place.world;
     const {rows} = await pool.query<{sweep_id: string; account_id: string}>(
-      `INSERT INTO sync.tombstones (account_id, stream, sweep_id, number, status, words, asked_at)
+      `INSERT INTO sync.tombstones
+         (account_id, stream, sweep_id, number, status, message, requested_at)
        SELECT account_id, 'jobs', _sweep_id, job_number, 400, 'Invalid job.',
          _changed_at + $1::interval
          FROM warehouse.jobs WHERE job_number = 2 RETURNING sweep_id, account_id`,

@@ -12,7 +12,7 @@ import {openRecordingProxy, type RecordingProxy} from '../support/recording-prox
 import {readTruth} from '../support/truth.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
-const settle = {lookDelaysMs: [0], arrivalLimitMs: 0};
+const settle = {checkDelaysMs: [0], arrivalLimitMs: 0};
 const {signal} = new AbortController();
 const closers: (() => Promise<unknown>)[] = [];
 

@@ -92,8 +92,8 @@ test('the row of a merged customer is marked deleted, with the number of the oth
   expect(await read('5')).toMatchObject({gone: true});
   expect(await read('3')).toMatchObject({gone: false});
   expect(
-    await rows('SELECT number, status, words, merged_into FROM sync.tombstones WHERE number = 5'),
-  ).toEqual([{number: '5', status: 200, words: 'customer 3 in its place', merged_into: '3'}]);
+    await rows('SELECT number, status, message, merged_into FROM sync.tombstones WHERE number = 5'),
+  ).toEqual([{number: '5', status: 200, message: 'customer 3 in its place', merged_into: '3'}]);
 });
 
 test('external keys move to the kept customer unless it has a key in that system', async () => {

@@ -165,7 +165,7 @@ test('a sweep of a missing record is certified, and keeps the message of the ser
     counts: {inserted: 0, tombstoned: 0},
   });
   const {rows} = await world.pool.query('SELECT evidence FROM sync.sweeps');
-  expect(rows).toEqual([{evidence: {absent: {status: 400, words: 'Invalid job.'}}}]);
+  expect(rows).toEqual([{evidence: {absent: {status: 400, message: 'Invalid job.'}}}]);
 });
 
 test('no secret of the service is in the rows of employees and customers', async () => {

@@ -82,12 +82,12 @@ async function addSweep(): Promise<string> {
 /** Keeps the answer "gone" for these jobs, asked for at that time. */
 async function keep(
   numbers: readonly number[],
-  askedAt = writtenAt,
+  requestedAt = writtenAt,
   {of = sweepId, stream = 'jobs'} = {},
 ) {
-  const gone = numbers.map((number) => ({number: String(number), status: 404, words: 'none'}));
+  const gone = numbers.map((number) => ({number: String(number), status: 404, message: 'none'}));
   await inSweepTransaction(pool, (client) =>
-    saveAnswers(client, {accountId, stream, sweepId: of, askedAt, gone}),
+    saveAnswers(client, {accountId, stream, sweepId: of, requestedAt, gone}),
   );
 }
 
@@ -199,7 +199,9 @@ describe('a tombstone of a record that came back', () => {
     const other = await addSweep();
     await keep([1, 2]);
     await keep([1], writtenAt, {of: other, stream: 'tasks'});
-    await pool.query('UPDATE sync.tombstones SET written_at = now() WHERE asked_at IS NOT NULL');
+    await pool.query(
+      'UPDATE sync.tombstones SET written_at = now() WHERE requested_at IS NOT NULL',
+    );
     await undo(['1']);
     expect(await undone()).toEqual([
       ['1', true],
@@ -231,9 +233,9 @@ describe('a number that the service does not have', () => {
     return [...held];
   };
   const remember = async (numbers: readonly number[]) => {
-    const gone = numbers.map((number) => ({number: String(number), status: 404, words: 'none'}));
+    const gone = numbers.map((number) => ({number: String(number), status: 404, message: 'none'}));
     await inSweepTransaction(pool, (client) =>
-      rememberAbsent(client, {...scope(), sweepId, askedAt: writtenAt, gone}),
+      rememberAbsent(client, {...scope(), sweepId, requestedAt: writtenAt, gone}),
     );
   };
 

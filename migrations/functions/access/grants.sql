@@ -149,7 +149,7 @@ BEGIN
   GRANT SELECT, INSERT, DELETE ON sync.snapshots TO fieldmirror_worker;
   GRANT SELECT ON sync.report_lists TO fieldmirror_worker;
   GRANT SELECT, INSERT, UPDATE ON sync.report_mails TO fieldmirror_worker;
-  GRANT SELECT, INSERT, UPDATE ON sync.alert_looks, sync.installation,
+  GRANT SELECT, INSERT, UPDATE ON sync.alert_checks, sync.installation,
     sync.prunings TO fieldmirror_worker;
   -- Entries of the audit are added, never changed.
   GRANT SELECT, INSERT ON sync.audit, sync.field_events, sync.weekly_reports,

@@ -7,10 +7,10 @@ DECLARE
   change sync.changes := sync.lock_change(wanted, '{done}', 'accept what the service made of it');
   kinds text[];
 BEGIN
-  WITH looked AS (
-    UPDATE sync.alterations SET looked_at = now(), looked_by = sync.decider(), is_stop = false
-     WHERE change_id = wanted AND looked_at IS NULL RETURNING kind)
-  SELECT array_agg(kind) INTO kinds FROM looked;
+  WITH accepted AS (
+    UPDATE sync.alterations SET accepted_at = now(), accepted_by = sync.decider(), is_stop = false
+     WHERE change_id = wanted AND accepted_at IS NULL RETURNING kind)
+  SELECT array_agg(kind) INTO kinds FROM accepted;
   IF kinds IS NULL THEN
     RAISE EXCEPTION 'change %: expected one that the service altered, and that no one has accepted '
       'yet', wanted

@@ -162,7 +162,7 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp A
 DECLARE
   at_once integer := CASE WHEN of_columns IS NULL THEN most ELSE greatest(most, 500) END;
   next_ids bigint[];
-  looked integer := 0;
+  read_count integer := 0;
   found bigint[] := '{}';
 BEGIN
   LOOP
@@ -178,8 +178,8 @@ BEGIN
     END IF;
     found := found || sync.feed_in_columns(next_ids, of_columns);
     EXIT WHEN cardinality(next_ids) < at_once OR cardinality(found) >= most;
-    looked := looked + at_once;
-    IF looked >= 20000 THEN
+    read_count := read_count + at_once;
+    IF read_count >= 20000 THEN
       RETURN found || CASE WHEN found[cardinality(found)] IS DISTINCT FROM next_ids[at_once]
         THEN next_ids[at_once:at_once] END;
     END IF;

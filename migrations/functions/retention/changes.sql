@@ -9,11 +9,11 @@ CREATE OR REPLACE FUNCTION sync.prunable_changes(cutoff timestamptz) RETURNS SET
      AND NOT EXISTS (SELECT FROM sync.changes AS waiting WHERE waiting.waits_for = old.change_id)
      AND NOT EXISTS (SELECT FROM sync.alterations AS seen
                       WHERE seen.change_id = old.change_id
-                        AND (seen.is_stop OR seen.looked_at IS NOT NULL AND NOT EXISTS (
+                        AND (seen.is_stop OR seen.accepted_at IS NOT NULL AND NOT EXISTS (
                                SELECT FROM sync.alterations AS later
                                 WHERE later.account_id = seen.account_id AND later.kind = seen.kind
                                   AND later.alteration_id > seen.alteration_id
-                                  AND later.looked_at IS NOT NULL)))
+                                  AND later.accepted_at IS NOT NULL)))
      AND NOT (state = 'rejected' AND operation = 'create'
        AND EXISTS (SELECT FROM mart.wanted WHERE wanted.change_id = old.change_id))
    ORDER BY settled_at, change_id

@@ -47,7 +47,7 @@ const stallSteps: ReadonlySet<PushStep> = new Set([
   'answered',
   'read-back',
   'end-committed',
-  'looked',
+  'checked',
 ]);
 
 /** Ends every session of a worker, as a restart of Postgres does. */

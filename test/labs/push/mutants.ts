@@ -91,7 +91,7 @@ const noQuarantine: Mutant = {
   found: /: duplicated: /,
   meddle: meddle(
     `UPDATE sync.changes SET state = 'pending', lease_until = NULL, due_at = now()
-      WHERE state = 'in_doubt' AND looks > 0 AND operation = 'create' AND sends < 2`,
+      WHERE state = 'in_doubt' AND checks > 0 AND operation = 'create' AND sends < 2`,
   ),
 };
 
