@@ -32,7 +32,7 @@ export const queueNames = {sweeps: 'sweep', pushes: 'push'} as const;
 /** The part of BullMQ's queue that Fieldmirror uses, with either backend. */
 export type WakeQueue = Pick<Queue, 'addBulk' | 'waitUntilReady' | 'close'>;
 
-interface WakeWorker {
+export interface WakeWorker {
   waitUntilReady(): Promise<unknown>;
   close(force?: boolean): Promise<void>;
 }

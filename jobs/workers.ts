@@ -29,7 +29,13 @@ import {
   OverdueSchedules,
   ServedAccounts,
 } from './background.ts';
-import {type Outage, type QueueBackend, queueNames, type WakeQueue} from './queue.ts';
+import {
+  type Outage,
+  type QueueBackend,
+  queueNames,
+  type WakeQueue,
+  type WakeWorker,
+} from './queue.ts';
 import {makeStarRounds, runPushJob, runSweepJob, wakePushes, wakeSweeps} from './queue-jobs.ts';
 
 /** Workers of this process, on every queue. */
@@ -113,29 +119,17 @@ export async function startWorkers(
 ): Promise<Workers> {
   const stopping = new AbortController();
   const {signal} = stopping;
-  const sweeps = backend.makeQueue(queueNames.sweeps);
-  const pushes = backend.makeQueue(queueNames.pushes);
   const context: WorkerContext = {
     deps,
-    sweeps,
-    pushes,
+    sweeps: backend.makeQueue(queueNames.sweeps),
+    pushes: backend.makeQueue(queueNames.pushes),
     accounts: new ServedAccounts(options.accountIds, deps),
     copies: new CopyWatch(options.findCopy ?? (async () => null), deps.log),
     signal,
   };
   await context.copies.check();
-  const workers = [
-    backend.makeWorker(queueNames.sweeps, (job) => handleSweep(context, job.data), {
-      concurrency: sweepsAtOnce,
-    }),
-  ];
-  if (options.keepsSchedules)
-    workers.push(
-      backend.makeWorker(queueNames.pushes, (job) => handlePush(context, job.data), {
-        concurrency: pushesAtOnce,
-      }),
-    );
-  const parts = [...workers, sweeps, pushes];
+  const workers = makeQueueWorkers(context, backend, options);
+  const parts = [...workers, context.sweeps, context.pushes];
   const heartbeat =
     options.heartbeat === undefined ? null : new Heartbeat(deps.pool, options.heartbeat);
   const background = new Background(deps.pool, options.heartbeat?.workerId ?? null, options.times);
@@ -143,13 +137,7 @@ export async function startWorkers(
   if (options.keepsSchedules) addParts(background, context, options);
   const stop = async () => {
     stopping.abort(new Error('shutdown'));
-    const closing = Promise.all([
-      heartbeat?.stop(),
-      background.stop(),
-      ...parts.map((part) => part.close()),
-    ]);
-    // A worker whose Redis is out of reach never closes; its rows are given back already.
-    await Promise.race([closing.catch(() => {}), wait(stopMs, undefined, {ref: false})]);
+    await awaitClosed([heartbeat?.stop(), background.stop(), ...parts.map((part) => part.close())]);
   };
   await awaitReady(parts).catch(async (error: unknown) => {
     await stop();
@@ -163,13 +151,7 @@ export async function startWorkers(
     throw explainDatabaseError(error, deps.databaseUrl);
   };
   const wakeOnce = () => wakeDueWork(context, options.keepsSchedules).catch(throwExplained);
-  const overdue = new OverdueSchedules(deps);
-  const pollOnce = async () => {
-    await wakeDueWork(context, options.keepsSchedules);
-    const {served} = context.accounts;
-    if (options.keepsSchedules) await overdue.tell(served);
-    await heartbeat?.beat(served);
-  };
+  const pollOnce = makePollRound(context, options, heartbeat);
   const {outage} = backend;
   return {
     broken: poll(() => pulse.round(pollOnce).catch(throwExplained), {outage, signal}),
@@ -181,6 +163,44 @@ export async function startWorkers(
       const durationMs = Math.round(performance.now() - begunAt);
       deps.log.info({event: 'worker.stopped', durationMs}, 'the worker has stopped');
     },
+  };
+}
+
+/** Makes the workers that take the queue's jobs: sweeps, and changes if schedules are kept. */
+function makeQueueWorkers(
+  context: WorkerContext,
+  backend: QueueBackend,
+  {keepsSchedules}: Pick<WorkerOptions, 'keepsSchedules'>,
+): WakeWorker[] {
+  const workers = [
+    backend.makeWorker(queueNames.sweeps, (job) => handleSweep(context, job.data), {
+      concurrency: sweepsAtOnce,
+    }),
+  ];
+  if (keepsSchedules)
+    workers.push(
+      backend.makeWorker(queueNames.pushes, (job) => handlePush(context, job.data), {
+        concurrency: pushesAtOnce,
+      }),
+    );
+  return workers;
+}
+
+/**
+ * One round of the poller: wakes due work, logs overdue schedules, and notes that the process is
+ * alive.
+ */
+function makePollRound(
+  context: WorkerContext,
+  {keepsSchedules}: Pick<WorkerOptions, 'keepsSchedules'>,
+  heartbeat: Heartbeat | null,
+): () => Promise<void> {
+  const overdue = new OverdueSchedules(context.deps);
+  return async () => {
+    await wakeDueWork(context, keepsSchedules);
+    const {served} = context.accounts;
+    if (keepsSchedules) await overdue.tell(served);
+    await heartbeat?.beat(served);
   };
 }
 
@@ -248,6 +268,15 @@ async function awaitReady(parts: readonly {waitUntilReady(): Promise<unknown>}[]
     timeout.abort();
     timedOut.catch(() => {});
   }
+}
+
+/**
+ * Waits for all to close, for some seconds at most: a worker whose Redis is out of reach never
+ * closes, and its rows are given back already.
+ */
+async function awaitClosed(closing: readonly (Promise<void> | undefined)[]): Promise<void> {
+  const closed = Promise.all(closing).catch(() => {});
+  await Promise.race([closed, wait(stopMs, undefined, {ref: false})]);
 }
 
 /** @returns the result of the queue's job */

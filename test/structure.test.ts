@@ -10,9 +10,13 @@ import {
   listCycles,
   listFiles,
   listImports,
+  listLongFiles,
+  listLongFunctions,
   listSignatures,
   listSources,
   listSpecifiers,
+  longestFile,
+  longestFunction,
   moduleOf,
   readText,
   shareInside,
@@ -86,6 +90,20 @@ test(`at least ${leastInside * 100} % of imports stay in their folder, not count
 
 test(`no line of code is wider than ${widest} characters`, () => {
   expect(countWideLines()).toEqual({});
+});
+
+test(`no source file is longer than ${longestFile} lines`, () => {
+  expect(listLongFiles()).toEqual([]);
+});
+
+test(`no function is longer than ${longestFunction} lines`, () => {
+  const body = (lines: number) => `const f = () => {${'\n'.repeat(lines - 1)}};`;
+  expect(listLongFunctions(body(longestFunction))).toEqual([]);
+  expect(listLongFunctions(`\n${body(longestFunction + 1)}`)).toEqual(['2: 61']);
+  const found = listSources().flatMap((path) =>
+    listLongFunctions(readText(path)).map((place) => `${path}:${place}`),
+  );
+  expect(found).toEqual([]);
 });
 
 test('an exported name has one meaning', () => {

@@ -3,8 +3,8 @@
 // and of the titles of tests. Lower an exception that got better.
 
 import {expect, test} from 'vitest';
-import {parseAst} from 'vitest/node';
 import {listFiles, listSources, readText} from './support/structure.ts';
+import {visitNodes} from './support/syntax-tree.ts';
 
 const exceptions = JSON.parse(readText('test/words-exceptions.json')) as Record<string, number>;
 
@@ -54,14 +54,6 @@ function readTitles(path: string): string[] {
     if (/Literal$/.test(title?.type)) titles.push(text.slice(title.start, title.end));
   });
   return titles;
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: nodes of many shapes are visited as they are
-function visitNodes(text: string, visit: (node: any) => void): void {
-  JSON.stringify(parseAst(text, {lang: 'ts'}), (_, node) => {
-    visit(node);
-    return typeof node === 'bigint' ? String(node) : node;
-  });
 }
 
 function isSentence(text: unknown): text is string {

@@ -9,7 +9,7 @@ import {defaultSystem, type Role} from '../core/names.ts';
 import {Secret} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import type {apiKeys, audit, sessions} from './tables.ts';
+import type {apiKeys, audit, sessions} from './access-tables.ts';
 
 type KeyRow = typeof apiKeys.$inferSelect;
 

@@ -6,6 +6,7 @@ import {sql} from 'drizzle-orm';
 import {
   boolean,
   check,
+  type ExtraConfigColumn,
   index,
   integer,
   jsonb,
@@ -22,49 +23,57 @@ import {attemptOutcomes, changeStates, longestBatch, openStates} from './states.
 
 const methods = ['POST', 'PUT', 'DELETE'] as const;
 
-export const changes = syncSchema.table(
-  'changes',
-  {
-    change_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
-    account_id: bigNumber()
-      .notNull()
-      .references(() => accounts.account_id),
-    table_name: text().notNull(),
-    row_id: bigNumber().notNull(),
-    operation: text({enum: changeOperations}).notNull(),
-    number: bigNumber(),
-    parent_row_id: bigNumber(),
-    external_key: text(),
-    fields: jsonb().$type<ChangeValues>().notNull(),
-    base: jsonb().$type<ChangeValues>().notNull(),
-    seen: jsonb().$type<ChangeValues>(),
-    state: text({enum: changeStates}).notNull().default('pending'),
-    is_open: boolean()
-      .notNull()
-      .generatedAlwaysAs(sql`state IN (${listed(openStates)})`),
-    reason: text(),
-    waits_for: bigNumber(),
-    held_for: text(),
-    is_large: boolean(),
-    fingerprint: bytea(),
-    requested_at: instant().notNull().defaultNow(),
-    requested_by: text().notNull().default(sql`session_user`),
-    application: text(),
-    batch: text(),
-    transaction_id: bigNumber(),
-    undoes: bigNumber().array().$type<string[]>(),
-    due_at: instant().notNull().defaultNow(),
-    fence: integer().notNull().default(0),
-    lease_until: instant(),
-    holder: text(),
-    failures: integer().notNull().default(0),
-    sends: integer().notNull().default(0),
-    sent_at: instant(),
-    checks: integer().notNull().default(0),
-    result: jsonb().$type<ChangeResult>(),
-    settled_at: instant(),
-  },
-  (table) => [
+const changeColumns = {
+  change_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+  account_id: bigNumber()
+    .notNull()
+    .references(() => accounts.account_id),
+  table_name: text().notNull(),
+  row_id: bigNumber().notNull(),
+  operation: text({enum: changeOperations}).notNull(),
+  number: bigNumber(),
+  parent_row_id: bigNumber(),
+  external_key: text(),
+  fields: jsonb().$type<ChangeValues>().notNull(),
+  base: jsonb().$type<ChangeValues>().notNull(),
+  seen: jsonb().$type<ChangeValues>(),
+  state: text({enum: changeStates}).notNull().default('pending'),
+  is_open: boolean()
+    .notNull()
+    .generatedAlwaysAs(sql`state IN (${listed(openStates)})`),
+  reason: text(),
+  waits_for: bigNumber(),
+  held_for: text(),
+  is_large: boolean(),
+  fingerprint: bytea(),
+  requested_at: instant().notNull().defaultNow(),
+  requested_by: text().notNull().default(sql`session_user`),
+  application: text(),
+  batch: text(),
+  transaction_id: bigNumber(),
+  undoes: bigNumber().array().$type<string[]>(),
+  due_at: instant().notNull().defaultNow(),
+  fence: integer().notNull().default(0),
+  lease_until: instant(),
+  holder: text(),
+  failures: integer().notNull().default(0),
+  sends: integer().notNull().default(0),
+  sent_at: instant(),
+  checks: integer().notNull().default(0),
+  result: jsonb().$type<ChangeResult>(),
+  settled_at: instant(),
+};
+
+/** The columns, as checks and indexes name them. */
+type ChangeColumns = Readonly<Record<keyof typeof changeColumns, ExtraConfigColumn>>;
+
+export const changes = syncSchema.table('changes', changeColumns, (table) => [
+  ...listChangeChecks(table),
+  ...listChangeIndexes(table),
+]);
+
+function listChangeChecks(table: ChangeColumns) {
+  return [
     check('changes_operation_check', sql`${table.operation} IN (${listed(changeOperations)})`),
     check('changes_state_check', sql`${table.state} IN (${listed(changeStates)})`),
     check(
@@ -120,6 +129,11 @@ export const changes = syncSchema.table(
       'changes_counts_check',
       sql`least(${table.fence}, ${table.failures}, ${table.sends}, ${table.checks}) >= 0`,
     ),
+  ];
+}
+
+function listChangeIndexes(table: ChangeColumns) {
+  return [
     // Only one change of a record is in progress at a time.
     uniqueIndex('changes_on_its_way_key')
       .on(table.table_name, table.row_id)
@@ -154,8 +168,8 @@ export const changes = syncSchema.table(
     index('changes_sent_again_idx')
       .on(table.row_id, table.table_name)
       .where(sql`sends > 1 AND operation <> 'create'`),
-  ],
-);
+  ];
+}
 
 export const changesTable = commentTable(
   changes,

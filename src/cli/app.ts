@@ -87,21 +87,8 @@ export async function withApp<T>(
     const name = await namePlace(config);
     if (options.staysInCopy !== true) await refuseCopy(pool, name);
     const isCopy = (await findCopy(pool, name)) !== null;
-    // The log must not contain these secrets; tokens are added as they are opened.
-    const secrets = config.token === null ? [] : [config.token];
-    const log = createLogger({level: config.logLevel, secrets, isPretty: process.stderr.isTTY});
-    warehouse.tellWaitsTo((reason) =>
-      log.warn({event: 'warehouse.blocked', reason}, 'a lock holds a statement up'),
-    );
-    const endedCount = isCopy ? 0 : await endDeadLeases(pool);
-    if (endedCount > 0)
-      log.info(
-        {event: 'leases.ended', count: endedCount},
-        'the leases of dead processes of this machine have been ended',
-      );
-    const keepOut = (secret: Secret) => {
-      if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
-    };
+    const {log, keepOut} = openLog(config, warehouse);
+    if (!isCopy) await endLeases({pool, log});
     const {keys, allowsHttp: allowHttp, allowsLinkLocal: allowLinkLocal} = config;
     const accounts = new Accounts({pool, keys, allowHttp, allowLinkLocal, onToken: keepOut});
     closers.add(() => accounts.close());
@@ -143,6 +130,35 @@ export async function withApp<T>(
   });
 }
 
+/** Makes the log; each wait for a lock is a line of it. */
+function openLog(
+  {token, logLevel}: Config,
+  {tellWaitsTo}: Pick<Warehouse, 'tellWaitsTo'>,
+): Pick<App, 'log' | 'keepOut'> {
+  // The log must not contain these secrets; tokens are added as they are opened.
+  const secrets = token === null ? [] : [token];
+  const log = createLogger({level: logLevel, secrets, isPretty: process.stderr.isTTY});
+  tellWaitsTo((reason) =>
+    log.warn({event: 'warehouse.blocked', reason}, 'a lock holds a statement up'),
+  );
+  const keepOut = (secret: Secret) => {
+    if (!secrets.some((each) => each.reveal() === secret.reveal())) secrets.push(secret);
+  };
+  return {log, keepOut};
+}
+
+type LoggedPool = Pick<App, 'pool' | 'log'>;
+
+/** Ends the leases of dead processes of this machine, so that their work continues at once. */
+async function endLeases({pool, log}: LoggedPool): Promise<void> {
+  const count = await endDeadLeases(pool);
+  if (count > 0)
+    log.info(
+      {event: 'leases.ended', count},
+      'the leases of dead processes of this machine have been ended',
+    );
+}
+
 /** The demo is left out if it does not run: its made-up data are no loss. */
 async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened[]> {
   const unopened: Unopened[] = [];
@@ -153,8 +169,6 @@ async function listUnopened(pool: pg.Pool, accounts: Accounts): Promise<Unopened
   }
   return unopened;
 }
-
-type LoggedPool = Pick<App, 'pool' | 'log'>;
 
 /** An account whose token is not kept in the warehouse. */
 interface OwnAccount {

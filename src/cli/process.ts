@@ -241,7 +241,7 @@ function readProcess(pid: number, file: 'stat' | 'comm'): string | undefined {
 // listener is a leftover, and does not count.
 
 /** The lock of the only `start` of a folder, held by this process. */
-interface StartLock {
+export interface StartLock {
   /** Sets the address of the console, which a second start prints. */
   setConsole(url: string | null): void;
   release(): Promise<void>;

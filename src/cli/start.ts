@@ -31,6 +31,7 @@ import {
 import type {OpenedServer} from './http.ts';
 import {
   notifySupervisor,
+  type StartLock,
   StoppedError,
   type Supervisor,
   takeStartLock,
@@ -58,6 +59,12 @@ interface Run extends StartOptions, Served {
   readonly signal: AbortSignal;
 }
 
+interface RunOptions extends StartOptions, Pick<Run, 'signal'> {
+  /** Null if the warehouse is not in a folder of this machine, or with `once`. */
+  readonly startLock: StartLock | null;
+  readonly supervisor: Supervisor | null;
+}
+
 const streamNames = allStreams.map(({name}) => name);
 /** Bars are for one account: with several, each stream is in progress many times. */
 const plainLines: Progress = {
@@ -83,64 +90,7 @@ export async function start(
   const startLock =
     options.once || config.databaseUrl !== null ? null : await takeStartLock(config.home);
   const supervisor = takeSupervisor(process.env);
-  const run = async (app: App) => {
-    const {directUrl, log} = app;
-    await checkSequences(app.pool);
-    const copy = await app.findCopy();
-    if (copy !== null && !options.json) printFolded(`${copy}; ${fixForCopy}\n\n`);
-    const served = await listServed(app);
-    const {known, active, unopened} = served;
-    const backend = await openQueueBackend({
-      redisUrl: config.redisUrl,
-      databaseUrl: directUrl,
-      log,
-    });
-    const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
-    const ends = new EventEmitter<{ended: []}>();
-    const runOptions = {...options, ...served, progress, ends, signal};
-    if (!options.json) printFolded(`${formatOpening(app, served, backend.kind)}\n\n`);
-    if (options.once && active.length === 0) throw new FatalError(describeNothingToDo(known));
-    if (!options.once)
-      for (const account of active) await beginAccount(app.pool, account, streamNames);
-    const accountIds = async () =>
-      (await app.listKnown()).filter(isActive).map(({accountId}) => accountId);
-    const onSweepStep = async (step: SweepStep) => {
-      if (step === 'end-committed') ends.emit('ended');
-    };
-    const deps = {...app, onProgress: progress.advance, onSweepStep};
-    const server =
-      options.once || !options.http
-        ? null
-        : await openConsole(config, app, {...options, ...backend, signal});
-    startLock?.setConsole(server?.url ?? null);
-    const workerOptions = options.once
-      ? {keepsSchedules: false}
-      : {
-          ...{keepsSchedules: true, heartbeat: makeHeartbeat(app, config, server)},
-          parts: makePartsFactory({...app, config, onSecret: app.keepOut}),
-        };
-    const workers = await startWorkers(deps, backend, {
-      accountIds,
-      directUrl,
-      findCopy: app.findCopy,
-      ...workerOptions,
-    });
-    const ending = new AbortController();
-    const supervision = reportReadiness(options.once ? null : supervisor, app, {
-      outage: backend.outage,
-      signal: AbortSignal.any([signal, ending.signal]),
-    });
-    try {
-      if (!options.once) return await runUntilStopped(app, workers, {...runOptions, server});
-      const code = await runOnce(app, workers, runOptions);
-      return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
-    } finally {
-      progress.close();
-      ending.abort();
-      await server?.close();
-      await Promise.all([workers.stop(), supervision]);
-    }
-  };
+  const run = (app: App) => runApp(app, config, {...options, startLock, supervisor, signal});
   try {
     return await withApp(config, run, {staysInCopy: !options.once, signal});
   } catch (error) {
@@ -152,6 +102,81 @@ export async function start(
   } finally {
     await startLock?.release();
   }
+}
+
+/**
+ * Runs the workers, and the console beside them, until a stop is requested; with `once` until the
+ * sweeps and the push are done.
+ * @returns the exit code
+ */
+async function runApp(
+  app: App,
+  config: Config,
+  {startLock, supervisor, signal, ...options}: RunOptions,
+): Promise<number> {
+  await checkSequences(app.pool);
+  const copy = await app.findCopy();
+  if (copy !== null && !options.json) printFolded(`${copy}; ${fixForCopy}\n\n`);
+  const served = await listServed(app);
+  const {known, active, unopened} = served;
+  const backend = await openQueueBackend({
+    redisUrl: config.redisUrl,
+    databaseUrl: app.directUrl,
+    log: app.log,
+  });
+  const progress = known.length > 1 && !options.json ? plainLines : watchProgress(options.json);
+  const run = {...options, ...served, progress, ends: new EventEmitter<{ended: []}>(), signal};
+  if (!options.json) printFolded(`${formatOpening(app, served, backend.kind)}\n\n`);
+  if (options.once && active.length === 0) throw new FatalError(describeNothingToDo(known));
+  if (!options.once)
+    for (const account of active) await beginAccount(app.pool, account, streamNames);
+  const server =
+    options.once || !options.http
+      ? null
+      : await openConsole(config, app, {...options, ...backend, signal});
+  startLock?.setConsole(server?.url ?? null);
+  const workers = await startReportingWorkers(app, backend, {...run, config, server});
+  const ending = new AbortController();
+  const supervision = reportReadiness(options.once ? null : supervisor, app, {
+    outage: backend.outage,
+    signal: AbortSignal.any([signal, ending.signal]),
+  });
+  try {
+    if (!options.once) return await runUntilStopped(app, workers, {...run, server});
+    const code = await runOnce(app, workers, run);
+    return unopened.length > 0 || known.some(({state}) => state === 'stopped') ? 3 : code;
+  } finally {
+    progress.close();
+    ending.abort();
+    await server?.close();
+    await Promise.all([workers.stop(), supervision]);
+  }
+}
+
+/** Starts the workers, which report to the run; with `once` they only run requested sweeps. */
+async function startReportingWorkers(
+  app: App,
+  backend: QueueBackend,
+  {config, server, ...run}: Run & {readonly config: Config; readonly server: OpenedServer | null},
+): Promise<Workers> {
+  const accountIds = async () =>
+    (await app.listKnown()).filter(isActive).map(({accountId}) => accountId);
+  const onSweepStep = async (step: SweepStep) => {
+    if (step === 'end-committed') run.ends.emit('ended');
+  };
+  const deps = {...app, onProgress: run.progress.advance, onSweepStep};
+  const workerOptions = run.once
+    ? {keepsSchedules: false}
+    : {
+        ...{keepsSchedules: true, heartbeat: makeHeartbeat(app, config, server)},
+        parts: makePartsFactory({...app, config, onSecret: app.keepOut}),
+      };
+  return await startWorkers(deps, backend, {
+    accountIds,
+    directUrl: app.directUrl,
+    findCopy: app.findCopy,
+    ...workerOptions,
+  });
 }
 
 /** If several starts run on one machine, each has a separate port. */

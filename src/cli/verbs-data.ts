@@ -271,39 +271,12 @@ export function addFeed(program: Command, {json, signal}: CliContext): void {
 
 const loadHooks = () => import('./hooks.ts');
 
-export function addHooks(program: Command, {json, signal}: CliContext): void {
+export function addHooks(program: Command, context: CliContext): void {
+  const {json, signal} = context;
   const hooks = program
     .command('hooks')
     .description('manage webhooks that receive the feed, signed');
-  hooks
-    .command('add')
-    .description(
-      'add a webhook, or the address of one from a file of settings; prints its secret once',
-    )
-    .argument('<name>', 'name of the webhook')
-    .requiredOption('--url <url>', 'address; - prompts for it, or reads it from standard input')
-    .option('--table <name>', 'only this table; may be repeated', addWord, [])
-    .option('--column <name>', 'leave out changes of other columns; may be repeated', addWord, [])
-    .option('--account <name>', 'only one account')
-    .option(
-      '--leave-out <writer>',
-      'leave out what this login, or the key http:NAME, wrote; may be repeated',
-      addWord,
-      [],
-    )
-    .option('--after <cursor>', 'start after this cursor (default: end, the newest entry)')
-    .option('--limit <number>', 'maximum number of entries per request', readCount, 100)
-    .option('--mask', 'hide personal values')
-    .option('--system <name>', 'outside system whose keys it is sent (default: default)')
-    .action((name, options) =>
-      finishVerb(async () =>
-        (await loadHooks()).hooksAdd(await config(), name, {
-          ...options,
-          mask: options.mask === true,
-          ...json(),
-        }),
-      ),
-    );
+  addHooksAdd(hooks, context);
   hooks
     .command('list')
     .description('list webhooks, their positions and failed deliveries')
@@ -334,6 +307,38 @@ export function addHooks(program: Command, {json, signal}: CliContext): void {
     .action((name, options) =>
       finishVerb(async () =>
         (await loadHooks()).skip(await config(), name, {...options, ...json()}),
+      ),
+    );
+}
+
+function addHooksAdd(hooks: Command, {json}: CliContext): void {
+  hooks
+    .command('add')
+    .description(
+      'add a webhook, or the address of one from a file of settings; prints its secret once',
+    )
+    .argument('<name>', 'name of the webhook')
+    .requiredOption('--url <url>', 'address; - prompts for it, or reads it from standard input')
+    .option('--table <name>', 'only this table; may be repeated', addWord, [])
+    .option('--column <name>', 'leave out changes of other columns; may be repeated', addWord, [])
+    .option('--account <name>', 'only one account')
+    .option(
+      '--leave-out <writer>',
+      'leave out what this login, or the key http:NAME, wrote; may be repeated',
+      addWord,
+      [],
+    )
+    .option('--after <cursor>', 'start after this cursor (default: end, the newest entry)')
+    .option('--limit <number>', 'maximum number of entries per request', readCount, 100)
+    .option('--mask', 'hide personal values')
+    .option('--system <name>', 'outside system whose keys it is sent (default: default)')
+    .action((name, options) =>
+      finishVerb(async () =>
+        (await loadHooks()).hooksAdd(await config(), name, {
+          ...options,
+          mask: options.mask === true,
+          ...json(),
+        }),
       ),
     );
 }

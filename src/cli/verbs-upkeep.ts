@@ -249,16 +249,44 @@ function addQuarantine(program: Command, {json, signal}: CliContext): void {
     );
 }
 
-function addSchedules(program: Command, {json}: CliContext): void {
+const loadSchedules = () => import('./schedules.ts');
+
+function addSchedules(program: Command, context: CliContext): void {
+  const {json} = context;
   const schedules = program.command('schedules').description('manage schedules of sweeps');
-  const load = () => import('./schedules.ts');
   schedules
     .command('list')
     .description('list schedules, and when each is due next')
     .option('--account <name>', 'only one account')
     .action((options) =>
-      finishVerb(async () => (await load()).schedulesList(await config(), {...options, ...json()})),
+      finishVerb(async () =>
+        (await loadSchedules()).schedulesList(await config(), {...options, ...json()}),
+      ),
     );
+  addSchedulesSet(schedules, context);
+  schedules
+    .command('remove')
+    .description('remove a schedule')
+    .argument('<name>', 'name of the schedule')
+    .option('--account <name>', 'account to use, if there are several')
+    .action((name, options) =>
+      finishVerb(async () =>
+        (await loadSchedules()).schedulesRemove(await config(), name, {...options, ...json()}),
+      ),
+    );
+  schedules
+    .command('run')
+    .description('run a schedule now')
+    .argument('<name>', 'name of the schedule')
+    .option('--account <name>', 'account to use, if there are several')
+    .action((name, options) =>
+      finishVerb(async () =>
+        (await loadSchedules()).run(await config(), name, {...options, ...json()}),
+      ),
+    );
+}
+
+function addSchedulesSet(schedules: Command, {json}: CliContext): void {
   schedules
     .command('set')
     .description('create or change a schedule; options left out stay unchanged')
@@ -280,37 +308,19 @@ function addSchedules(program: Command, {json}: CliContext): void {
     .action((name, {fresh, yes = false, every, ...options}) =>
       finishVerb(async () =>
         fresh === undefined
-          ? (await load()).set(await config(), name, {
+          ? (await loadSchedules()).set(await config(), name, {
               ...options,
               yes,
               ...(every === undefined ? {} : {everyMs: every}),
               ...json(),
             })
-          : (await import('./schedules.ts')).setFreshness(await config(), name, {
+          : (await loadSchedules()).setFreshness(await config(), name, {
               everyMs: fresh,
               yes,
               account: options.account,
               ...json(),
             }),
       ),
-    );
-  schedules
-    .command('remove')
-    .description('remove a schedule')
-    .argument('<name>', 'name of the schedule')
-    .option('--account <name>', 'account to use, if there are several')
-    .action((name, options) =>
-      finishVerb(async () =>
-        (await load()).schedulesRemove(await config(), name, {...options, ...json()}),
-      ),
-    );
-  schedules
-    .command('run')
-    .description('run a schedule now')
-    .argument('<name>', 'name of the schedule')
-    .option('--account <name>', 'account to use, if there are several')
-    .action((name, options) =>
-      finishVerb(async () => (await load()).run(await config(), name, {...options, ...json()})),
     );
 }
 

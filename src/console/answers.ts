@@ -109,21 +109,7 @@ export function renderAnswer(
     shownRows === undefined
       ? cutOff
       : html`<a href="${linkToQuestion(context, question)}">All rows</a>`;
-  const rows = () =>
-    renderTable({
-      caption: question.question,
-      columns: drawn.head.map((head, index) =>
-        renderSortable(json.columns[index] ?? '', head, {
-          ...{question, context},
-          isNumber: drawn.numbers.includes(index),
-        }),
-      ),
-      rows:
-        cells.length === 0
-          ? []
-          : [...linkRows(cells, answered, {context, from: firstRow}), ...drawn.foot],
-      none: 'Nothing.',
-    });
+  const rows = () => renderRows(cells, answerOrGap, {context, from: firstRow});
   // If no currency is set, the page itself says so.
   const scope = (
     lacksCurrency(answerOrGap) ? describeDates(answered) : describeScope(answered)
@@ -145,6 +131,29 @@ export function renderAnswer(
     <details class="small"><summary>What is counted</summary>
     <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
     <p>${renderTrust(answered, context)}</p></details>`;
+}
+
+/** Some rows of an answer and its foot, as a table that a person can sort. */
+function renderRows(
+  rows: readonly (readonly string[])[],
+  {question, answered}: Extract<AnswerOrGap, {readonly answered: AnsweredQuestion}>,
+  {context, from: firstRow}: {readonly context: PageContext; readonly from: number},
+): SafeHtml {
+  const {json, drawn} = answered.answer;
+  return renderTable({
+    caption: question.question,
+    columns: drawn.head.map((head, index) =>
+      renderSortable(json.columns[index] ?? '', head, {
+        ...{question, context},
+        isNumber: drawn.numbers.includes(index),
+      }),
+    ),
+    rows:
+      rows.length === 0
+        ? []
+        : [...linkRows(rows, answered, {context, from: firstRow}), ...drawn.foot],
+    none: 'Nothing.',
+  });
 }
 
 /** `Counted at 14:05. `; empty if the answer was counted just now. */

@@ -26,6 +26,8 @@ import {
   linkToRecord,
   pathOfRecord,
   readMoment,
+  renderMomentForms,
+  renderPastNotice,
 } from './records-page.ts';
 import {
   type Cell,
@@ -39,7 +41,6 @@ import {
   renderTime,
   renderValue,
   renderWriter,
-  showMinute,
   type TableHead,
 } from './render.ts';
 
@@ -193,57 +194,6 @@ function renderOpenChanges(
           : ''
       }</li>`,
   )}</ul>`;
-}
-
-/**
- * The forms that lead to any past moment: along the versions, or by the clock. Both work without a
- * script.
- */
-function renderMomentForms(story: RecordStory, context: PageContext): SafeHtml {
-  const path = pathOfRecord(story);
-  const account =
-    context.seen.length > 1
-      ? html`<input type="hidden" name="account" value="${story.account}">`
-      : '';
-  const zone = context.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
-  const momentText = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
-  return html`<h2>At an earlier time</h2>
-${renderSlider(story, context, {path, account})}
-<form class="filters" action="${path}">${account}
-<label>Day and time in ${zone}
-<input type="datetime-local" name="at" value="${momentText}" required></label>
-<button class="plain">Show</button></form>`;
-}
-
-function renderSlider(
-  {moments, version, at}: RecordStory,
-  context: PageContext,
-  {path, account}: {readonly path: string; readonly account: SafeHtml | string},
-): SafeHtml | string {
-  if (moments.length < 2) return '';
-  const shownVersion = version === 0 ? 1 : version;
-  const since = showMinute(moments[shownVersion - 1] ?? '', context.timeZone);
-  const currentNote = at === null ? ', which holds now' : '';
-  const label = `version ${shownVersion} of ${moments.length}, since ${since}${currentNote}`;
-  return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change"
-  hx-target="#page" hx-select="#page" hx-swap="outerMorph">${account}
-<label>Along its versions: ${label}
-<input type="range" name="version" min="1" max="${moments.length}" value="${shownVersion}"
-  aria-valuetext="${label}"></label>
-<button>Show this version</button></form>`;
-}
-
-/** A notice that a past moment is shown, with a link back to now. */
-function renderPastNotice(story: RecordStory, context: PageContext): SafeHtml | string {
-  const {at, isThere, account} = story;
-  if (at === null) return '';
-  const moment = `${showMinute(at, context.timeZone)} (${at})`;
-  const sentence = isThere
-    ? 'This is the record as it stood then; what differs from now is marked.'
-    : `There was no row of it in account ${account} then.`;
-  const nowUrl = linkToRecord(context, story);
-  return html`<p class="past"><strong>As of ${moment}.</strong> ${sentence}
-<a href="${nowUrl}">Back to now</a></p>`;
 }
 
 /**

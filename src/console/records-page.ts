@@ -1,12 +1,13 @@
 // The search for records, and the lookup of the record and the moment that an address names. The
-// account may be left out if only one has the record. The action that requests a record again.
+// account may be left out if only one has the record. The forms that lead to another moment. The
+// action that requests a record again.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
 import {RecordError, UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import {describeAbsence, type FoundRecord, findRecord} from '../explain/explain-record.ts';
-import {momentOf} from '../explain/record-story.ts';
+import {momentOf, type RecordStory} from '../explain/record-story.ts';
 import {
   findNeighbours,
   hideSearch,
@@ -30,7 +31,7 @@ import {
   type PageContext,
   type PageRequest,
 } from './page.ts';
-import {renderMark, renderTable, renderTime} from './render.ts';
+import {renderMark, renderTable, renderTime, showMinute} from './render.ts';
 
 export const searchPage: Page = definePage({
   path: '/records',
@@ -252,6 +253,57 @@ export function readMoment(
       {cause: error},
     );
   }
+}
+
+/**
+ * The forms that lead to any past moment: along the versions, or by the clock. Both work without a
+ * script.
+ */
+export function renderMomentForms(story: RecordStory, context: PageContext): SafeHtml {
+  const path = pathOfRecord(story);
+  const account =
+    context.seen.length > 1
+      ? html`<input type="hidden" name="account" value="${story.account}">`
+      : '';
+  const zone = context.accounts.find(({name}) => name === story.account)?.timeZone ?? 'UTC';
+  const momentText = story.at === null ? '' : showMinute(story.at, zone).replace(' ', 'T');
+  return html`<h2>At an earlier time</h2>
+${renderSlider(story, context, {path, account})}
+<form class="filters" action="${path}">${account}
+<label>Day and time in ${zone}
+<input type="datetime-local" name="at" value="${momentText}" required></label>
+<button class="plain">Show</button></form>`;
+}
+
+function renderSlider(
+  {moments, version, at}: RecordStory,
+  context: PageContext,
+  {path, account}: {readonly path: string; readonly account: SafeHtml | string},
+): SafeHtml | string {
+  if (moments.length < 2) return '';
+  const shownVersion = version === 0 ? 1 : version;
+  const since = showMinute(moments[shownVersion - 1] ?? '', context.timeZone);
+  const currentNote = at === null ? ', which holds now' : '';
+  const label = `version ${shownVersion} of ${moments.length}, since ${since}${currentNote}`;
+  return html`<form class="filters" action="${path}" hx-get="${path}" hx-trigger="change"
+  hx-target="#page" hx-select="#page" hx-swap="outerMorph">${account}
+<label>Along its versions: ${label}
+<input type="range" name="version" min="1" max="${moments.length}" value="${shownVersion}"
+  aria-valuetext="${label}"></label>
+<button>Show this version</button></form>`;
+}
+
+/** A notice that a past moment is shown, with a link back to now. */
+export function renderPastNotice(story: RecordStory, context: PageContext): SafeHtml | string {
+  const {at, isThere, account} = story;
+  if (at === null) return '';
+  const moment = `${showMinute(at, context.timeZone)} (${at})`;
+  const sentence = isThere
+    ? 'This is the record as it stood then; what differs from now is marked.'
+    : `There was no row of it in account ${account} then.`;
+  const nowUrl = linkToRecord(context, story);
+  return html`<p class="past"><strong>As of ${moment}.</strong> ${sentence}
+<a href="${nowUrl}">Back to now</a></p>`;
 }
 
 /** The same as a command and as SQL. */

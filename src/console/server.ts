@@ -27,7 +27,8 @@ import {
 } from './accounts-page.ts';
 import {alertsPage, removeRule, testRuleAction} from './alerts-page.ts';
 import {addCsv, boardPage, businessPage, questionPage} from './business-pages.ts';
-import {changeActions, changePage} from './change-page.ts';
+import {changeActions} from './change-decisions.ts';
+import {changePage} from './change-page.ts';
 import {changeListPage} from './changes-page.ts';
 import {
   changePreviewPage,

@@ -8,15 +8,10 @@ import {listPromoted} from '../star/fields.ts';
 import {allStreams, findStream, isPersonal} from '../streams/all.ts';
 import {listOwnedTables, type Stream, type StreamName} from '../streams/stream.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
-import {
-  type FieldStory,
-  type FoundRecord,
-  findOrigin,
-  type RowEvent,
-  readRowEvents,
-} from './explain-record.ts';
+import {type FieldStory, type FoundRecord, type RowEvent, readRowEvents} from './explain-record.ts';
 import {
   fieldColumns,
+  findOrigin,
   type NumberAnswer,
   readDeletions,
   type Version,

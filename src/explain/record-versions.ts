@@ -1,5 +1,6 @@
 // The stored history of a record: the versions of its row, each with its writer, and the proofs,
-// tombstones and refusals beside them. The text that names a writer.
+// tombstones and refusals beside them. The periods in which a field kept its value. The text that
+// names a writer.
 
 import pg from 'pg';
 import type {ChangeState} from '../changes/states.ts';
@@ -280,6 +281,62 @@ export async function listFieldNames(
     [accountIds, tableName],
   );
   return rows.map((row) => row.field);
+}
+
+/**
+ * A period in which a field did not change, and the row was neither marked deleted nor came back.
+ */
+export interface Run {
+  readonly value: unknown;
+  readonly isDeleted: boolean;
+  /** When the first version with this value began. */
+  readonly from: string;
+  /** Null while it holds. */
+  readonly to: string | null;
+  /** The writer of that first version; if a change brought the value to the service, the change. */
+  readonly writer: Writer;
+}
+
+/** Since when a field has its value in the newest of some versions, and who wrote it. */
+export function findOrigin(versions: readonly [Version, ...Version[]], field: string): Run {
+  return listRuns(versions, field)[0];
+}
+
+/** The periods of a field, the newest first. */
+export function listRuns(
+  [newest, ...older]: readonly [Version, ...Version[]],
+  field: string,
+): [Run, ...Run[]] {
+  const runs: [Run, ...Run[]] = [toRun(newest, field)];
+  for (const version of older) {
+    const run = toRun(version, field);
+    const newerRun = runs.at(-1);
+    // Between two rows of the same number there is a time without a row, which ends the run.
+    if (newerRun !== undefined && newerRun.from === run.to && isSame(newerRun, run))
+      runs.splice(-1, 1, {
+        ...run,
+        to: newerRun.to,
+        writer: isValueOfChange(newerRun, run, field) ? newerRun.writer : run.writer,
+      });
+    else runs.push(run);
+  }
+  return runs;
+}
+
+/** Whether a value that was here before a change was done is the value that the change wanted. */
+function isValueOfChange({writer}: Run, {from}: Run, field: string): boolean {
+  if (writer.kind !== 'change' || !writer.isReadBack || writer.state !== 'done') return false;
+  return writer.fields.includes(field) && from >= writer.requestedAt;
+}
+
+function toRun({fields, isDeleted, validFrom, validTo, writer}: Version, field: string): Run {
+  return {value: fields.get(field) ?? null, isDeleted, from: validFrom, to: validTo, writer};
+}
+
+function isSame(one: Run, other: Run): boolean {
+  return (
+    one.isDeleted === other.isDeleted && JSON.stringify(one.value) === JSON.stringify(other.value)
+  );
 }
 
 /**

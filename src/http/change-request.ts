@@ -179,29 +179,56 @@ export const changesRequestSchema = z.union([
 ]);
 
 function buildTableSchema(writes: Writes) {
-  const {table} = writes;
-  const rules = table.writable.filter(({onCreate, onUpdate}) => onCreate || onUpdate);
-  const commonShape = {table: z.literal(table.name), hold: holdSchema, seen: seenSchema};
-  const buildFieldsSchema = (fieldRules: readonly WriteRule[]) =>
-    buildStrictObject(buildFieldsShape(writes, fieldRules));
-  const createShape = {
-    ...commonShape,
-    operation: z.literal('create'),
-    external_key: externalKeySchema.optional(),
-    fields: buildFieldsSchema(rules.filter(({onCreate}) => onCreate)).optional(),
-  };
-  const {parent} = writes;
-  const createSchema =
-    parent === null
-      ? buildStrictObject(createShape)
-      : buildStrictObject({...createShape, parent: buildParentSchema(parent.table)});
-  const wasSchema = buildFieldsSchema(rules)
+  return z.discriminatedUnion(
+    'operation',
+    [
+      buildCreateSchema(writes),
+      buildUpdateSchema(writes),
+      buildUpsertSchema(writes),
+      buildDeleteSchema(writes),
+    ],
+    {
+      error: 'expected one of create, update, upsert, delete',
+    },
+  );
+}
+
+/** The fields that a create or an update accepts. */
+function listAcceptedRules({table}: Writes): readonly WriteRule[] {
+  return table.writable.filter(({onCreate, onUpdate}) => onCreate || onUpdate);
+}
+
+/** What a change of any operation has. */
+function buildCommonShape({table}: Writes) {
+  return {table: z.literal(table.name), hold: holdSchema, seen: seenSchema};
+}
+
+function buildWasSchema(writes: Writes) {
+  return buildFieldsSchema(writes, listAcceptedRules(writes))
     .optional()
     .describe('The values of some fields as you had read them, in place of seen.');
-  // A row that the service does not have yet accepts the fields of a create: the triggers check
-  // that.
-  const updateSchema = buildStrictObject({
-    ...commonShape,
+}
+
+function buildCreateSchema(writes: Writes) {
+  const {parent, table} = writes;
+  const rules = table.writable.filter(({onCreate}) => onCreate);
+  const shape = {
+    ...buildCommonShape(writes),
+    operation: z.literal('create'),
+    external_key: externalKeySchema.optional(),
+    fields: buildFieldsSchema(writes, rules).optional(),
+  };
+  return parent === null
+    ? buildStrictObject(shape)
+    : buildStrictObject({...shape, parent: buildParentSchema(parent.table)});
+}
+
+/**
+ * A row that the service does not have yet accepts the fields of a create: the triggers check that.
+ */
+function buildUpdateSchema(writes: Writes) {
+  return buildStrictObject({
+    ...buildCommonShape(writes),
     operation: z.literal('update'),
     ...referenceShape,
     external_key: externalKeySchema
@@ -211,8 +238,8 @@ function buildTableSchema(writes: Writes) {
         'Alone the key of the row; beside number or row_id the key to set, null for none, ' +
           'which a deleted row allows, too.',
       ),
-    fields: buildFieldsSchema(rules).optional(),
-    was: wasSchema,
+    fields: buildFieldsSchema(writes, listAcceptedRules(writes)).optional(),
+    was: buildWasSchema(writes),
   })
     .describe('Named by one of number, row_id, external_key.')
     .refine(
@@ -232,34 +259,35 @@ function buildTableSchema(writes: Writes) {
         when: ({issues}) => issues.length === 0,
       },
     );
-  // An update if a row has the key, otherwise a create: the triggers check which fields each
-  // accepts.
-  const upsertShape = {
-    ...commonShape,
+}
+
+/**
+ * An update if a row has the key, otherwise a create: the triggers check which fields each accepts.
+ */
+function buildUpsertSchema(writes: Writes) {
+  const {parent} = writes;
+  const shape = {
+    ...buildCommonShape(writes),
     operation: z.literal('upsert'),
     external_key: externalKeySchema,
-    fields: buildFieldsSchema(rules),
+    fields: buildFieldsSchema(writes, listAcceptedRules(writes)),
   };
-  const upsertSchema = (
+  const schema =
     parent === null
-      ? buildStrictObject(upsertShape)
-      : buildStrictObject({...upsertShape, parent: buildParentSchema(parent.table).optional()})
-  ).describe('Updates the row that has the key, or creates one with it.');
-  const deleteSchema = buildStrictObject({
-    ...commonShape,
+      ? buildStrictObject(shape)
+      : buildStrictObject({...shape, parent: buildParentSchema(parent.table).optional()});
+  return schema.describe('Updates the row that has the key, or creates one with it.');
+}
+
+function buildDeleteSchema(writes: Writes) {
+  return buildStrictObject({
+    ...buildCommonShape(writes),
     operation: z.literal('delete'),
     ...referenceShape,
-    was: wasSchema,
+    was: buildWasSchema(writes),
   })
     .refine(...exactlyOneReference)
     .refine(hasOneBaseline, oneBaselineError);
-  return z.discriminatedUnion(
-    'operation',
-    [createSchema, updateSchema, upsertSchema, deleteSchema],
-    {
-      error: 'expected one of create, update, upsert, delete',
-    },
-  );
 }
 
 /** Whether an update sets the key of its row: then number or row_id names the row. */
@@ -278,14 +306,15 @@ export function onlyRemovesKey(request: ChangeRequest): boolean {
   return isUpdateWithoutFields && setsKey(request) && external_key === null;
 }
 
-function buildFieldsShape({table}: Writes, rules: readonly WriteRule[]) {
-  return Object.fromEntries(
+function buildFieldsSchema({table}: Writes, rules: readonly WriteRule[]) {
+  const shape = Object.fromEntries(
     rules.flatMap(({name, kind}) => {
       const description = table.columns.find((column) => column.name === name)?.comment;
       const schema = fieldSchemas[kind].optional();
       return [[name, description === undefined ? schema : schema.describe(description)]];
     }),
   );
+  return buildStrictObject(shape);
 }
 
 function buildParentSchema(table: string) {

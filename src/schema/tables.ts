@@ -22,18 +22,20 @@ import {
   uniqueIndex,
 } from 'drizzle-orm/pg-core';
 import {
-  accountsTable,
   apiKeysTable,
   apiRequestsTable,
-  assistantScopesTable,
   auditTable,
+  sessionsTable,
+  signInCodesTable,
+} from '../accounts/access-tables.ts';
+import {
+  accountsTable,
+  assistantScopesTable,
   authorAccountsTable,
   deletionLimitsTable,
   editLimitsTable,
   forgottenTable,
   linksTable,
-  sessionsTable,
-  signInCodesTable,
   syncSchema,
   workersTable,
 } from '../accounts/tables.ts';

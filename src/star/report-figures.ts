@@ -123,3 +123,8 @@ export function showNumber(number: string | null): string {
 export function showMoney(amount: string | null): string {
   return amount === null || amount.includes('.') ? showNumber(amount) : `${showNumber(amount)}.00`;
 }
+
+/** The name of an amount with its currency, such as `Revenue (USD)`. */
+export function addCurrency(name: string, currency: string | null): string {
+  return currency === null ? name : `${name} (${currency})`;
+}

@@ -23,16 +23,16 @@ import {
   type StoredRow,
 } from '../rows/load.ts';
 import {rememberFields, type SeenField} from '../star/remember-fields.ts';
-import {shapeOf} from '../streams/record-rows.ts';
+import {shapeOf} from '../streams/record-plan.ts';
 import {type Child, findParentColumn, listOwnedTables, type Stream} from '../streams/stream.ts';
 import type {EncodedRow, MirrorTable} from '../streams/table.ts';
+import type {Evidence} from './evidence.ts';
 import type {PageFields} from './fields.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
 import type {PageReader} from './page-reader.ts';
 import {type CutPage, hashAt, unpack} from './pages.ts';
 import {type QuarantinedRecord, quarantineRecords, resolveQuarantine} from './quarantine.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
-import type {Evidence} from './tables.ts';
 import {forgetAbsent, undoTombstones} from './tombstones.ts';
 
 /** The content of some pages, ready to be written. */

@@ -4,7 +4,7 @@
 
 import {listTypes, namesTypes, type SeenElements, type SentType} from '../api/value-types.ts';
 import type {SeenField} from '../star/remember-fields.ts';
-import {type Part, planOf} from '../streams/record-rows.ts';
+import {type Part, planOf} from '../streams/record-plan.ts';
 import {isSecret} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
 

@@ -7,6 +7,7 @@ import {readStoredNumbers, type StoredNumbers} from '../rows/held-numbers.ts';
 import type {NumberSet} from '../rows/number-set.ts';
 import {settleFields} from '../star/remember-fields.ts';
 import {readOlderAgain, type SaveMissing} from './ask-numbers.ts';
+import type {Evidence} from './evidence.ts';
 import {findMissed} from './open-numbers.ts';
 import {PageNumbers} from './pages.ts';
 import {resolveUnnumbered} from './quarantine.ts';
@@ -19,7 +20,6 @@ import {
   type SweepRun,
   scopeOf,
 } from './sweep-run.ts';
-import type {Evidence} from './tables.ts';
 import {saveAnswers, saveSuspects} from './tombstones.ts';
 import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './verify-list.ts';
 

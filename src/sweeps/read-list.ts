@@ -9,6 +9,7 @@ import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {wholeList} from '../streams/stream.ts';
 import {type ReadBatch, readBatch, writeBatch} from './batches.ts';
+import type {ListEnd, Sample} from './evidence.ts';
 import {endsOf} from './open-numbers.ts';
 import {
   type CutPage,
@@ -30,7 +31,6 @@ import {
   transportCallOf,
 } from './sweep-run.ts';
 import {readLastPass, saveCheckpoint} from './sweeps.ts';
-import type {ListEnd, Sample} from './tables.ts';
 
 /** The result of a first pass. */
 export interface FirstPass {

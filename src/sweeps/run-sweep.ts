@@ -19,6 +19,7 @@ import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {isLive} from '../rows/held-numbers.ts';
 import {findStream} from '../streams/all.ts';
 import {type Answers, pauseForNewer, readOlderAgain, requestNumbers} from './ask-numbers.ts';
+import type {Evidence} from './evidence.ts';
 import {FieldSightings} from './fields.ts';
 import {sweepFull} from './full-sweep.ts';
 import {describeListDoubts, readFirstPass} from './read-list.ts';
@@ -40,7 +41,6 @@ import {
   type Sweep,
   type SweepCounts,
 } from './sweeps.ts';
-import type {Evidence} from './tables.ts';
 import {dropSuspects, type GoneNumber, listTombstones, saveAnswers} from './tombstones.ts';
 
 export type SweepResult =

@@ -16,10 +16,10 @@ import {loadRows} from '../rows/load.ts';
 import {findColumn, nameTable, sqlTypes} from '../rows/table-sql.ts';
 import {findParentColumn} from '../streams/stream.ts';
 import type {ColumnType, EncodedRow, MirrorTable} from '../streams/table.ts';
+import type {Sample} from './evidence.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
 import {type CutPage, unpack} from './pages.ts';
 import {type SweepRun, scopeOf} from './sweep-run.ts';
-import type {Sample} from './tables.ts';
 
 /**
  * The sample is one page in this many of a long list, and about two pages of a short one. Measured:

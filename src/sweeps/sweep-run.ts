@@ -6,11 +6,11 @@ import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
 import {listOwnedTables, type Stream, wholeList} from '../streams/stream.ts';
+import type {Evidence} from './evidence.ts';
 import type {FieldSightings} from './fields.ts';
 import type {PageReader} from './page-reader.ts';
 import {countRows} from './story.ts';
 import {type ClaimedSweep, endSweep, type SweepCounts, type SweepStep} from './sweeps.ts';
-import type {Evidence} from './tables.ts';
 import {writeTombstones} from './tombstones.ts';
 
 /** One sweep that runs in this process. */

@@ -6,7 +6,8 @@ import {RetryableError} from '../core/errors.ts';
 import {markThisProcess, nameThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import type {Evidence, Sample, sweeps} from './tables.ts';
+import type {Evidence, Sample} from './evidence.ts';
+import type {sweeps} from './tables.ts';
 
 type Row = typeof sweeps.$inferSelect;
 

@@ -5,6 +5,7 @@ import {sql} from 'drizzle-orm';
 import {
   bigint,
   check,
+  type ExtraConfigColumn,
   index,
   integer,
   jsonb,
@@ -15,79 +16,8 @@ import {
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
+import type {Evidence} from './evidence.ts';
 import {isQuiet} from './quiet.ts';
-
-/**
- * How a first pass ended; only an empty page, or an answer that is the whole list, is a proper end.
- */
-export type ListEnd = 'empty-page' | 'whole-answer' | 'repeated-page' | 'nothing-new';
-
-/** The result of requesting records by their number. */
-export interface AskedCounts {
-  readonly asked: number;
-  readonly found: number;
-  readonly gone: number;
-}
-
-/** The known records that a sweep compares with their rows. */
-export interface Sample {
-  readonly records: number;
-  /** Rows with other values, though nothing had marked them as changed. */
-  readonly altered: number;
-  /** Whether every known record was compared. */
-  readonly isWhole: boolean;
-}
-
-/** The sightings and answers of a sweep, on which its end state is based. */
-export interface Evidence {
-  /**
-   * When a full sweep had read the list and its verification began, by the database's clock. The
-   * statement that saves the checkpoint sets it.
-   */
-  readonly readAt?: string;
-  /** Known records that were nevertheless parsed, to compare the values of their rows. */
-  readonly sample?: Sample;
-  readonly firstPass?: {
-    readonly lastPage: number;
-    readonly endedBy: ListEnd;
-    readonly numbers: number;
-  };
-  readonly secondPass?: {
-    readonly pages: number;
-    readonly numbers: number;
-    /** Numbers that the first pass had not seen. */
-    readonly missed: number;
-    /** Whether every page held the same numbers as in the first pass. */
-    readonly isQuiet: boolean;
-  };
-  /** Numbers that only the second pass saw. */
-  readonly missed?: AskedCounts;
-  /** Numbers that only the first pass saw. */
-  readonly lost?: AskedCounts;
-  /** Live rows that no pass saw. */
-  readonly unseen?: AskedCounts;
-  /** Numbers of records in quarantine that this sweep had not met. */
-  readonly quarantined?: AskedCounts;
-  /** Numbers that rows of other streams name, and no list has shown. */
-  readonly named?: AskedCounts;
-  /**
-   * Numbers inside the known range that were never seen. `left` still have to be requested; of
-   * `sampled`, only a sample was.
-   */
-  readonly gaps?: AskedCounts & {readonly left: number; readonly sampled?: number};
-  /** Numbers just outside the known range. */
-  readonly edges?: AskedCounts;
-  /** The service's answer if it has no record of the requested number. */
-  readonly absent?: {readonly status: number; readonly message: string};
-  /**
-   * Records that the service showed as they were before one of our changes, and that are read again
-   * before the sweep ends. `pauses`: how often the sweep has paused for them.
-   */
-  readonly older?: {readonly numbers: readonly string[]; readonly pauses: number};
-  readonly liveRows?: number;
-  /** How many tombstones one sweep may write. */
-  readonly tombstoneLimit?: number;
-}
 
 const sweepModes = ['full', 'window', 'record'] as const;
 const requesters = ['schedule', 'command'] as const;
@@ -114,50 +44,58 @@ const counts = [
 
 const count = () => bigint({mode: 'number'}).notNull().default(0);
 
-export const sweeps = syncSchema.table(
-  'sweeps',
-  {
-    sweep_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
-    account_id: bigNumber()
-      .notNull()
-      .references(() => accounts.account_id),
-    stream: text().notNull(),
-    mode: text({enum: sweepModes}).notNull(),
-    window_name: text(),
-    record_number: bigNumber(),
-    state: text({enum: states}).notNull().default('due'),
-    requested_by: text({enum: requesters}).notNull(),
-    due_at: instant().notNull().defaultNow(),
-    started_at: instant(),
-    ended_at: instant(),
-    stage: text({enum: stages}).notNull().default('read'),
-    next_page: integer().notNull().default(1),
-    fence: integer().notNull().default(0),
-    lease_until: instant(),
-    holder: text(),
-    claimed_by: text(),
-    failures: integer().notNull().default(0),
-    requests: count(),
-    pages: count(),
-    bytes: count(),
-    records: count(),
-    known: count(),
-    asked: count(),
-    inserted: count(),
-    updated: count(),
-    unchanged: count(),
-    revived: count(),
-    tombstoned: count(),
-    vanished: count(),
-    quarantined: count(),
-    rows: integer(),
-    reasons: text().array().notNull().default(sql`'{}'::text[]`),
-    error: text(),
-    evidence: jsonb().$type<Evidence>().notNull().default(sql`'{}'::jsonb`),
-    approved_at: instant(),
-    approved_by: text(),
-  },
-  (table) => [
+const sweepColumns = {
+  sweep_id: bigNumber().primaryKey().generatedAlwaysAsIdentity(),
+  account_id: bigNumber()
+    .notNull()
+    .references(() => accounts.account_id),
+  stream: text().notNull(),
+  mode: text({enum: sweepModes}).notNull(),
+  window_name: text(),
+  record_number: bigNumber(),
+  state: text({enum: states}).notNull().default('due'),
+  requested_by: text({enum: requesters}).notNull(),
+  due_at: instant().notNull().defaultNow(),
+  started_at: instant(),
+  ended_at: instant(),
+  stage: text({enum: stages}).notNull().default('read'),
+  next_page: integer().notNull().default(1),
+  fence: integer().notNull().default(0),
+  lease_until: instant(),
+  holder: text(),
+  claimed_by: text(),
+  failures: integer().notNull().default(0),
+  requests: count(),
+  pages: count(),
+  bytes: count(),
+  records: count(),
+  known: count(),
+  asked: count(),
+  inserted: count(),
+  updated: count(),
+  unchanged: count(),
+  revived: count(),
+  tombstoned: count(),
+  vanished: count(),
+  quarantined: count(),
+  rows: integer(),
+  reasons: text().array().notNull().default(sql`'{}'::text[]`),
+  error: text(),
+  evidence: jsonb().$type<Evidence>().notNull().default(sql`'{}'::jsonb`),
+  approved_at: instant(),
+  approved_by: text(),
+};
+
+/** The columns, as checks and indexes name them. */
+type SweepColumns = Readonly<Record<keyof typeof sweepColumns, ExtraConfigColumn>>;
+
+export const sweeps = syncSchema.table('sweeps', sweepColumns, (table) => [
+  ...listSweepChecks(table),
+  ...listSweepIndexes(table),
+]);
+
+function listSweepChecks(table: SweepColumns) {
+  return [
     check('sweeps_mode_check', sql`${table.mode} IN (${listed(sweepModes)})`),
     check('sweeps_state_check', sql`${table.state} IN (${listed(states)})`),
     check('sweeps_requested_by_check', sql`${table.requested_by} IN (${listed(requesters)})`),
@@ -169,6 +107,21 @@ export const sweeps = syncSchema.table(
       'sweeps_record_number_check',
       sql`(${table.record_number} IS NOT NULL) = (${table.mode} = 'record')`,
     ),
+    ...listStateChecks(table),
+    check('sweeps_next_page_check', sql`${table.next_page} >= 1`),
+    check(
+      'sweeps_counts_check',
+      sql`least(${sql.join(
+        counts.map((name) => table[name]),
+        sql`, `,
+      )}) >= 0`,
+    ),
+  ];
+}
+
+/** What each state and each stage requires of the other columns. */
+function listStateChecks(table: SweepColumns) {
+  return [
     check(
       'sweeps_ended_at_check',
       sql`(${table.ended_at} IS NULL) = (${table.state} IN ('due', 'running'))`,
@@ -210,14 +163,11 @@ export const sweeps = syncSchema.table(
         sql`AND (${table.approved_at} IS NULL) = (${table.approved_by} IS NULL)`,
       ),
     ),
-    check('sweeps_next_page_check', sql`${table.next_page} >= 1`),
-    check(
-      'sweeps_counts_check',
-      sql`least(${sql.join(
-        counts.map((name) => table[name]),
-        sql`, `,
-      )}) >= 0`,
-    ),
+  ];
+}
+
+function listSweepIndexes(table: SweepColumns) {
+  return [
     // Prevents two unfinished sweeps of the same target, whatever the queue does.
     uniqueIndex('sweeps_unfinished_key')
       .on(
@@ -236,8 +186,8 @@ export const sweeps = syncSchema.table(
     index('sweeps_windows_idx')
       .on(table.account_id, table.stream, table.window_name, table.sweep_id)
       .where(sql`mode = 'window'`),
-  ],
-);
+  ];
+}
 
 export const sweepsTable = commentTable(
   sweeps,

@@ -9,6 +9,7 @@ import {NumberSet} from '../rows/number-set.ts';
 import {listReferencingTables} from '../streams/all.ts';
 import {readRecordNumber} from '../streams/record-rows.ts';
 import {requestNumbers, type SaveMissing} from './ask-numbers.ts';
+import type {AskedCounts, Evidence} from './evidence.ts';
 import {
   edgeWidth,
   endsOf,
@@ -24,7 +25,6 @@ import {listUnmetNumbers} from './quarantine.ts';
 import {describeCapDoubts, type FirstPass} from './read-list.ts';
 import {keyQueryOf} from './requests.ts';
 import {ListBound, type SweepRun, scopeOf, transportCallOf, usualBounds} from './sweep-run.ts';
-import type {AskedCounts, Evidence} from './tables.ts';
 import {
   dropSuspects,
   listTombstones,

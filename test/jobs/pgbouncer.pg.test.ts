@@ -219,7 +219,7 @@ describe.skipIf(!isInstalled())('through two sessions', () => {
            AND query LIKE 'LISTEN "fieldmirror_due"' AND state = 'idle'`,
       ]) {
         const see = async () => (await world.pool.query(`SELECT FROM ${sign}`)).rowCount;
-        await expect.poll(see, {timeout: 20_000}).toBe(1);
+        await expect.poll(see, {timeout: 20_000}).toBeGreaterThan(0);
       }
       await world.pool.query(
         `UPDATE warehouse.customers SET fax = '555' WHERE customer_number = 1`,

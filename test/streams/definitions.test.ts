@@ -4,7 +4,7 @@ import {allStreams, allTables, findStream} from '../../src/streams/all.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {employees} from '../../src/streams/employees.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {shapeOf} from '../../src/streams/record-rows.ts';
+import {shapeOf} from '../../src/streams/record-plan.ts';
 import {isSecret} from '../../src/streams/secret-values.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import type {MirrorTable} from '../../src/streams/table.ts';

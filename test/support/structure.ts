@@ -4,6 +4,7 @@
 import {execFileSync} from 'node:child_process';
 import {existsSync, readFileSync} from 'node:fs';
 import {dirname, join, normalize} from 'node:path';
+import {visitNodes} from './syntax-tree.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -27,6 +28,8 @@ export const levels: readonly (readonly string[])[] = [
 ];
 
 export const widest = 100;
+export const longestFile = 500;
+export const longestFunction = 60;
 
 /** An import of one file by another, both in `src` or `jobs`. */
 export interface Import {
@@ -147,6 +150,28 @@ export function countWideLines(): Record<string, number> {
     1,
   );
 }
+
+/** Source files with more lines than one may have, as `src/a/b.ts: 512`. */
+export function listLongFiles(): string[] {
+  return listSources()
+    .map((path) => [path, readText(path).split('\n').length - 1] as const)
+    .filter(([, lines]) => lines > longestFile)
+    .map(([path, lines]) => `${path}: ${lines}`);
+}
+
+/** Functions with more lines than one may have: where each begins, and its lines, as `12: 71`. */
+export function listLongFunctions(text: string): string[] {
+  const lengths: string[] = [];
+  visitNodes(text, (node) => {
+    if (!functions.test(node?.type) || !node.body) return;
+    const begin = text.slice(0, node.start).split('\n').length;
+    const length = text.slice(node.start, node.end).split('\n').length;
+    if (length > longestFunction) lengths.push(`${begin}: ${length}`);
+  });
+  return lengths;
+}
+
+const functions = /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
 
 const declaration =
   /^export (?:async )?(?:abstract )?(?:function\*?|const|let|class|interface|type|enum) ([\w$]+)/gm;
