@@ -7,7 +7,7 @@ import {randomBytes} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
-import {formatTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/format.ts';
 import {openPool} from '../src/postgres/database.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {allStreams} from '../src/streams/all.ts';

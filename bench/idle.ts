@@ -7,7 +7,7 @@ import {readFile} from 'node:fs/promises';
 import {setTimeout as wait} from 'node:timers/promises';
 import {parseArgs} from 'node:util';
 import type pg from 'pg';
-import {formatTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/format.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {allStreams} from '../src/streams/all.ts';
 import {insertSchedules, planSchedules} from '../src/sweeps/schedules.ts';

@@ -4,8 +4,7 @@
 
 import {parseArgs} from 'node:util';
 import {DEFAULT_CONCURRENCY} from '../src/api/concurrency.ts';
-import {formatNumber} from '../src/core/format.ts';
-import {formatTable} from '../src/core/table.ts';
+import {formatNumber, formatTable} from '../src/core/format.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';
 import {migratedDatabase, serve, sweepTwice} from './load/sweeps.ts';

@@ -2,8 +2,7 @@
 // and of so many, and how much more memory the longer list takes. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
-import {formatNumber} from '../src/core/format.ts';
-import {formatTable} from '../src/core/table.ts';
+import {formatNumber, formatTable} from '../src/core/format.ts';
 import type {EmbeddedPostgres} from '../src/postgres/embedded.ts';
 import {startPostgres} from '../test/support/own-postgres.ts';
 import {SetUp} from '../test/support/set-up.ts';

@@ -2,7 +2,7 @@
 // truth is known, are matched. It reports; it asserts nothing.
 
 import {parseArgs} from 'node:util';
-import {formatTable} from '../src/core/table.ts';
+import {formatTable} from '../src/core/format.ts';
 import {judgeMatching} from '../test/match/judge.ts';
 
 const {values} = parseArgs({

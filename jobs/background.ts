@@ -13,8 +13,8 @@ import {
   type WorkerReach,
 } from '../src/accounts/workers.ts';
 import type {Logger} from '../src/core/log.ts';
-import {Pulse} from '../src/core/rounds.ts';
-import {noteParts, type PartName, removeParts} from '../src/health/heartbeats.ts';
+import {Pulse} from '../src/core/pauses.ts';
+import {noteParts, type PartName, removeParts} from '../src/health/installation.ts';
 import {listOverdueSchedules} from '../src/sweeps/schedules.ts';
 
 /** A part that is begun repeatedly; see `Rounds`. */

@@ -6,10 +6,10 @@ import {mkdir, readdir, rename, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {createClient} from '../../src/api/client.ts';
-import {fetchPages} from '../../src/api/pages-ahead.ts';
 import {createTransport} from '../../src/api/transport.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {jobs} from '../../src/streams/jobs.ts';
+import {fetchPages} from '../../src/sweeps/pages.ts';
 import {startBusiness} from './business.ts';
 
 /**

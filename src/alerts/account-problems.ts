@@ -1,7 +1,7 @@
 // Finds the problems of an account that need a person: its sweeps, its changes, its drift.
 
 import {listRecoveryCommands} from '../accounts/accounts.ts';
-import type {LateChange, LateChanges} from '../changes/change-health.ts';
+import type {LateChange, LateChanges} from '../changes/states.ts';
 import {formatDuration, formatMinute, formatNumber} from '../core/format.ts';
 import {quoteWord} from '../core/text.ts';
 import type {AccountFacts, StreamFacts} from '../health/account-status.ts';

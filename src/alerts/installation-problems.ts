@@ -8,7 +8,7 @@ import {demoName} from '../core/names.ts';
 import type {FeedHook} from '../feed/hooks.ts';
 import type {AccountFacts} from '../health/account-status.ts';
 import type {Size} from '../health/figures.ts';
-import {boundsOf, type PartHealth, type PartName, parts} from '../health/heartbeats.ts';
+import {boundsOf, type PartHealth, type PartName, parts} from '../health/installation.ts';
 import {
   adviseOnHolders,
   type BlockingSession,

@@ -11,7 +11,7 @@ import {
   countChanges,
   type LateChanges,
   listLateChanges,
-} from '../changes/change-health.ts';
+} from '../changes/states.ts';
 import {formatAge, formatNumber} from '../core/format.ts';
 import {
   listReportLists,
@@ -39,10 +39,11 @@ import {
   type TableSize,
   type UnfinishedSweeps,
 } from '../health/figures.ts';
-import {listOwnWaits, listParts} from '../health/heartbeats.ts';
 import {
   describeCopy,
   fixForCopy,
+  listOwnWaits,
+  listParts,
   namePlace,
   readInstallationRow,
   type WarehouseAddress,

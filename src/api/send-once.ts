@@ -2,7 +2,7 @@
 
 import type {Agent, Dispatcher} from 'undici';
 import {inSpan} from '../core/span.ts';
-import type {LearnedConcurrency, Load} from './concurrency.ts';
+import type {LearnedConcurrency, Limiter, Load} from './concurrency.ts';
 import {
   BadCoding,
   type BodyLimits,
@@ -16,7 +16,6 @@ import {
   type Recognise,
   toCoded,
 } from './exchange.ts';
-import type {Limiter} from './limiter.ts';
 import {type Answer, assessFailure, assessStatus, type WriteOutcome} from './verdict.ts';
 
 /** An answer before it is judged. */

@@ -1,6 +1,8 @@
 // Sends the requests of one account: reads in several attempts, writes once, each in its turn.
 
 import type {Agent, Dispatcher} from 'undici';
+import {AccessError, RetryableError, UsageError} from '../core/errors.ts';
+import {type Hide, hideInError, hideSecrets, makeHider} from '../core/hide-secrets.ts';
 import {
   DEFAULT_RETRY,
   parseRetryAfter,
@@ -8,20 +10,24 @@ import {
   readDate,
   retry,
   type Sleep,
-} from '../core/back-off.ts';
-import {AccessError, RetryableError, UsageError} from '../core/errors.ts';
-import {type Hide, hideInError, hideSecrets, makeHider} from '../core/hide-secrets.ts';
+} from '../core/pauses.ts';
 import {Secret} from '../core/secret.ts';
 import {joinPath, onlyThisMachine, parseBaseUrl} from './addresses.ts';
-import {type AgentOptions, createAgents} from './agents.ts';
 import {
   type ConcurrencyBounds,
   classifyRequest,
   DEFAULT_CONCURRENCY,
   LearnedConcurrency,
+  Limiter,
+  type Urgency,
 } from './concurrency.ts';
-import {BadCoding, ExchangeError, type Recognise} from './exchange.ts';
-import {Limiter, type Urgency} from './limiter.ts';
+import {
+  type AgentOptions,
+  BadCoding,
+  createAgents,
+  ExchangeError,
+  type Recognise,
+} from './exchange.ts';
 import {type AccountShared, type RawAnswer, type RequestObserver, sendOnce} from './send-once.ts';
 import {
   type Answer,

@@ -14,7 +14,6 @@ import {
   matchesFilterSql,
   needsPersonSql,
 } from './change.ts';
-import {countChanges, countMovingChanges, listLateChanges} from './change-health.ts';
 import {
   type Circumstances,
   findNextStep,
@@ -22,7 +21,15 @@ import {
   type NextStep,
   readCircumstances,
 } from './next-step.ts';
-import {type OpenState, openStates, type SettledState, settledStates} from './states.ts';
+import {
+  countChanges,
+  countMovingChanges,
+  listLateChanges,
+  type OpenState,
+  openStates,
+  type SettledState,
+  settledStates,
+} from './states.ts';
 import {describeChanges} from './words.ts';
 
 type Row = Pick<Change, 'table' | 'rowId'>;

@@ -3,8 +3,7 @@
 
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import {lateChangesSql, latenesses} from './change-health.ts';
-import type {ChangeState, SettledState} from './states.ts';
+import {type ChangeState, lateChangesSql, latenesses, type SettledState} from './states.ts';
 import type {attempts, changes, conflicts} from './tables.ts';
 
 type Row = typeof changes.$inferSelect;

@@ -4,7 +4,7 @@
 import {markThisProcess} from '../core/lease.ts';
 import type {Queryable} from '../postgres/database.ts';
 import type {RecentWrite} from '../rows/change-values.ts';
-import {recentWrites} from '../rows/recent-writes.ts';
+import {recentWrites} from '../rows/table-sql.ts';
 import {type Change, changeColumns} from './change.ts';
 
 /** A change that this process holds for as long as its lease lasts. */

@@ -9,7 +9,7 @@ import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {describePruned} from '../retention/retention.ts';
 import type {ChangeValue, ChangeValues} from '../rows/change-values.ts';
-import {readParentNumbers} from '../rows/held-numbers.ts';
+import {readParentNumbers} from '../rows/held-rows.ts';
 import {allStreams, findWrites} from '../streams/all.ts';
 import {
   type Attempt,

@@ -9,7 +9,6 @@ import {
 } from '../core/format.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {type Change, passwordMark} from './change.ts';
-import type {MovingChanges} from './change-health.ts';
 import {
   type ChangeGroup,
   type DecidedChange,
@@ -18,7 +17,7 @@ import {
   type PlainVerb,
 } from './decisions.ts';
 import type {NextStep} from './next-step.ts';
-import {type ChangeState, nameState} from './states.ts';
+import {type ChangeState, type MovingChanges, nameState} from './states.ts';
 import type {Undo} from './undo.ts';
 
 /**

@@ -21,7 +21,7 @@ import type {Config} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {formatAgo} from '../core/format.ts';
 import {checkShortName, defaultSystem, demoName, nearest, type Role} from '../core/names.ts';
-import {inTone} from '../core/tone.ts';
+import {inTone} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';

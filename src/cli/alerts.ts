@@ -23,7 +23,7 @@ import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors
 import {formatAgo, formatDuration} from '../core/format.ts';
 import {checkShortName, isMailbox, nearest} from '../core/names.ts';
 import type {Sealed} from '../core/secret.ts';
-import {inTone} from '../core/tone.ts';
+import {inTone} from '../core/text.ts';
 import {
   type Access,
   makeWebhookSecret,

@@ -34,7 +34,7 @@ import type {RunCheck} from '../console/services.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
-import {inTone} from '../core/tone.ts';
+import {inTone} from '../core/text.ts';
 import {listReportLists, listTargets} from '../delivery/targets.ts';
 import {listHooks} from '../feed/hooks.ts';
 import {readAccounts} from '../health/account-status.ts';

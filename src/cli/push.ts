@@ -3,16 +3,14 @@
 import {reportChange} from '../../jobs/queue-jobs.ts';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {type Change, listChangesForPerson, listUnsent} from '../changes/change.ts';
-import {countChanges, countMovingChanges} from '../changes/change-health.ts';
 import {type HeldChanges, readHeldChanges} from '../changes/claim-changes.ts';
 import {type PlannedRequest, planRequests, type Unplannable} from '../changes/request.ts';
-import {type ChangeState, nameState} from '../changes/states.ts';
+import {type ChangeState, countChanges, countMovingChanges, nameState} from '../changes/states.ts';
 import {describeReason, nameChange, nameOutcome} from '../changes/words.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import {printOut} from '../core/text.ts';
-import {inTone} from '../core/tone.ts';
+import {inTone, printOut} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {pushAccount} from '../push/push.ts';
 import type {CarriedChange, PushCounts} from '../push/run.ts';

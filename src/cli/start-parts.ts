@@ -15,7 +15,7 @@ import {readProblems} from '../alerts/problems.ts';
 import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import type {Logger} from '../core/log.ts';
-import {type Pulse, Rounds} from '../core/rounds.ts';
+import {type Pulse, Rounds} from '../core/pauses.ts';
 import type {Secret} from '../core/secret.ts';
 import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
 import {toHealthInput} from './status.ts';

@@ -19,15 +19,15 @@ import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
 import {causeNumbers, FatalError, seeDocs} from '../core/errors.ts';
 import {formatNumber, formatRoughly, type WorkInProgress} from '../core/format.ts';
-import {inTone} from '../core/tone.ts';
+import {inTone} from '../core/text.ts';
 import type {ReportListHealth, TargetHealth} from '../delivery/targets.ts';
 import {
   type AccountStatus,
   type FieldNews,
   readAccounts,
+  readWorkInProgress,
   type StreamFacts,
 } from '../health/account-status.ts';
-import {readWorkInProgress} from '../health/under-way.ts';
 import {readNow} from '../postgres/checks.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {isLockTimeout, listBlockingSessions} from '../postgres/lock-waits.ts';

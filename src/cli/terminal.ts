@@ -5,10 +5,10 @@ import {createInterface, type Interface} from 'node:readline/promises';
 import {Writable} from 'node:stream';
 import {text} from 'node:stream/consumers';
 import {UsageError} from '../core/errors.ts';
+import {formatTable} from '../core/format.ts';
 import {demoName} from '../core/names.ts';
 import {findCodeSection, listCodeSections} from '../core/package.ts';
 import {Secret} from '../core/secret.ts';
-import {formatTable} from '../core/table.ts';
 import {
   foldWords,
   printErr,

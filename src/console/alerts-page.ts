@@ -12,7 +12,7 @@ import {
   readAlertOverview,
 } from '../alerts/deliveries.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
-import type {Tone} from '../core/tone.ts';
+import type {Tone} from '../core/text.ts';
 import {type DeadLetter, type FeedHook, listDeadLetters, listHooks} from '../feed/hooks.ts';
 import {makeNotFound} from './access.ts';
 import {renderCause} from './documents.ts';

@@ -4,7 +4,7 @@ import {html, type SafeHtml} from '@remix-run/html-template';
 import type {Attempt} from '../changes/change.ts';
 import type {ChangeInFull} from '../changes/story.ts';
 import {formatNumber} from '../core/format.ts';
-import type {Tone} from '../core/tone.ts';
+import type {Tone} from '../core/text.ts';
 import type {PageContext} from './page.ts';
 import {renderMark, renderTime} from './render.ts';
 

@@ -2,7 +2,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import type {Tone} from '../core/tone.ts';
+import type {Tone} from '../core/text.ts';
 import {
   type FieldHit,
   type FieldsStory,

@@ -3,7 +3,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
-import type {Tone} from '../core/tone.ts';
+import type {Tone} from '../core/text.ts';
 import {countDifferences, type Pair} from '../match/match.ts';
 import type {Party, PlainParty} from '../match/party.ts';
 import type {RefusedLine} from '../match/party-file.ts';

@@ -4,7 +4,7 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber, formatRoughly} from '../core/format.ts';
 import type {Role} from '../core/names.ts';
-import {type Tone, toneOf} from '../core/tone.ts';
+import {type Tone, toneOf} from '../core/text.ts';
 import {describeWriter, type Writer} from '../explain/record-versions.ts';
 import type {Grid} from '../star/boards.ts';
 import {type Chart, renderChart} from '../star/chart.ts';

@@ -1,11 +1,86 @@
-// Prepares text for a terminal, a shell or XML, and finds the width and the abilities of a
-// terminal. Only this file writes to a terminal. Names, notes, error messages and addresses come
-// from elsewhere. Some of their characters are commands to a terminal, or reverse what is read:
-// U+009B begins a sequence as ESC [ does, U+202E reverses a line, U+2028 ends one. A pipe and a
-// file have no width, and get each line whole.
+// Prepares text for a terminal, a shell or XML, colours the words for good and bad states, and
+// finds the width and the abilities of a terminal. Only this file writes to a terminal. Names,
+// notes, error messages and addresses come from elsewhere. Some of their characters are commands to
+// a terminal, or reverse what is read: U+009B begins a sequence as ESC [ does, U+202E reverses a
+// line, U+2028 ends one. A pipe and a file have no width, and get each line whole.
 
 import type {WriteStream} from 'node:tty';
-import {dropMarks, hasColours, paint} from './tone.ts';
+
+/** The state of a thing: good, in progress, to be checked, wrong, or anything else. */
+export type Tone = 'good' | 'busy' | 'warning' | 'bad' | 'quiet';
+
+const tones: Readonly<Record<string, Tone>> = {
+  good: 'good',
+  certified: 'good',
+  refreshed: 'good',
+  done: 'good',
+  active: 'good',
+  running: 'busy',
+  due: 'busy',
+  pending: 'busy',
+  sending: 'busy',
+  warning: 'warning',
+  held: 'warning',
+  paused: 'warning',
+  uncertified: 'warning',
+  'in doubt': 'warning',
+  altered: 'warning',
+  bad: 'bad',
+  conflict: 'bad',
+  rejected: 'bad',
+  stopped: 'bad',
+  failed: 'bad',
+};
+
+/** @param state - of a sweep, a change or an account, or the verdict of a check */
+export function toneOf(state: string): Tone {
+  return tones[state.replace('_', ' ')] ?? 'quiet';
+}
+
+/** The properties of a stream that decide whether it shows colours. */
+type ColourStream = Partial<Pick<WriteStream, 'isTTY' | 'hasColors'>>;
+
+/** Whether colours are shown: not in a pipe, not if `NO_COLOR` is set, not at a dumb terminal. */
+export function hasColours(
+  stream: ColourStream,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): boolean {
+  const isRefused = (env.NO_COLOR ?? '') !== '' || env.TERM === 'dumb';
+  return stream.isTTY === true && !isRefused && stream.hasColors?.({...env}) === true;
+}
+
+/** The tones that have a colour. A mark is a noncharacter of Unicode, so no text needs it. */
+const palette: readonly {readonly tone: Tone; readonly mark: string; readonly code: string}[] = [
+  {tone: 'good', mark: '\ufdd0', code: '\u001b[32m'},
+  {tone: 'warning', mark: '\ufdd1', code: '\u001b[33m'},
+  {tone: 'bad', mark: '\ufdd2', code: '\u001b[31m'},
+];
+const colourEnd = '\u001b[39m';
+
+/**
+ * Marks each word of a state, for a text that is printed for a person. So a word that is cut or
+ * folded keeps its colour; the marks occupy no columns.
+ * @param tone - by default, the tone of the state that the words name
+ */
+export function inTone(words: string, tone: Tone = toneOf(words)): string {
+  const mark = palette.find((entry) => entry.tone === tone)?.mark;
+  return mark === undefined ? words : words.replaceAll(/\S+/g, (word) => mark + word);
+}
+
+/** The text with the marked words in their colours. */
+export function paint(text: string): string {
+  let painted = text;
+  for (const {mark, code} of palette)
+    painted = painted.replaceAll(
+      new RegExp(`${mark}([^\\s\\ufdd0-\\ufdd2,:│]+)`, 'g'),
+      `${code}$1${colourEnd}`,
+    );
+  return dropMarks(painted);
+}
+
+export function dropMarks(text: string): string {
+  return text.replaceAll(/[\ufdd0-\ufdd2]/g, '');
+}
 
 /**
  * Control characters of C0 and C1, control characters of direction, and separators of lines and

@@ -12,13 +12,12 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {Readable} from 'node:stream';
 import {isLoopback, onlyThisMachine} from '../api/addresses.ts';
-import {createAgents} from '../api/agents.ts';
-import {ExchangeError, exchange} from '../api/exchange.ts';
+import {createAgents, ExchangeError, exchange} from '../api/exchange.ts';
 import {describeFailure} from '../api/verdict.ts';
-import {DEFAULT_RETRY, parseRetryAfter, retry} from '../core/back-off.ts';
 import type {StorageKeys} from '../core/config.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {formatDuration} from '../core/format.ts';
+import {DEFAULT_RETRY, parseRetryAfter, retry} from '../core/pauses.ts';
 import {
   type DeliveryCourse,
   isSnapshotName,

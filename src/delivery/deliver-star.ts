@@ -1,17 +1,19 @@
 // The delivery of the star to a target: claimed by a lease, written to a separate folder, published
 // whole, and noted. The worker of `start` delivers at the end of each certified night, and
-// `deliver` on request.
+// `deliver` on request. If the target is a folder, a snapshot is written beside the others under a
+// hidden name, and renamed.
 
+import {randomUUID} from 'node:crypto';
+import {mkdir, open, readdir, readFile, rename, rm} from 'node:fs/promises';
+import {join} from 'node:path';
 import type pg from 'pg';
-import {pauseAfter} from '../core/back-off.ts';
 import {RetryableError} from '../core/errors.ts';
 import {Leases, machineClocks} from '../core/lease.ts';
 import type {Logger} from '../core/log.ts';
-import {type Pulse, Rounds} from '../core/rounds.ts';
+import {type Pulse, pauseAfter, Rounds} from '../core/pauses.ts';
 import {BucketStore, type StorageAccess} from './bucket-store.ts';
-import {explainFolder, FolderStore} from './folder-store.ts';
-import {type DeliveryCourse, type Snapshot, takeSnapshot} from './snapshot.ts';
-import {parseBucket, type Store} from './store.ts';
+import {type DeliveryCourse, isSnapshotName, type Snapshot, takeSnapshot} from './snapshot.ts';
+import {describeLatest, latestFile, parseBucket, parseLatest, type Store} from './store.ts';
 import {
   type ClaimedTarget,
   claimTarget,
@@ -22,6 +24,126 @@ import {
   saveUndelivered,
   type TargetSetting,
 } from './targets.ts';
+
+const temporaryPrefix = '.part-';
+
+export class FolderStore implements Store {
+  readonly #folder: string;
+  #part: string | null = null;
+
+  /** @param folder - an absolute path; the folder above it exists */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async begin(): Promise<string> {
+    return await this.#explain(async () => {
+      await mkdir(this.#folder).catch(ignoreError('EEXIST'));
+      for (const name of await readdir(this.#folder))
+        if (name.startsWith(temporaryPrefix)) await this.#discard(name);
+      const temporaryFolder = join(this.#folder, `${temporaryPrefix}${randomUUID()}`);
+      await mkdir(temporaryFolder);
+      this.#part = temporaryFolder;
+      return temporaryFolder;
+    });
+  }
+
+  async publish(folder: string, {name}: Snapshot): Promise<void> {
+    await this.#explain(async () => {
+      await syncFolder(folder);
+      await rename(folder, join(this.#folder, name));
+      this.#part = null;
+      await syncFolder(this.#folder);
+    });
+  }
+
+  async pointTo(snapshot: Snapshot): Promise<void> {
+    await this.#explain(async () => {
+      const temporaryFile = join(this.#folder, `${temporaryPrefix}${latestFile}`);
+      const handle = await open(temporaryFile, 'w');
+      try {
+        await handle.writeFile(describeLatest(snapshot));
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await rename(temporaryFile, join(this.#folder, latestFile));
+      await syncFolder(this.#folder);
+    });
+  }
+
+  async readLatest(): Promise<string | null> {
+    return await this.#explain(async () => {
+      const text = await readFile(join(this.#folder, latestFile), 'utf8').catch(
+        ignoreError('ENOENT'),
+      );
+      return text === undefined ? null : parseLatest(text);
+    });
+  }
+
+  async list(): Promise<readonly string[]> {
+    return await this.#explain(async () =>
+      (await readdir(this.#folder)).filter(isSnapshotName).toSorted(),
+    );
+  }
+
+  async remove(name: string): Promise<void> {
+    const hiddenName = `${temporaryPrefix}${name}`;
+    await this.#explain(async () => {
+      await rename(join(this.#folder, name), join(this.#folder, hiddenName));
+      await this.#discard(hiddenName);
+    });
+  }
+
+  async end(): Promise<void> {
+    if (this.#part !== null) await rm(this.#part, {recursive: true, force: true}).catch(() => {});
+  }
+
+  async #discard(name: string): Promise<void> {
+    await rm(join(this.#folder, name), {recursive: true, force: true});
+  }
+
+  async #explain<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      throw explainFolder(this.#folder, cause);
+    }
+  }
+}
+
+/** An error of the file system, with the folder and the next step. */
+export function explainFolder(folder: string, cause: unknown): unknown {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
+  if (code === null || !/^E[A-Z]+$/.test(code)) return cause;
+  const nextStep =
+    code === 'ENOENT'
+      ? 'make the folder above it, or mount it'
+      : code === 'ENOSPC' || code === 'EDQUOT'
+        ? 'make room there, or keep fewer snapshots'
+        : 'let the worker write there';
+  return new RetryableError(
+    `${folder}: expected a folder that can be written, got ${code}; ${nextStep}`,
+    {cause},
+  );
+}
+
+/** A crash of the machine must not leave a name without its files. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function ignoreError(code: string) {
+  return (error: unknown): undefined => {
+    if (error instanceof Error && 'code' in error && error.code === code) return undefined;
+    throw error;
+  };
+}
 
 export interface DeliveryDeps {
   readonly pool: pg.Pool;

@@ -5,9 +5,9 @@
 // again after growing delays, until it is given up.
 
 import type pg from 'pg';
-import {type BackOff, pauseAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
 import {markThisProcess} from '../core/lease.ts';
+import {type BackOff, pauseAfter} from '../core/pauses.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /**

@@ -1,12 +1,33 @@
-// Reads from sync.feed what changed, for the HTTP API, the terminal and subscribers. A watch wakes
-// the readers that wait, and gives positions to new entries before they read.
+// The feed of what changed: what an entry can report, and how entries are read from sync.feed, for
+// the HTTP API, the terminal and subscribers. A watch wakes the readers that wait, and gives
+// positions to new entries before they read.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {NoticeWatch, type WaitOn} from '../postgres/listen.ts';
 import {allTables, isPersonal} from '../streams/all.ts';
-import type {ClaimedHook} from './hooks.ts';
-import type {EntryOperation} from './terms.ts';
+
+/**
+ * What an entry can report of a row. `loaded` is about a stream: its rows are to be read from the
+ * tables.
+ */
+const rowOperations = ['created', 'changed', 'removed', 'loaded'] as const;
+
+/** What an entry can report of a change that its reader made: the state that the change reached. */
+const changeStates = ['done', 'rejected', 'conflict', 'cancelled'] as const;
+
+export const entryOperations = [...rowOperations, ...changeStates] as const;
+
+export type EntryOperation = (typeof entryOperations)[number];
+
+/** The most entries that one request may have. */
+export const maxEntries = 1_000;
+
+/** The most entries of one request that names no number. */
+export const defaultEntries = 100;
+
+/** The largest state that a reader may store beside its cursor, as text. */
+export const maxStateBytes = 8_192;
 
 /** One entry of the feed. Numbers are text, instants ISO 8601 in UTC. */
 export interface FeedEntry {
@@ -225,6 +246,17 @@ export interface FeedBatch {
 /** Many receivers refuse bodies from 1 MB on. A single entry that is larger is sent alone. */
 const maxCharacters = 500_000;
 
+/** What a subscriber is sent. */
+export interface Subscription
+  extends Pick<FeedQuery, 'accountId' | 'tables' | 'columns' | 'system'> {
+  /** Writers whose entries are not sent; null: no writer. */
+  readonly leavesOut: readonly string[] | null;
+  /** Whether personal values are hidden. */
+  readonly masks: boolean;
+  /** The most entries in one batch. */
+  readonly most: number;
+}
+
 /**
  * Reads the next batch for a subscriber. With `batchTo` it is the same batch as when that was
  * stored.
@@ -232,8 +264,8 @@ const maxCharacters = 500_000;
  */
 export async function readFeedBatch(
   db: Queryable,
-  {accountId, tables, columns, leavesOut, masks, most, system}: ClaimedHook,
-  {cursor, batchTo}: Pick<ClaimedHook, 'cursor' | 'batchTo'>,
+  {accountId, tables, columns, leavesOut, masks, most, system}: Subscription,
+  {cursor, batchTo}: {readonly cursor: string; readonly batchTo: string | null},
 ): Promise<FeedBatch> {
   const readers = leavesOut ?? [];
   const scope = {tables, columns, changes: false, accountId, readers, system};

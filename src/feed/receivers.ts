@@ -14,11 +14,10 @@ import {
   refusingLookup,
   toRefusal,
 } from '../api/addresses.ts';
-import {createAgents} from '../api/agents.ts';
-import {ExchangeError, exchange} from '../api/exchange.ts';
+import {createAgents, ExchangeError, exchange} from '../api/exchange.ts';
 import {describeFailure} from '../api/verdict.ts';
-import {parseRetryAfter} from '../core/back-off.ts';
 import {FatalError, RetryableError, UsageError} from '../core/errors.ts';
+import {parseRetryAfter} from '../core/pauses.ts';
 import {type Sealed, type SealingKey, Secret, seal, secretBounds, unseal} from '../core/secret.ts';
 
 /** The means of a process to send. */

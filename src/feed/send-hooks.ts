@@ -5,7 +5,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import {Pulse} from '../core/rounds.ts';
+import {Pulse} from '../core/pauses.ts';
 import {Secret} from '../core/secret.ts';
 import {listen} from '../postgres/listen.ts';
 import {deliverClaim, type FailedTry, UndeliverableError} from './deliver.ts';

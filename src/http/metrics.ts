@@ -5,8 +5,7 @@ import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from '@prome
 import type {AccountState} from '../accounts/accounts.ts';
 import type {HealthFigures} from '../alerts/problems.ts';
 import type {AccountObserver, EndedRequest} from '../api/send-once.ts';
-import type {Lateness} from '../changes/change-health.ts';
-import {attemptOutcomes, openStates} from '../changes/states.ts';
+import {attemptOutcomes, type Lateness, openStates} from '../changes/states.ts';
 import {readVersion} from '../core/package.ts';
 import type {FieldNews} from '../health/account-status.ts';
 import type {StreamFigures} from '../health/figures.ts';

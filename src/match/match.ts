@@ -2,8 +2,14 @@
 // person checks: a pair is there only if neither side has another party that comes close. All other
 // possible matches are for a person.
 
-import {type Counts, countValues, createNameKey, type Likeness, weigh} from './likeness.ts';
-import type {PlainParty} from './party.ts';
+import {
+  type Counts,
+  countValues,
+  createNameKey,
+  type Likeness,
+  type PlainParty,
+  weigh,
+} from './party.ts';
 
 /** One of our parties and one of theirs that may be the same. */
 export interface Pair {

@@ -17,6 +17,11 @@ export type ReadRow<Row extends object, Column extends keyof Row & string> = {
   readonly [Name in Column as Camel<Name>]: Row[Name];
 };
 
+/** A name in SQL, as `pg.escapeIdentifier` writes it, for threads that do not load pg. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
 /**
  * The columns of a SELECT or RETURNING that reads a `ReadRow`.
  * @param table - the table or alias, in a query of several tables

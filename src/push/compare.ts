@@ -5,10 +5,9 @@
 // pure.
 
 import type {CustomerFilters} from '../api/client.ts';
-import type {Appearance} from '../changes/authored-rows.ts';
+import type {Appearance, FieldRule, Rule} from '../changes/authored-rows.ts';
 import type {SavedConflict} from '../changes/move-changes.ts';
-import type {FieldRule, Rule} from '../changes/write-rules.ts';
-import {readDate} from '../core/back-off.ts';
+import {readDate} from '../core/pauses.ts';
 import {
   type ChangeValue,
   type ChangeValues,
@@ -16,7 +15,7 @@ import {
   isSameValue,
   showsReplaced,
 } from '../rows/change-values.ts';
-import {lagLimitMs} from '../rows/recent-writes.ts';
+import {lagLimitMs} from '../rows/table-sql.ts';
 import {
   type ChangeFacts,
   type Postponed,

@@ -7,8 +7,8 @@ import type {WriteResult} from '../api/client.ts';
 import {isMissingRecord, type MissingRecord} from '../api/verdict.ts';
 import type {AttemptEnd, Begun, Narrowed} from '../changes/move-changes.ts';
 import type {KnownSubject} from '../changes/request.ts';
-import {readDate} from '../core/back-off.ts';
 import {AccessError, RetryableError} from '../core/errors.ts';
+import {readDate} from '../core/pauses.ts';
 import {type ChangeValues, isEchoOf, isSameValue} from '../rows/change-values.ts';
 import {
   type Candidates,

@@ -8,10 +8,10 @@
 // service's, and how long an unfinished change waits. All functions are pure.
 
 import type {FieldRecord} from '../api/xml-document.ts';
+import type {FieldRule} from '../changes/authored-rows.ts';
 import type {ClaimedChange} from '../changes/claim-changes.ts';
 import type {AttemptEnd, Narrowed, SavedConflict} from '../changes/move-changes.ts';
 import type {Subject} from '../changes/request.ts';
-import type {FieldRule} from '../changes/write-rules.ts';
 import type {AccessError} from '../core/errors.ts';
 import {
   type ChangeResult,

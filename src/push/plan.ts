@@ -14,8 +14,8 @@ import {
   type Subject,
 } from '../changes/request.ts';
 import {RecordError} from '../core/errors.ts';
-import {readParentNumbers} from '../rows/held-numbers.ts';
-import {readMadeAgoMs} from '../rows/recent-writes.ts';
+import {readParentNumbers} from '../rows/held-rows.ts';
+import {readMadeAgoMs} from '../rows/table-sql.ts';
 import {readRows} from '../streams/record-rows.ts';
 import type {Writes} from '../streams/stream.ts';
 import {

@@ -5,13 +5,13 @@
 
 import {stopAccount} from '../accounts/accounts.ts';
 import {judgeAccess} from '../accounts/open-accounts.ts';
+import {readRules} from '../changes/authored-rows.ts';
 import {type ClaimedChange, claimChanges, renewClaims} from '../changes/claim-changes.ts';
 import {giveBackChange} from '../changes/move-changes.ts';
-import {readRules} from '../changes/write-rules.ts';
-import {backOffMs, pauseAfter} from '../core/back-off.ts';
 import {AccessError, RecordError, RetryableError} from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
 import {type Clocks, type Lease, Leases, machineClocks} from '../core/lease.ts';
+import {backOffMs, pauseAfter} from '../core/pauses.ts';
 import {inSpan} from '../core/span.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {findStream, findWrites} from '../streams/all.ts';

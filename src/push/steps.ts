@@ -41,7 +41,7 @@ import {RetryableError} from '../core/errors.ts';
 import {inSweepTransaction, inTransaction, type Queryable} from '../postgres/database.ts';
 import {violatedConstraint} from '../postgres/database-errors.ts';
 import {lockFree} from '../postgres/lock-waits.ts';
-import {forgetKnown} from '../rows/known-records.ts';
+import {forgetKnown} from '../rows/held-rows.ts';
 import {lockRows} from '../rows/load.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import {readRecordNumber} from '../streams/record-rows.ts';

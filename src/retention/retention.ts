@@ -8,7 +8,7 @@ import type pg from 'pg';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {markThisProcess} from '../core/lease.ts';
 import type {Logger} from '../core/log.ts';
-import {Pulse, Rounds} from '../core/rounds.ts';
+import {Pulse, Rounds} from '../core/pauses.ts';
 import type {Queryable} from '../postgres/database.ts';
 
 /** A kind of thing that is kept for a time. */

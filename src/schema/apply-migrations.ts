@@ -6,15 +6,15 @@ import {readMigrationFiles} from 'drizzle-orm/migrator';
 import {bigint, getTableConfig, integer, text} from 'drizzle-orm/pg-core';
 import pg from 'pg';
 import {syncSchema} from '../accounts/tables.ts';
+import {applyCapturedTables, applyWriteRules} from '../changes/authored-rows.ts';
 import {applyTransitions} from '../changes/states.ts';
-import {applyCapturedTables, applyWriteRules} from '../changes/write-rules.ts';
+import {FatalError} from '../core/errors.ts';
 import {type Comment, type CommentedTable, commentTable} from '../postgres/tables.ts';
 import {applyRetention} from '../retention/retention.ts';
 import {applyStar, dropStarLeftovers, starComments} from '../star/apply-star.ts';
 import {martTables} from '../star/tables.ts';
-import {type MirrorTable, ownColumns} from '../streams/table.ts';
-import {migrationsFolder} from './checks.ts';
-import {applySource, commentSource, type Definitions, type Source} from './source.ts';
+import {type MirrorTable, ownColumns, type WarehouseTable} from '../streams/table.ts';
+import {type Definitions, migrationsFolder, type Source} from './checks.ts';
 import {syncTables, toDrizzle} from './tables.ts';
 
 /** migration-turn.ts makes this table as drizzle would; no migration does. */
@@ -291,3 +291,90 @@ function toComments(
     ),
   ];
 }
+
+/**
+ * Brings every function and trigger in line with the source, and removes those that it no longer
+ * has. The caller has begun a transaction.
+ * @throws {FatalError} Postgres refuses a file; the message names the file
+ */
+async function applySource(
+  client: pg.ClientBase,
+  tables: readonly WarehouseTable[],
+  source: Source,
+): Promise<void> {
+  // Functions refer to each other, so a body is not checked until it first runs.
+  await client.query('SET LOCAL check_function_bodies = off');
+  for (const {name, text} of source.files)
+    await runFile(client, name, text.replace(functionComments, emptyLines));
+  for (const table of tables) await applyTable(client, table);
+  await client.query(dropLeftovers);
+  await client.query(
+    `INSERT INTO sync.source (version, hash) VALUES ($1, $2)
+         ON CONFLICT (only_row) DO UPDATE
+           SET version = EXCLUDED.version, hash = EXCLUDED.hash, applied_at = now()`,
+    [source.version, source.hash],
+  );
+}
+
+/**
+ * Sets the comments of the functions, which name them without their arguments. So an earlier
+ * signature of the same name must already be dropped.
+ */
+async function commentSource(client: pg.ClientBase, source: Source): Promise<void> {
+  for (const {name, text} of source.files)
+    await runFile(client, name, text.match(functionComments)?.join('\n') ?? '');
+}
+
+const functionComments = /^COMMENT ON FUNCTION [\w.]+\s+IS\s+'(?:[^']|''|'\n\s+')*';/gm;
+/** Keeps the line breaks of a comment, so that the numbers of the lines after it stay the same. */
+const emptyLines = (comment: string) => comment.replace(/[^\n]+/g, '');
+
+async function runFile(client: pg.ClientBase, name: string, text: string): Promise<void> {
+  try {
+    await client.query(text);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError)) throw error;
+    const line =
+      error.position === undefined ? '' : `, line ${findLineNumber(text, Number(error.position))}`;
+    throw new FatalError(`migrations/functions/${name}${line}: ${error.message}`, {cause: error});
+  }
+}
+
+function findLineNumber(text: string, position: number): number {
+  return text.slice(0, position).split('\n').length;
+}
+
+async function applyTable(client: pg.ClientBase, table: WarehouseTable): Promise<void> {
+  const {name, origin} = table;
+  await client.query('SELECT history.keep($1, $2, $3)', [
+    name,
+    origin.embeddedIn,
+    origin.parentColumn,
+  ]);
+  await client.query('SELECT sync.capture($1)', [name]);
+}
+
+// If one of our functions or triggers is older than this transaction, the source no longer has it.
+// Functions of extensions are not ours; a trigger is ours if its function is.
+const dropLeftovers = `
+DO $$
+DECLARE
+  leftover record;
+BEGIN
+  FOR leftover IN
+    SELECT tgname AS name, tgrelid::regclass AS place
+      FROM pg_trigger JOIN pg_proc ON pg_proc.oid = tgfoid
+     WHERE NOT tgisinternal AND pronamespace IN ('sync'::regnamespace, 'history'::regnamespace)
+       AND age(pg_trigger.xmin) > 0
+  LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', leftover.name, leftover.place);
+  END LOOP;
+  FOR leftover IN
+    SELECT oid::regprocedure AS name FROM pg_proc
+     WHERE pronamespace IN ('sync'::regnamespace, 'history'::regnamespace) AND age(pg_proc.xmin) > 0
+       AND NOT EXISTS (SELECT FROM pg_depend WHERE classid = 'pg_proc'::regclass
+         AND objid = pg_proc.oid AND deptype = 'e')
+  LOOP
+    EXECUTE format('DROP FUNCTION %s', leftover.name);
+  END LOOP;
+END $$`;

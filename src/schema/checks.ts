@@ -1,14 +1,17 @@
-// Checks of a database before it is migrated or used: its migrations, its roles, and the rights
-// that every login has in it.
+// Checks of a database before it is migrated or used: its migrations, its functions and triggers,
+// its roles, and the rights that every login has in it.
 
 import {createHash} from 'node:crypto';
-import {readFileSync} from 'node:fs';
+import {readdirSync, readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import pg from 'pg';
+import {transitions} from '../changes/states.ts';
 import {FatalError} from '../core/errors.ts';
-import {packageRoot} from '../core/package.ts';
+import {packageRoot, readVersion} from '../core/package.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {grantCreate} from '../postgres/database-errors.ts';
+import type {StarMember} from '../star/member.ts';
+import type {WarehouseTable} from '../streams/table.ts';
 
 // drizzle skips a migration that is older than the newest one applied, and never compares a hash.
 // So we compare the journal in the migrations folder with the migrations that the database has, and
@@ -160,6 +163,76 @@ export async function findMigrationLack(db: Queryable): Promise<string | null> {
     `run \`fieldmirror migrate\` as the owner, ${owner}, ` +
     `or let the owner run ${grantCreate({user, database})}`
   );
+}
+
+// Functions, triggers and grants are source files. If one of them changes, all are applied, so that
+// no migration contains a copy of one.
+
+/**
+ * The objects that a migration makes from definitions in the code, apart from the tables of
+ * `migrations/*.sql`.
+ */
+export interface Definitions {
+  /** Every warehouse table. */
+  readonly tables: readonly WarehouseTable[];
+  /** Every member of the star, each after the members that it depends on. */
+  readonly star: readonly StarMember[];
+}
+
+const functionsFolder = join(packageRoot, 'migrations', 'functions');
+
+/** Everything that this version defines in the database apart from its tables. */
+export interface Source {
+  /** Our version, as in `0.1.0`. */
+  readonly version: string;
+  /** SHA-256 over the files, the definitions and the transitions between states. */
+  readonly hash: string;
+  /** SQL, in the order to run it. */
+  readonly files: readonly {readonly name: string; readonly text: string}[];
+}
+
+/** Reads `migrations/functions`, and the definitions. */
+export function readSource(definitions: Definitions, folder = functionsFolder): Source {
+  const files = readdirSync(folder, {recursive: true, encoding: 'utf8'})
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .map((name) => ({name, text: readFileSync(join(folder, name), 'utf8')}));
+  const hash = createHash('sha256')
+    .update(JSON.stringify([files, definitions, transitions]))
+    .digest('hex');
+  return {version: readVersion(), hash, files};
+}
+
+/** The source that a database has. */
+interface AppliedSource {
+  readonly version: string;
+  readonly hash: string;
+}
+
+/** @returns null when none was applied yet */
+export async function readAppliedSource(db: Queryable): Promise<AppliedSource | null> {
+  try {
+    const {rows} = await db.query<AppliedSource>('SELECT version, hash FROM sync.source');
+    return rows[0] ?? null;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && error.code === '42P01') return null;
+    throw error;
+  }
+}
+
+/**
+ * Whether a database has another source than this version contains. The source of a newer version
+ * stays: two versions may run at the same time while one replaces the other.
+ */
+export function isOutdated(applied: AppliedSource | null, source: Source): boolean {
+  if (applied === null) return true;
+  const order = compareVersions(applied.version, source.version);
+  return order < 0 || (order === 0 && applied.hash !== source.hash);
+}
+
+// Versions are mostly equal, and the rules of collation cost 8 ms of CPU to load.
+function compareVersions(first: string, second: string): number {
+  return first === second ? 0 : first.localeCompare(second, 'en', {numeric: true});
 }
 
 // The four roles that rights are granted to. They belong to the cluster, so an owner who may not

@@ -10,14 +10,17 @@ import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-tu
 import {renderMember} from '../star/member.ts';
 import {members, questions} from '../star/star.ts';
 import {allTables} from '../streams/all.ts';
-import {checkMigrations, checkPublic, checkRoles, findMigrationLack} from './checks.ts';
 import {
+  checkMigrations,
+  checkPublic,
+  checkRoles,
   type Definitions,
+  findMigrationLack,
   isOutdated,
   readAppliedSource,
   readSource,
   type Source,
-} from './source.ts';
+} from './checks.ts';
 
 const oldestVersion = 15;
 const pollMs = 500;

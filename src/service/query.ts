@@ -4,8 +4,7 @@
 // `include` names is read in one statement for a page.
 
 import type {AccountTime} from './account-time.ts';
-import type {ServiceQueryable} from './database.ts';
-import type {Condition} from './lists.ts';
+import type {Condition, ServiceQueryable} from './database.ts';
 import {
   contacts,
   customerResource,

@@ -2,8 +2,14 @@
 
 import pg from 'pg';
 import type {AccountTime} from './account-time.ts';
-import {inServiceTransaction, type ServiceQueryable} from './database.ts';
-import type {Condition, ListChange, ListQuery, Lists} from './lists.ts';
+import {
+  type Condition,
+  inServiceTransaction,
+  type ListChange,
+  type ListQuery,
+  type Lists,
+  type ServiceQueryable,
+} from './database.ts';
 import {embed, plainView, type Query, readPageNumber, readView} from './query.ts';
 import type {ServiceFields, ServiceResource, Table} from './resource.ts';
 import {

@@ -3,8 +3,7 @@
 
 import type pg from 'pg';
 import type {AccountTime} from './account-time.ts';
-import type {ServiceQueryable} from './database.ts';
-import type {ListChange} from './lists.ts';
+import type {ListChange, ServiceQueryable} from './database.ts';
 import type {ServiceField, ServiceFields, ServiceResource, Table} from './resource.ts';
 import type {RequestFields, RequestValue} from './xml-read.ts';
 import {humanize, makeInvalidRefusal} from './xml-write.ts';

@@ -10,7 +10,7 @@ import {
   type RowLimit,
   writeRowLimit,
 } from '../accounts/settings.ts';
-import {type Rule, readRules, setRule} from '../changes/write-rules.ts';
+import {type Rule, readRules, setRule} from '../changes/authored-rows.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatInterval, isWholeDays} from '../core/format.ts';
 import {nearest} from '../core/names.ts';

@@ -2,7 +2,7 @@
 // shows; and as a mail in HTML. The HTML is limited to what mail programs show: tables with inline
 // styles, no picture, no external resources.
 
-import {formatTable} from '../core/table.ts';
+import {formatTable} from '../core/format.ts';
 import {escapeXml} from '../core/text.ts';
 import {
   describeFindings,

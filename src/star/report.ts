@@ -6,7 +6,6 @@ import type pg from 'pg';
 import {formatDuration, showSecond} from '../core/format.ts';
 import type {Chart} from './chart.ts';
 import {hasWorkingHours} from './member.ts';
-import {readPictures} from './report-charts.ts';
 import {
   addCurrency,
   compareWeeks,
@@ -15,6 +14,7 @@ import {
   type Figure,
   type ReportMetric,
   readFigures,
+  readPictures,
   showMoney,
   showNumber,
 } from './report-figures.ts';

@@ -1,7 +1,6 @@
 // All members and questions of the star, and which of its columns are keys of another member's
 // rows.
 
-import {backlogDay, employeeDay, openJobDay, repeatVisit} from './day-facts.ts';
 import {
   account,
   customer,
@@ -16,7 +15,15 @@ import {
 import {assignment, job, jobCharge, task, timeEntry} from './job-facts.ts';
 import {type Member, type Question, resolveRowKey} from './member.ts';
 import {moneyQuestions} from './money-questions.ts';
-import {payment, reschedule, statusChange} from './observed-facts.ts';
+import {
+  backlogDay,
+  employeeDay,
+  openJobDay,
+  payment,
+  repeatVisit,
+  reschedule,
+  statusChange,
+} from './past-facts.ts';
 import {customerQuestions, peopleQuestions} from './people-questions.ts';
 import {planningQuestions} from './planning-questions.ts';
 import {revenueQuestions} from './revenue-questions.ts';

@@ -1,6 +1,5 @@
 // Questions of work: what is open, how old it is, and what is repeated by a plan.
 
-import {openedDate, openSpans} from './day-facts.ts';
 import {
   buildAnswerColumns,
   choosePhone,
@@ -13,6 +12,7 @@ import {
   phoneComment,
   type Question,
 } from './member.ts';
+import {openedDate, openSpans} from './past-facts.ts';
 
 /** Counts of the jobs of each age; `age` is in days. */
 const countByAge = (age: string) =>

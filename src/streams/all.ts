@@ -4,13 +4,18 @@
 
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
-import {customers, customerWrites} from './customers.ts';
-import {employees, employeeWrites} from './employees.ts';
-import {jobChargeWrites, jobEmployees, jobs, jobWrites, timeEntryWrites} from './jobs.ts';
-import {customerNoteWrites, jobNoteWrites} from './shared-parts.ts';
+import {customerNoteWrites, customers, customerWrites} from './customers.ts';
+import {
+  jobChargeWrites,
+  jobEmployees,
+  jobNoteWrites,
+  jobs,
+  jobWrites,
+  timeEntryWrites,
+} from './jobs.ts';
 import {findParentColumn, type Stream, type Writes} from './stream.ts';
 import type {Capture, ColumnType, MirrorTable, Origin, WarehouseTable} from './table.ts';
-import {tasks, taskWrites} from './tasks.ts';
+import {employees, employeeWrites, tasks, taskWrites} from './team.ts';
 
 /** Every stream, in the order to sweep them: a stream that others reference comes before them. */
 export const allStreams: readonly Stream[] = [employees, customers, jobs, tasks];

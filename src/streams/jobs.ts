@@ -1,9 +1,22 @@
-// Jobs with their parts: categories, statuses, assignments, time entries, charges.
+// Jobs with their parts: categories, statuses, assignments, time entries, charges, notes.
 
 import {TIME_SHAPES} from '../api/value-types.ts';
-import {jobNotes, taxEntities} from './shared-parts.ts';
+import {noteColumns, noteWrites, taxEntities} from './customers.ts';
 import {type Stream, spans, type Writes} from './stream.ts';
 import {mirrorTable} from './table.ts';
+
+/** @see docs/service.md "Fields" */
+const jobNotes = mirrorTable('job_notes', {
+  comment: 'Notes on jobs.',
+  key: ['id'],
+  indexes: [['job_number']],
+  columns: [
+    {name: 'id', type: 'integer', comment: 'Identifier used in paths.'},
+    {name: 'job_number', type: 'integer', comment: 'The job: jobs.job_number.'},
+    {name: 'job_id', type: 'integer', comment: 'The job: jobs.id.'},
+    ...noteColumns,
+  ],
+});
 
 /** Categories of jobs, as jobs embed them. No recording shows one (docs/service.md "Fields"). */
 const jobTypes = mirrorTable('job_types', {
@@ -390,4 +403,12 @@ export const jobWrites: Writes = {
   list: 'jobs',
   isNested: false,
   timeShape: TIME_SHAPES.job,
+};
+
+/** @see docs/service.md "Endpoints" */
+export const jobNoteWrites: Writes = {
+  ...noteWrites,
+  table: jobNotes,
+  stream: 'jobs',
+  parent: {table: 'jobs', numberColumn: 'job_number'},
 };

@@ -4,10 +4,10 @@
 
 import {hash} from 'node:crypto';
 import {crc32} from 'node:zlib';
-import {compareNames, type Reading, refuseValue} from './nested-records.ts';
-import {isSecret} from './secret-values.ts';
+import {compareNames, type Reading, refuseValue} from './record-parts.ts';
 import type {Child, Stream} from './stream.ts';
 import type {Column, MirrorTable} from './table.ts';
+import {isSecret} from './values.ts';
 
 /**
  * The places of a table's values in a record with a particular list of names; -1 for missing ones.

@@ -3,7 +3,7 @@
 
 import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
-import {describeValue, type Reading, refuseValue, textToJson, toJson} from './nested-records.ts';
+import {describeValue, type Reading, refuseValue, textToJson, toJson} from './record-parts.ts';
 import {
   type ChildPlan,
   findLayout,

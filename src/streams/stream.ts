@@ -7,7 +7,6 @@
 // target never run at once. One window of every stream has no filter: the whole list, read once.
 
 import type {TimeShape} from '../api/value-types.ts';
-import type {Resource} from '../api/xml-encode.ts';
 import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {isId} from '../core/text.ts';
@@ -105,6 +104,16 @@ export function listOwnedTables({children}: Stream): OwnedTable[] {
     .filter(({isOwned}) => isOwned)
     .map((child) => ({table: child.table, parentColumn: findParentColumn(child)}));
 }
+
+/** The subject of a writing request: the root element of its document. */
+export type Resource =
+  | 'customer'
+  | 'job'
+  | 'job_charge'
+  | 'employee'
+  | 'time_entry'
+  | 'task'
+  | 'note';
 
 /**
  * How one warehouse table is written back. The table itself names the fields. Nothing here goes

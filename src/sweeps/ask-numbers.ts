@@ -9,21 +9,28 @@ import {SeenElements} from '../api/value-types.ts';
 import {isMissingRecord} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {readOneApart} from '../api/xml-read.ts';
-import {backOffMs} from '../core/back-off.ts';
 import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts';
+import {backOffMs} from '../core/pauses.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
-import {readMadeAgoMs} from '../rows/recent-writes.ts';
-import {keyOf, nameTable} from '../rows/table-sql.ts';
-import {listUnembedded} from '../streams/missing-parts.ts';
+import {keyOf, nameTable, readMadeAgoMs} from '../rows/table-sql.ts';
+import {listUnembedded} from '../streams/record-parts.ts';
 import {readRecordNumber, readRows} from '../streams/record-rows.ts';
-import {redactXml} from '../streams/secret-values.ts';
 import type {Stream} from '../streams/stream.ts';
-import {noteOlder, readOlder, replaceOlder, writeBatch} from './batches.ts';
+import {redactXml} from '../streams/values.ts';
+import {writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
 import {type QuarantinedRecord, resolveMissing} from './quarantine.ts';
 import {embedCustomer, embedMissing, requestRecord} from './requests.ts';
-import {reportStep, type SweepRun, scopeOf, transportCallOf} from './sweep-run.ts';
+import {
+  noteOlder,
+  readOlder,
+  replaceOlder,
+  reportStep,
+  type SweepRun,
+  scopeOf,
+  transportCallOf,
+} from './sweep-run.ts';
 import {saveCheckpoint} from './sweeps.ts';
 import {type GoneNumber, readClock} from './tombstones.ts';
 

@@ -5,11 +5,15 @@
 
 import type pg from 'pg';
 import {freeBytes} from '../core/own-bytes.ts';
-import type {Queryable} from '../postgres/database.ts';
 import {decodeCopyRow} from '../postgres/sql.ts';
 import {showsReplaced} from '../rows/change-values.ts';
-import {readParentsOfLive, readVanishing} from '../rows/held-numbers.ts';
-import {forgetKnown, probeKnown, rememberKnown} from '../rows/known-records.ts';
+import {
+  forgetKnown,
+  probeKnown,
+  readParentsOfLive,
+  readVanishing,
+  rememberKnown,
+} from '../rows/held-rows.ts';
 import {
   type Batch,
   type Family,
@@ -22,17 +26,15 @@ import {
   readSpared,
   type StoredRow,
 } from '../rows/load.ts';
-import {rememberFields, type SeenField} from '../star/remember-fields.ts';
 import {shapeOf} from '../streams/record-plan.ts';
 import {type Child, findParentColumn, listOwnedTables, type Stream} from '../streams/stream.ts';
 import type {EncodedRow, MirrorTable} from '../streams/table.ts';
-import type {Evidence} from './evidence.ts';
-import type {PageFields} from './fields.ts';
+import {type PageFields, rememberFields, type SeenField} from './fields.ts';
 import type {EncodedRowSet} from './packed-rows.ts';
 import type {PageReader} from './page-reader.ts';
 import {type CutPage, hashAt, unpack} from './pages.ts';
 import {type QuarantinedRecord, quarantineRecords, resolveQuarantine} from './quarantine.ts';
-import {type SweepRun, scopeOf} from './sweep-run.ts';
+import {noteOlder, type SweepRun, scopeOf} from './sweep-run.ts';
 import {forgetAbsent, undoTombstones} from './tombstones.ts';
 
 /** The content of some pages, ready to be written. */
@@ -402,58 +404,6 @@ function gatherChildren(child: Child, rowSets: readonly EncodedRowSet[]): ChildL
 /** The number of a record of a stream, as stored in its row and in the rows of its children. */
 function rowNumberOf({key: [number = '']}: EncodedRow): string {
   return number;
-}
-
-/**
- * Notes in the sweep's row which records the service showed as they were before one of our changes.
- * Call it in the transaction that left their rows unchanged.
- */
-export async function noteOlder(
-  db: Queryable,
-  sweepId: string,
-  numbers: readonly string[],
-): Promise<void> {
-  if (numbers.length === 0) return;
-  await db.query(
-    `UPDATE sync.sweeps
-        SET evidence = evidence || jsonb_build_object('older', jsonb_build_object(
-              'pauses', coalesce((evidence #>> '{older,pauses}')::integer, 0),
-              'numbers', (SELECT jsonb_agg(number) FROM (
-                 SELECT jsonb_array_elements_text(evidence #> '{older,numbers}')
-                  UNION SELECT unnest($2::text[])) AS noted (number))))
-      WHERE sweep_id = $1`,
-    [sweepId, numbers],
-  );
-}
-
-/** The noted records; null if there are none. */
-export async function readOlder(
-  db: Queryable,
-  sweepId: string,
-): Promise<NonNullable<Evidence['older']> | null> {
-  const {rows} = await db.query<{older: NonNullable<Evidence['older']> | null}>(
-    `SELECT evidence->'older' AS older FROM sync.sweeps WHERE sweep_id = $1`,
-    [sweepId],
-  );
-  return rows[0]?.older ?? null;
-}
-
-/**
- * Notes which records are left after the noted ones were read again. If there are any, the caller
- * pauses the sweep once more.
- */
-export async function replaceOlder(
-  db: Queryable,
-  sweepId: string,
-  older: NonNullable<Evidence['older']>,
-): Promise<void> {
-  await db.query(
-    `UPDATE sync.sweeps
-        SET evidence = CASE WHEN $2::jsonb IS NULL THEN evidence - 'older'
-                            ELSE evidence || jsonb_build_object('older', $2::jsonb) END
-      WHERE sweep_id = $1`,
-    [sweepId, older.numbers.length === 0 ? null : JSON.stringify(older)],
-  );
 }
 
 /** Probed rows. In `probed`, the stored rows of the older ones are marked as fresher. */

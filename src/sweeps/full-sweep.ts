@@ -3,12 +3,11 @@
 // older than the sweep's start. No row is marked deleted if its record exists.
 
 import {type RowLimit, readDeletionLimit} from '../accounts/settings.ts';
-import {readStoredNumbers, type StoredNumbers} from '../rows/held-numbers.ts';
+import {readStoredNumbers, type StoredNumbers} from '../rows/held-rows.ts';
 import type {NumberSet} from '../rows/number-set.ts';
-import {settleFields} from '../star/remember-fields.ts';
 import {readOlderAgain, type SaveMissing} from './ask-numbers.ts';
-import type {Evidence} from './evidence.ts';
-import {findMissed} from './open-numbers.ts';
+import {type Evidence, findMissed} from './evidence.ts';
+import {settleFields} from './fields.ts';
 import {PageNumbers} from './pages.ts';
 import {resolveUnnumbered} from './quarantine.ts';
 import {describeListDoubts, type FirstPass, readFirstPass, readSeen} from './read-list.ts';

@@ -2,21 +2,21 @@
 // next is fetched, cut and parsed.
 
 import type pg from 'pg';
-import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {freeBytes} from '../core/own-bytes.ts';
 import {inSpan} from '../core/span.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {wholeList} from '../streams/stream.ts';
 import {type ReadBatch, readBatch, writeBatch} from './batches.ts';
-import type {ListEnd, Sample} from './evidence.ts';
-import {endsOf} from './open-numbers.ts';
+import {endsOf, type ListEnd, type Sample} from './evidence.ts';
 import {
   type CutPage,
   cutPage,
   decodeNumbers,
   encodeNumbers,
+  fetchPages,
   KnownPages,
+  type PageAhead,
   PageNumbers,
   sizeOf,
 } from './pages.ts';

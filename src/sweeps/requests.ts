@@ -10,7 +10,7 @@ import type {ReadRequest} from '../api/transport.ts';
 import {isMissingRecord} from '../api/verdict.ts';
 import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {FatalError, RecordError} from '../core/errors.ts';
-import {readCustomerNumber} from '../rows/held-numbers.ts';
+import {readCustomerNumber} from '../rows/held-rows.ts';
 import {readRecordNumber, toNumber} from '../streams/record-rows.ts';
 import {readWindow, type Stream, type Window} from '../streams/stream.ts';
 import type {SweepTarget} from './sweeps.ts';

@@ -3,7 +3,6 @@
 import type pg from 'pg';
 import {stopAccount} from '../accounts/accounts.ts';
 import {judgeAccess} from '../accounts/open-accounts.ts';
-import {backOffMs} from '../core/back-off.ts';
 import {
   AccessError,
   NoRoomError,
@@ -13,10 +12,11 @@ import {
 } from '../core/errors.ts';
 import {hideInError} from '../core/hide-secrets.ts';
 import {Leases, machineClocks} from '../core/lease.ts';
+import {backOffMs} from '../core/pauses.ts';
 import {inSpan} from '../core/span.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {isLive} from '../rows/held-numbers.ts';
+import {isLive} from '../rows/held-rows.ts';
 import {findStream} from '../streams/all.ts';
 import {type Answers, pauseForNewer, readOlderAgain, requestNumbers} from './ask-numbers.ts';
 import type {Evidence} from './evidence.ts';

@@ -11,7 +11,7 @@ import pg from 'pg';
 import {freeBytes} from '../core/own-bytes.ts';
 import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {decodeCopyRow} from '../postgres/sql.ts';
-import {forgetKnown} from '../rows/known-records.ts';
+import {forgetKnown} from '../rows/held-rows.ts';
 import {loadRows} from '../rows/load.ts';
 import {findColumn, nameTable, sqlTypes} from '../rows/table-sql.ts';
 import {findParentColumn} from '../streams/stream.ts';

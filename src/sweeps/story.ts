@@ -7,7 +7,7 @@ import {isId} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {nameTable} from '../rows/table-sql.ts';
 import type {MirrorTable} from '../streams/table.ts';
-import {isQuiet} from './quiet.ts';
+import {isQuiet} from './evidence.ts';
 import {
   isEndedFull,
   readSweep,

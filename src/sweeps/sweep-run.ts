@@ -1,10 +1,11 @@
-// One running sweep: its dependencies and state, the bound of its list, and its end.
+// One running sweep: its dependencies and state, the bound of its list, the records that it has to
+// read again, and its end.
 
 import type pg from 'pg';
 import type {AccountApi} from '../accounts/open-accounts.ts';
 import {FatalError} from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
-import {inSweepTransaction} from '../postgres/database.ts';
+import {inSweepTransaction, type Queryable} from '../postgres/database.ts';
 import {listOwnedTables, type Stream, wholeList} from '../streams/stream.ts';
 import type {Evidence} from './evidence.ts';
 import type {FieldSightings} from './fields.ts';
@@ -231,5 +232,57 @@ export async function markMissingDeleted(
     client,
     {table: stream.table, owned: listOwnedTables(stream)},
     sweep,
+  );
+}
+
+/**
+ * Notes in the sweep's row which records the service showed as they were before one of our changes.
+ * Call it in the transaction that left their rows unchanged.
+ */
+export async function noteOlder(
+  db: Queryable,
+  sweepId: string,
+  numbers: readonly string[],
+): Promise<void> {
+  if (numbers.length === 0) return;
+  await db.query(
+    `UPDATE sync.sweeps
+        SET evidence = evidence || jsonb_build_object('older', jsonb_build_object(
+              'pauses', coalesce((evidence #>> '{older,pauses}')::integer, 0),
+              'numbers', (SELECT jsonb_agg(number) FROM (
+                 SELECT jsonb_array_elements_text(evidence #> '{older,numbers}')
+                  UNION SELECT unnest($2::text[])) AS noted (number))))
+      WHERE sweep_id = $1`,
+    [sweepId, numbers],
+  );
+}
+
+/** The noted records; null if there are none. */
+export async function readOlder(
+  db: Queryable,
+  sweepId: string,
+): Promise<NonNullable<Evidence['older']> | null> {
+  const {rows} = await db.query<{older: NonNullable<Evidence['older']> | null}>(
+    `SELECT evidence->'older' AS older FROM sync.sweeps WHERE sweep_id = $1`,
+    [sweepId],
+  );
+  return rows[0]?.older ?? null;
+}
+
+/**
+ * Notes which records are left after the noted ones were read again. If there are any, the caller
+ * pauses the sweep once more.
+ */
+export async function replaceOlder(
+  db: Queryable,
+  sweepId: string,
+  older: NonNullable<Evidence['older']>,
+): Promise<void> {
+  await db.query(
+    `UPDATE sync.sweeps
+        SET evidence = CASE WHEN $2::jsonb IS NULL THEN evidence - 'older'
+                            ELSE evidence || jsonb_build_object('older', $2::jsonb) END
+      WHERE sweep_id = $1`,
+    [sweepId, older.numbers.length === 0 ? null : JSON.stringify(older)],
   );
 }

@@ -16,8 +16,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import {accounts, syncSchema} from '../accounts/tables.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
-import type {Evidence} from './evidence.ts';
-import {isQuiet} from './quiet.ts';
+import {type Evidence, isQuiet} from './evidence.ts';
 
 const sweepModes = ['full', 'window', 'record'] as const;
 const requesters = ['schedule', 'command'] as const;

@@ -2,15 +2,15 @@
 // if the list moved, read only numbers: they find records that moved between pages during another
 // pass. Then the sweep requests, group by group, the numbers that both passes leave open.
 
-import {fetchPages, type PageAhead} from '../api/pages-ahead.ts';
 import {readListApart} from '../api/xml-read.ts';
-import {readNamedNumbers, type StoredNumbers} from '../rows/held-numbers.ts';
+import {readNamedNumbers, type StoredNumbers} from '../rows/held-rows.ts';
 import {NumberSet} from '../rows/number-set.ts';
 import {listReferencingTables} from '../streams/all.ts';
 import {readRecordNumber} from '../streams/record-rows.ts';
 import {requestNumbers, type SaveMissing} from './ask-numbers.ts';
-import type {AskedCounts, Evidence} from './evidence.ts';
 import {
+  type AskedCounts,
+  type Evidence,
   edgeWidth,
   endsOf,
   findGaps,
@@ -19,8 +19,8 @@ import {
   findUnseen,
   type KnownRange,
   rangeOf,
-} from './open-numbers.ts';
-import {PageNumbers} from './pages.ts';
+} from './evidence.ts';
+import {fetchPages, type PageAhead, PageNumbers} from './pages.ts';
 import {listUnmetNumbers} from './quarantine.ts';
 import {describeCapDoubts, type FirstPass} from './read-list.ts';
 import {keyQueryOf} from './requests.ts';

@@ -3,8 +3,7 @@
 // is null here: nothing is guessed.
 
 import {formatElapsed, formatNumber} from '../core/format.ts';
-import type {AskedCounts, ListEnd} from './evidence.ts';
-import {wideGap} from './open-numbers.ts';
+import {type AskedCounts, type ListEnd, wideGap} from './evidence.ts';
 import type {SweepStory} from './story.ts';
 import type {Sweep, SweepState} from './sweeps.ts';
 import type {Tombstone} from './tombstones.ts';

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import {XMLParser} from 'fast-xml-parser';
 import {describe, expect, test} from 'vitest';
-import {encodeDocument, type FieldsToSend, type Resource} from '../../src/api/xml-encode.ts';
 import {readOne} from '../../src/api/xml-strict.ts';
+import {encodeDocument, type FieldsToSend} from '../../src/changes/request.ts';
 import {RecordError} from '../../src/core/errors.ts';
+import type {Resource} from '../../src/streams/stream.ts';
 import {writableOf} from '../support/writing-client.ts';
 
 function encode(root: Resource, fields: FieldsToSend): string {

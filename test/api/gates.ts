@@ -1,5 +1,5 @@
 import type {ServerResponse} from 'node:http';
-import type {Sleep} from '../../src/core/back-off.ts';
+import type {Sleep} from '../../src/core/pauses.ts';
 import {EMPTY_LIST} from './read-outcome.ts';
 import {type Scripted, type Seen, startServer} from './scripted-server.ts';
 

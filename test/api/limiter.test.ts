@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {Limiter, type Urgency} from '../../src/api/limiter.ts';
+import {Limiter, type Urgency} from '../../src/api/concurrency.ts';
 import {gateSleep, turnOfLoop} from './gates.ts';
 
 /** A limiter with the test's clock and pauses, and requests that run until the test ends them. */

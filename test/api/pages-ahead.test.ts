@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import type {Call, RawPage} from '../../src/api/client.ts';
-import {fetchPages, type PagesOptions} from '../../src/api/pages-ahead.ts';
 import {RetryableError} from '../../src/core/errors.ts';
+import {fetchPages, type PagesOptions} from '../../src/sweeps/pages.ts';
 
 type Ask = (page: number, signal: AbortSignal | undefined) => Promise<string>;
 

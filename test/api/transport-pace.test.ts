@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import {fetchPages} from '../../src/api/pages-ahead.ts';
+import {fetchPages} from '../../src/sweeps/pages.ts';
 import {createWritingClient, type WritingClient} from '../support/writing-client.ts';
 import {startGatedServer} from './gates.ts';
 import {openTransport} from './open-transport.ts';

@@ -2,11 +2,7 @@
 
 import type pg from 'pg';
 import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
-import {
-  countChanges,
-  listLateChanges,
-  listLateChangesSingly,
-} from '../../src/changes/change-health.ts';
+import {countChanges, listLateChanges, listLateChangesSingly} from '../../src/changes/states.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {inSequence} from '../support/patterns.ts';

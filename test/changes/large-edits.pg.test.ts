@@ -1,7 +1,7 @@
 // One transaction that updates or deletes much of a table: it is held until a person agrees.
 
 import {afterAll, beforeAll, beforeEach, describe, expect, inject, test} from 'vitest';
-import {listLateChanges} from '../../src/changes/change-health.ts';
+import {listLateChanges} from '../../src/changes/states.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {runCommand} from '../support/command.ts';
 import {openPlace} from '../support/place.ts';

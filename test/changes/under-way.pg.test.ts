@@ -1,6 +1,6 @@
 import pg from 'pg';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
-import {readWorkInProgress} from '../../src/health/under-way.ts';
+import {readWorkInProgress} from '../../src/health/account-status.ts';
 import {runCommand} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 

@@ -3,7 +3,7 @@
 import {describe, expect, test} from 'vitest';
 import {describeChanges} from '../../src/changes/words.ts';
 import {describePace, paceOf} from '../../src/core/format.ts';
-import {describeSweep} from '../../src/health/under-way.ts';
+import {describeSweep} from '../../src/health/account-status.ts';
 
 describe('the pace', () => {
   test.each([

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
-import {backOffMs, DEFAULT_RETRY, pauseAfter, retry} from '../../src/core/back-off.ts';
 import {AccessError, RetryableError} from '../../src/core/errors.ts';
+import {backOffMs, DEFAULT_RETRY, pauseAfter, retry} from '../../src/core/pauses.ts';
 
 describe('a pause before a retry', () => {
   test('ends at once when it is aborted, and fails with the reason', async () => {

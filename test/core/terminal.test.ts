@@ -2,7 +2,7 @@
 
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {formatTable} from '../../src/core/table.ts';
+import {formatTable} from '../../src/core/format.ts';
 import {canDraw, countColumns, fold, widthOf} from '../../src/core/text.ts';
 
 const words = fc.array(fc.stringMatching(/^[a-zé漢#]{1,14}$/), {minLength: 1, maxLength: 40});

@@ -1,8 +1,15 @@
 // Colours at a terminal: which words have them, and where there are none.
 
 import {describe, expect, test} from 'vitest';
-import {countColumns, fold} from '../../src/core/text.ts';
-import {dropMarks, hasColours, inTone, paint, toneOf} from '../../src/core/tone.ts';
+import {
+  countColumns,
+  dropMarks,
+  fold,
+  hasColours,
+  inTone,
+  paint,
+  toneOf,
+} from '../../src/core/text.ts';
 
 /** Colours as letters in brackets. */
 const show = (text: string) =>

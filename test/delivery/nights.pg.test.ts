@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {findDeliveryProblems} from '../../src/alerts/problems.ts';
 import {createLogger} from '../../src/core/log.ts';
-import {Pulse} from '../../src/core/rounds.ts';
+import {Pulse} from '../../src/core/pauses.ts';
 import {makeDeliveryRounds} from '../../src/delivery/deliver-star.ts';
 import {listDueTargets, listTargets, type TargetHealth} from '../../src/delivery/targets.ts';
 import {runCommand} from '../support/command.ts';

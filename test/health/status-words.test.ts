@@ -2,7 +2,7 @@ import {describe, expect, test} from 'vitest';
 import {findAccountProblems} from '../../src/alerts/account-problems.ts';
 import type {Problem} from '../../src/alerts/alerts.ts';
 import {formatStatus} from '../../src/cli/status.ts';
-import {dropMarks} from '../../src/core/tone.ts';
+import {dropMarks} from '../../src/core/text.ts';
 import type {AccountStatus, StreamFacts} from '../../src/health/account-status.ts';
 import type {OverdueSchedule, Schedule} from '../../src/sweeps/schedules.ts';
 import type {Sweep} from '../../src/sweeps/sweeps.ts';

@@ -20,7 +20,7 @@ import {
   listParts,
   type PartName,
   partNames,
-} from '../../src/health/heartbeats.ts';
+} from '../../src/health/installation.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {keyText} from '../support/alerts-place.ts';
@@ -341,7 +341,7 @@ describe('code that runs in the background', () => {
     'jobs/background.ts': 'notes the heartbeats themselves',
     'jobs/workers.ts': 'part rounds, which makes up for a notice that was lost or woke nobody, too',
     'jobs/queue-jobs.ts': 'part star',
-    'src/core/rounds.ts': 'the rounds of parts',
+    'src/core/pauses.ts': 'the rounds of parts',
     'src/cli/start-parts.ts': 'parts alerts, messages and reports',
     'src/cli/process.ts': 'ends the process with its parent; tells systemd, which misses it',
     'src/cli/progress.ts': 'bars in a terminal',

@@ -1,8 +1,14 @@
 // Values of two systems written in one way, and compared.
 
 import {expect, test} from 'vitest';
-import {comparePartyNames, isSameHouse, isSlip} from '../../src/match/likeness.ts';
-import {readName, readPhone, readPlainAddress} from '../../src/match/party.ts';
+import {
+  comparePartyNames,
+  isSameHouse,
+  isSlip,
+  readName,
+  readPhone,
+  readPlainAddress,
+} from '../../src/match/party.ts';
 
 test.each([
   ['(503) 555-0142', '+15035550142'],

@@ -23,13 +23,16 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/rows/change-values.ts',
     ['same-value', 'merge', 'older', 'recognize'].map((test) => `test/push/${test}.test.ts`),
   ],
-  ['src/api/limiter.ts', ['test/api/limiter.test.ts']],
+  [
+    'src/api/concurrency.ts',
+    ['limiter', 'learned-concurrency', 'latency'].map((test) => `test/api/${test}.test.ts`),
+  ],
   ['src/core/lease.ts', ['test/core/lease.test.ts', 'test/core/lease-holder.test.ts']],
   [
     'src/console/access.ts',
     ['access', 'own-path', 'sign-in.pg'].map((test) => `test/console/${test}.test.ts`),
   ],
-  ['src/sweeps/open-numbers.ts', ['test/sweeps/open-numbers.test.ts']],
+  ['src/sweeps/evidence.ts', ['test/sweeps/open-numbers.test.ts']],
   [
     'src/http/keys.ts',
     [

@@ -4,11 +4,11 @@
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
 import {listAccounts} from '../../src/accounts/accounts.ts';
 import {listChanges, matchEveryChange} from '../../src/changes/change.ts';
-import {listLateChanges} from '../../src/changes/change-health.ts';
+import {listLateChanges} from '../../src/changes/states.ts';
 import {readStory} from '../../src/changes/story.ts';
 import {formatChange, formatChanges} from '../../src/cli/changes.ts';
 import {pushAll} from '../../src/cli/push.ts';
-import {dropMarks} from '../../src/core/tone.ts';
+import {dropMarks} from '../../src/core/text.ts';
 import type {PushStep} from '../../src/push/run.ts';
 import {openScriptedPlace, type ScriptedPlace} from './scripted-place.ts';
 

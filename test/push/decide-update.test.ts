@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import type {Rule} from '../../src/changes/write-rules.ts';
+import type {Rule} from '../../src/changes/authored-rows.ts';
 import {decideUpdate} from '../../src/push/decide.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 

@@ -1,10 +1,10 @@
 // Changes in hand, and the service's view of their records, as plain values for decisions.
 
 import {readOne} from '../../src/api/xml-strict.ts';
+import type {FieldRule, Rule} from '../../src/changes/authored-rows.ts';
 import type {ClaimedChange} from '../../src/changes/claim-changes.ts';
 import type {Begun} from '../../src/changes/move-changes.ts';
 import type {KnownSubject, NewSubject, Subject} from '../../src/changes/request.ts';
-import type {FieldRule, Rule} from '../../src/changes/write-rules.ts';
 import {
   type ChangeFacts,
   defaultSettlePolicy,
@@ -13,7 +13,7 @@ import {
   type SendPlan,
 } from '../../src/push/decision.ts';
 import {findStream, findWrites} from '../../src/streams/all.ts';
-import {listMissingParts} from '../../src/streams/missing-parts.ts';
+import {listMissingParts} from '../../src/streams/record-parts.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 
 const blank: ClaimedChange = {

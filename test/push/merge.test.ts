@@ -1,5 +1,5 @@
 import {describe, expect, test} from 'vitest';
-import type {Rule} from '../../src/changes/write-rules.ts';
+import type {Rule} from '../../src/changes/authored-rows.ts';
 import {type Merge, mergeFields, type Sides} from '../../src/push/compare.ts';
 import {factsOf} from './facts.ts';
 

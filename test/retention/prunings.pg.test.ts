@@ -3,7 +3,7 @@
 
 import {expect, test} from 'vitest';
 import {createLogger} from '../../src/core/log.ts';
-import {Pulse} from '../../src/core/rounds.ts';
+import {Pulse} from '../../src/core/pauses.ts';
 import {
   claimPruning,
   makePruner,

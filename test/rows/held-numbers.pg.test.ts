@@ -1,7 +1,7 @@
 import {expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {readStoredNumbers} from '../../src/rows/held-numbers.ts';
+import {readStoredNumbers} from '../../src/rows/held-rows.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {createDatabase} from '../support/postgres.ts';
 

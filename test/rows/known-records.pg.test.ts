@@ -1,6 +1,6 @@
 import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {probeKnown, rememberKnown} from '../../src/rows/known-records.ts';
+import {probeKnown, rememberKnown} from '../../src/rows/held-rows.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {hashOf, machines, openWorld, parts, rowOf, type World} from '../support/sample.ts';
 

@@ -151,7 +151,7 @@ describe('the code', () => {
 const known = {
   listeners: [
     'jobs/workers.ts',
-    'src/service/lists.ts',
+    'src/service/database.ts',
     'src/feed/send-hooks.ts',
     'src/postgres/listen.ts',
     'src/console/live.ts',

@@ -5,7 +5,7 @@ import type pg from 'pg';
 import {afterEach, beforeEach, inject} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
-import {rememberFields, type SeenField, settleFields} from '../../src/star/remember-fields.ts';
+import {rememberFields, type SeenField, settleFields} from '../../src/sweeps/fields.ts';
 import {asRepair, createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {rememberFields} from '../../src/star/remember-fields.ts';
 import {allTables} from '../../src/streams/all.ts';
+import {rememberFields} from '../../src/sweeps/fields.ts';
 import {
   accountId,
   addAccount,

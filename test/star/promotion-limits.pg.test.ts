@@ -2,7 +2,7 @@
 
 import {beforeEach, describe, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
-import {rememberFields} from '../../src/star/remember-fields.ts';
+import {rememberFields} from '../../src/sweeps/fields.ts';
 import {inSequence} from '../support/patterns.ts';
 import {dropRoles, makeRole} from '../support/roles.ts';
 import {

@@ -2,12 +2,12 @@ import {describe, expect, test} from 'vitest';
 import {UsageError} from '../../src/core/errors.ts';
 import {allStreams, allTables, findStream} from '../../src/streams/all.ts';
 import {customers} from '../../src/streams/customers.ts';
-import {employees} from '../../src/streams/employees.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {shapeOf} from '../../src/streams/record-plan.ts';
-import {isSecret} from '../../src/streams/secret-values.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import type {MirrorTable} from '../../src/streams/table.ts';
+import {employees} from '../../src/streams/team.ts';
+import {isSecret} from '../../src/streams/values.ts';
 
 const zone = 'America/New_York';
 

@@ -3,7 +3,7 @@ import {Temporal} from 'temporal-polyfill';
 import {describe, expect, test} from 'vitest';
 import type {Element, Value} from '../../src/api/xml-document.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
-import {tasks} from '../../src/streams/tasks.ts';
+import {tasks} from '../../src/streams/team.ts';
 import {epochSeconds, meaningOf} from '../../src/streams/values.ts';
 import {element, timeZone} from './sample-record.ts';
 

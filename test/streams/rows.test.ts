@@ -3,9 +3,8 @@ import type {Value} from '../../src/api/xml-document.ts';
 import {RecordError} from '../../src/core/errors.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {customers} from '../../src/streams/customers.ts';
-import {employees} from '../../src/streams/employees.ts';
 import {jobs} from '../../src/streams/jobs.ts';
-import {tasks} from '../../src/streams/tasks.ts';
+import {employees, tasks} from '../../src/streams/team.ts';
 import {
   allRows,
   cellOf,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {isSecret, redactXml} from '../../src/streams/secret-values.ts';
+import {isSecret, redactXml} from '../../src/streams/values.ts';
 import {cpuMsOf} from '../support/cpu.ts';
 
 const SECRET = 'hunter2';

@@ -8,11 +8,11 @@ import {
   encodeDocument,
   type FieldKind,
   type FieldsToSend,
-  type Resource,
   type WritableFields,
-} from '../../src/api/xml-encode.ts';
+} from '../../src/changes/request.ts';
 import type {FieldType} from '../../src/service/resource.ts';
 import * as resources from '../../src/service/resource.ts';
+import type {Resource} from '../../src/streams/stream.ts';
 
 export type WritingClient = ReturnType<typeof createWritingClient>;
 

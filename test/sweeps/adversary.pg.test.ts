@@ -3,7 +3,7 @@
 
 import PQueue from 'p-queue';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
+import {edgeWidth} from '../../src/sweeps/evidence.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {Adversary} from '../labs/adversary.ts';
 import {openMirror} from '../labs/adversary-mirror.ts';

@@ -6,7 +6,7 @@ import {FatalError} from '../../src/core/errors.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import {listOwnedTables} from '../../src/streams/stream.ts';
-import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
+import {edgeWidth} from '../../src/sweeps/evidence.ts';
 import {writeTombstones} from '../../src/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 import {refuse, words} from '../labs/adversary-script.ts';

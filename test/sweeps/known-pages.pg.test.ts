@@ -3,10 +3,8 @@
 
 import {createSecretKey} from 'node:crypto';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import type {PageAhead} from '../../src/api/pages-ahead.ts';
 import {findStream} from '../../src/streams/all.ts';
-import type {CutPage} from '../../src/sweeps/pages.ts';
-import {digestPage, KnownPages} from '../../src/sweeps/pages.ts';
+import {type CutPage, digestPage, KnownPages, type PageAhead} from '../../src/sweeps/pages.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 let service: TestService;

@@ -9,7 +9,7 @@ import {
   findUnseen,
   rangeOf,
   wideGap,
-} from '../../src/sweeps/open-numbers.ts';
+} from '../../src/sweeps/evidence.ts';
 
 const range = (known: readonly number[], absent: readonly number[] = []) =>
   rangeOf({

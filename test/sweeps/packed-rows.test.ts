@@ -6,7 +6,7 @@ import {jobs} from '../../src/streams/jobs.ts';
 import type {RowSet} from '../../src/streams/record-rows.ts';
 import type {Stream} from '../../src/streams/stream.ts';
 import type {MirrorTable, Row} from '../../src/streams/table.ts';
-import {tasks} from '../../src/streams/tasks.ts';
+import {tasks} from '../../src/streams/team.ts';
 import {buffersOf, encodeRow, RowPacker, unpackRows} from '../../src/sweeps/packed-rows.ts';
 
 const page = 3;

@@ -4,7 +4,7 @@ import {readList} from '../../src/api/xml-strict.ts';
 import {customers} from '../../src/streams/customers.ts';
 import {jobs} from '../../src/streams/jobs.ts';
 import type {Stream} from '../../src/streams/stream.ts';
-import {tasks} from '../../src/streams/tasks.ts';
+import {tasks} from '../../src/streams/team.ts';
 import {FieldSightings, listPageFields, type PageFields} from '../../src/sweeps/fields.ts';
 import {makeJobPage} from '../api/job-page.ts';
 import {job, list} from '../support/scripted-service.ts';

@@ -2,7 +2,7 @@
 // met it.
 
 import {afterEach, describe, expect, test} from 'vitest';
-import {edgeWidth} from '../../src/sweeps/open-numbers.ts';
+import {edgeWidth} from '../../src/sweeps/evidence.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 import {refuse} from '../labs/adversary-script.ts';
 

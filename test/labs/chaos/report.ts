@@ -1,6 +1,6 @@
 // The results of a run as a table, and the faults in them.
 
-import {formatTable} from '../../../src/core/table.ts';
+import {formatTable} from '../../../src/core/format.ts';
 import {listViolations} from '../push/tally.ts';
 import type {Options, Result} from './run.ts';
 import {findGrowth} from './vitals.ts';
