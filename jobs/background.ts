@@ -124,8 +124,8 @@ export class Heartbeat {
   readonly #plan: HeartbeatPlan;
   readonly #clock: () => number;
   /** The state noted last, and when: a change is noted at once. */
-  #said = '';
-  #saidAt = Number.NEGATIVE_INFINITY;
+  #lastMessage = '';
+  #lastMessageAt = Number.NEGATIVE_INFINITY;
   #beating: Promise<void> = Promise.resolve();
   #hasStopped = false;
 
@@ -141,12 +141,13 @@ export class Heartbeat {
     const {reach, ...identity} = this.#plan;
     const state = {...reach(), accountIds};
     const stateText = JSON.stringify(state);
-    const isFresh = stateText === this.#said && this.#clock() - this.#saidAt < heartbeatEveryMs;
+    const isFresh =
+      stateText === this.#lastMessage && this.#clock() - this.#lastMessageAt < heartbeatEveryMs;
     if (isFresh || this.#hasStopped) return;
     this.#beating = saveWorker(this.#pool, {...identity, ...state});
     await this.#beating;
-    this.#said = stateText;
-    this.#saidAt = this.#clock();
+    this.#lastMessage = stateText;
+    this.#lastMessageAt = this.#clock();
   }
 
   /**
@@ -188,7 +189,7 @@ export class ServedAccounts {
       const accountIds =
         typeof this.#accountIds === 'function' ? await this.#accountIds() : this.#accountIds;
       const noLongerServed = new Set(this.#served).difference(new Set(accountIds));
-      if (noLongerServed.size > 0) await this.#tell(noLongerServed);
+      if (noLongerServed.size > 0) await this.#report(noLongerServed);
       this.#served.clear();
       for (const accountId of accountIds) this.#served.add(accountId);
       return accountIds;
@@ -210,7 +211,7 @@ export class ServedAccounts {
     return this.#served.has(accountId) || (await this.read()).includes(accountId);
   }
 
-  async #tell(noLongerServed: ReadonlySet<string>): Promise<void> {
+  async #report(noLongerServed: ReadonlySet<string>): Promise<void> {
     const {pool, log} = this.#deps;
     for (const {accountId, name, state, stateReason} of await listAccounts(pool)) {
       if (!noLongerServed.has(accountId)) continue;
@@ -281,7 +282,7 @@ const overdueCheckMs = 30_000;
  */
 export class OverdueSchedules {
   readonly #deps: {readonly pool: pg.Pool; readonly log: Logger};
-  #told: ReadonlySet<string> = new Set();
+  #reported: ReadonlySet<string> = new Set();
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: {readonly pool: pg.Pool; readonly log: Logger}) {
@@ -295,12 +296,12 @@ export class OverdueSchedules {
     const overdue = await listOverdueSchedules(pool, accountIds);
     this.#checkedAt = performance.now();
     for (const {scheduleId, name, accountName, waitsSince} of overdue) {
-      if (this.#told.has(scheduleId)) continue;
+      if (this.#reported.has(scheduleId)) continue;
       log.warn(
         {event: 'schedule.overdue', account: accountName, schedule: name, waitsSince},
         'a schedule has not run for two intervals',
       );
     }
-    this.#told = new Set(overdue.map(({scheduleId}) => scheduleId));
+    this.#reported = new Set(overdue.map(({scheduleId}) => scheduleId));
   }
 }

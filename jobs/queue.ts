@@ -48,7 +48,7 @@ const connectTimeoutMs = 5_000;
  */
 export async function migrateQueue(
   connectionString: string,
-  waitOptions: WaitOptions = {tell: () => {}},
+  waitOptions: WaitOptions = {report: () => {}},
 ): Promise<void> {
   const pool = new pg.Pool({connectionString, connectionTimeoutMillis: connectTimeoutMs, max: 3});
   pool.on('error', () => {});
@@ -242,7 +242,9 @@ async function openRedis(url: string, log: Logger): Promise<QueueBackend> {
 }
 
 async function openPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
-  await migrateQueue(connectionString, {tell: (line) => log.warn({event: 'queue.blocked'}, line)});
+  await migrateQueue(connectionString, {
+    report: (line) => log.warn({event: 'queue.blocked'}, line),
+  });
   const outage = new Outage(log);
   const explain = (error: Error) => explainDatabaseError(error, connectionString);
   const pool = sharePool(connectionString);
@@ -382,7 +384,7 @@ export class Outage {
     lastAt: number;
     wellAgainAt: number | null;
     /** Reasons that were logged, with their numbers replaced. */
-    readonly told: Set<string>;
+    readonly reported: Set<string>;
   } | null = null;
 
   /** @param now - milliseconds of a clock that is never set */
@@ -408,7 +410,7 @@ export class Outage {
       since: now,
       lastAt: now,
       wellAgainAt: null,
-      told: new Set([withoutNumbers(reason)]),
+      reported: new Set([withoutNumbers(reason)]),
     };
     this.#log.warn(
       {event: 'outage.began', reason},
@@ -419,7 +421,7 @@ export class Outage {
   /** A whole round of work failed. */
   roundFailed(reason: string): void {
     this.failed(reason);
-    const loggedReasons = this.#failing?.told;
+    const loggedReasons = this.#failing?.reported;
     if (loggedReasons === undefined || loggedReasons.has(withoutNumbers(reason))) return;
     loggedReasons.add(withoutNumbers(reason));
     this.#log.warn(

@@ -230,7 +230,7 @@ async function findSentinelPrimary(
   return await tryServers(address.servers, async (sentinel) => {
     const options = {...sentinel, ...accessOptions(sentinelLogin, isTls), enableReadyCheck: false};
     const place = `${nameServer(sentinel)} (sentinel)`;
-    return await queryServer({server: options, place, mends: sentinelFixes}, async (redis) => {
+    return await queryServer({server: options, place, extraFixes: sentinelFixes}, async (redis) => {
       const answer = await redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
       if (!Array.isArray(answer)) throw new Error(`no primary named ${name}`);
       const [host, port] = answer.map(String);
@@ -281,7 +281,7 @@ interface Target {
   readonly server: string | (RedisServer & Access & {readonly enableReadyCheck?: boolean});
   /** The server and its part in the queue, for messages. */
   readonly place: string;
-  readonly mends?: Parameters<typeof explainRedisError>[2];
+  readonly extraFixes?: Parameters<typeof explainRedisError>[2];
 }
 
 /**
@@ -289,7 +289,7 @@ interface Target {
  * @throws {FatalError} the server cannot be reached, does not answer, or refuses access
  */
 async function queryServer<T>(target: Target, query: (redis: Redis) => Promise<T>): Promise<T> {
-  const {server, place, mends: extraFixes} = target;
+  const {server, place, extraFixes} = target;
   const options = {
     lazyConnect: true,
     connectTimeout: connectTimeoutMs,

@@ -240,7 +240,7 @@ function listenForChanges(
   const setting = url === deps.databaseUrl ? 'DATABASE_URL' : 'DATABASE_DIRECT_URL';
   const isServed = (accountId: string) => context.accounts.knows(accountId);
   const wakeForAccounts = (accountIds: readonly string[]) => wakeForChanges(context, accountIds);
-  const onNotice = handleNotices({isServed, look: wakeForAccounts, signal});
+  const onNotice = handleNotices({isServed, search: wakeForAccounts, signal});
   const onFailure = (error: unknown) =>
     outage.failed(explainDatabaseError(error, url, setting).message);
   void listen(url, 'fieldmirror_due', {onNotice, onFailure, signal});
@@ -421,7 +421,7 @@ export function poll(
 interface NoticeSearch {
   readonly isServed: (accountId: string) => boolean;
   /** Searches for due changes of these accounts; never two searches at once. */
-  readonly look: (accountIds: readonly string[]) => Promise<void>;
+  readonly search: (accountIds: readonly string[]) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -431,7 +431,7 @@ interface NoticeSearch {
  */
 export function handleNotices({
   isServed,
-  look: searchAccounts,
+  search: searchAccounts,
   signal,
 }: NoticeSearch): (payload: string) => void {
   const hintedAccountIds = new Set<string>();

@@ -60,7 +60,7 @@ interface OpenAccount {
  */
 export class Accounts {
   readonly #options: AccountsOptions;
-  readonly #given = new Map<string, SeparateAccess>();
+  readonly #separateAccess = new Map<string, SeparateAccess>();
   /** Ids of accounts whose token was given separately, but a newer one was sealed since. */
   readonly #superseded = new Set<string>();
   readonly #open = new Map<string, OpenAccount>();
@@ -80,7 +80,7 @@ export class Accounts {
    */
   async give(accountId: string, access: EnvironmentAccess): Promise<void> {
     const account = await this.#read(accountId);
-    this.#given.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
+    this.#separateAccess.set(accountId, {...access, sealedBefore: this.#unsealed(account)});
   }
 
   /** Reports every request from now on to an observer, also for accounts that are open already. */
@@ -90,12 +90,15 @@ export class Accounts {
 
   /** The ids by which a query finds the accounts whose tokens are known here. */
   get known(): {readonly accountIds: readonly string[]; readonly keyIds: readonly string[]} {
-    return {accountIds: [...this.#given.keys()], keyIds: this.#options.keys.map(({id}) => id)};
+    return {
+      accountIds: [...this.#separateAccess.keys()],
+      keyIds: this.#options.keys.map(({id}) => id),
+    };
   }
 
   /** The reach of this process, for the row of its worker. */
   reach(workerId: string): Omit<WorkerReach, 'accountIds' | 'sendsMail'> {
-    const [separateEntry] = [...this.#given].filter(
+    const [separateEntry] = [...this.#separateAccess].filter(
       ([accountId]) => !this.#superseded.has(accountId),
     );
     return {
@@ -126,7 +129,7 @@ export class Accounts {
   async open(accountId: string): Promise<AccountApi> {
     const row = await this.#read(accountId);
     const {timeZone} = row;
-    const baseUrl = this.#given.get(accountId)?.apiUrl ?? row.apiUrl;
+    const baseUrl = this.#separateAccess.get(accountId)?.apiUrl ?? row.apiUrl;
     const fingerprint = JSON.stringify([
       baseUrl,
       row.stateSince,
@@ -176,7 +179,7 @@ export class Accounts {
   /** @throws {FatalError} the token is not known here */
   #chooseToken(account: StoredAccount): Secret {
     const {accountId} = account;
-    const separateAccess = this.#given.get(accountId);
+    const separateAccess = this.#separateAccess.get(accountId);
     if (separateAccess === undefined) return this.#noted(openToken(account, this.#options.keys));
     const unsealedToken = this.#unsealed(account);
     if (unsealedToken === null || unsealedToken.reveal() === separateAccess.sealedBefore?.reveal())
@@ -200,7 +203,7 @@ export class Accounts {
   }
 
   #watch({accountId, name}: Account, token: Secret): TokenInUse {
-    const isGiven = this.#given.get(accountId)?.token === token;
+    const isGiven = this.#separateAccess.get(accountId)?.token === token;
     const addStep = `give it a new one with fieldmirror accounts add ${name}`;
     const environmentStep =
       this.#options.keys.length === 0
@@ -212,7 +215,7 @@ export class Accounts {
         isAvailable && this.#chooseToken(await this.#read(accountId)).reveal() !== token.reveal()
       );
     };
-    return {mend: isGiven ? environmentStep : addStep, isReplaced};
+    return {fix: isGiven ? environmentStep : addStep, isReplaced};
   }
 }
 
@@ -258,7 +261,7 @@ interface TokenInUse {
   /**
    * How a person gives the account another token: `give it … with fieldmirror accounts add NAME`.
    */
-  readonly mend: string;
+  readonly fix: string;
   /** Whether the account has got another token since. */
   readonly isReplaced: () => Promise<boolean>;
 }
@@ -279,7 +282,7 @@ export async function judgeAccess(error: unknown, {token}: AccountApi): Promise<
         retryAfterMs: 0,
       },
     );
-  return new AccessError(`${error.message}; ${token.mend}`, {cause: error});
+  return new AccessError(`${error.message}; ${token.fix}`, {cause: error});
 }
 
 /** The streams whose records have a number and the moment in which they were created. */

@@ -128,7 +128,7 @@ export interface ChangeLine
   /** Names of the fields wanted. */
   readonly fields: readonly string[];
   /** The fields that both sides changed and that no person has decided. */
-  readonly fought: readonly string[];
+  readonly conflictingFields: readonly string[];
   /** The next step; null if none is needed any more. */
   readonly next: Pick<NextStep, 'text' | 'note'> | null;
 }
@@ -142,7 +142,7 @@ export interface ChangeCounts {
 }
 
 export interface ChangeList {
-  readonly wanted: ChangeFilter;
+  readonly filter: ChangeFilter;
   readonly counts: ChangeCounts;
   /** `acme: 1,200 changes to carry, 18 a second, 1 min 7 s to go` */
   readonly underWay: readonly string[];
@@ -172,7 +172,7 @@ export async function readChangeList(
   });
   const next = placedChanges.length > pageSize ? (page.at(-1)?.place ?? null) : null;
   const counts = await readCounts(db, wanted.accountIds);
-  return {wanted, counts, underWay: await readMoving(db, accounts), changes, next};
+  return {filter: wanted, counts, underWay: await readMoving(db, accounts), changes, next};
 }
 
 async function readMoving(db: Queryable, accounts: readonly Account[]): Promise<string[]> {
@@ -212,7 +212,7 @@ function toLine(change: Change, circumstances: Circumstances): Omit<ChangeLine, 
     ...{changeId, accountId, state, requestedAt, requestedBy, application, batch},
     ...{waitsFor, operation, table, number, externalKey, rowId, reason, result},
     fields: Object.keys(change.fields),
-    fought: listConflictingFields(circumstances.conflicts),
+    conflictingFields: listConflictingFields(circumstances.conflicts),
     next: findNextStep(change, circumstances),
   };
 }

@@ -29,7 +29,7 @@ export interface DecisionRequest {
    * The reason of `cancel`; the decision of `resolve`: `service`, `warehouse`, `resend`, or the
    * number of a record.
    */
-  readonly given?: string | null;
+  readonly argument?: string | null;
 }
 
 /** The result of a decision about one of several changes. */
@@ -52,13 +52,13 @@ export type Side = 'service' | 'warehouse';
 export async function decideChange(
   db: Queryable,
   changeId: string,
-  {verb, given = null}: DecisionRequest,
+  {verb, argument = null}: DecisionRequest,
 ): Promise<ChangeState> {
   const hasArgument = verb === 'cancel' || verb === 'resolve';
   return await readState(
     db,
     `SELECT sync.${verb}_change($1${hasArgument ? ', $2' : ''}) AS state`,
-    hasArgument ? [changeId, given] : [changeId],
+    hasArgument ? [changeId, argument] : [changeId],
   );
 }
 
@@ -86,11 +86,11 @@ export async function resolveFields(
 export async function decideChanges(
   db: Queryable,
   changeIds: readonly string[],
-  {verb, given = null}: DecisionRequest,
+  {verb, argument = null}: DecisionRequest,
 ): Promise<DecidedChange[]> {
   const {rows} = await db.query<DecidedChange>(
     `SELECT change_id AS "changeId", state, refusal FROM sync.decide_changes($1, $2, $3)`,
-    [changeIds, verb, given],
+    [changeIds, verb, argument],
   );
   return rows;
 }
@@ -234,13 +234,13 @@ export function judgeDecision(change: DecidableChange, deciding: DecisionRequest
   return judgeDetails(change, deciding);
 }
 
-function judgeDetails(change: DecidableChange, {verb, given}: DecisionRequest): string | null {
+function judgeDetails(change: DecidableChange, {verb, argument}: DecisionRequest): string | null {
   const {reason, isOvertaken, isAltered} = change;
   if (isStopped(change, {verb})) return reason ?? '';
   if (verb === 'retry' && isOvertaken) return 'a later change of the same record has overtaken it';
   if (verb === 'accept' && !isAltered)
     return 'expected one that the service altered, and that no one has accepted yet';
-  return verb === 'resolve' ? judgeResolve(change, given ?? 'nothing') : null;
+  return verb === 'resolve' ? judgeResolve(change, argument ?? 'nothing') : null;
 }
 
 /**

@@ -64,7 +64,7 @@ export interface ChangeInFull extends ChangeStory {
   readonly verbs: readonly PlainVerb[];
   readonly decisions: readonly ConflictDecision[];
   /** The fields to be decided; fields of one group are together. */
-  readonly fought: readonly (readonly string[])[];
+  readonly conflictingGroups: readonly (readonly string[])[];
 }
 
 /** @throws {UsageError} no change has that number */
@@ -125,7 +125,7 @@ export async function readChangeInFull(
       .filter((verb) => judgeDecision(decidable, {verb}) === null),
     decisions:
       decidable.state === 'conflict' && !decidable.isTaken ? listDecisions(change, conflicts) : [],
-    fought: groupConflictingFields(story),
+    conflictingGroups: groupConflictingFields(story),
   };
 }
 

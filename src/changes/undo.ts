@@ -91,9 +91,9 @@ export interface Undo {
   /** How many changes are taken back by new changes. */
   readonly undoneCount: number;
   /** The changes made, all of them held. */
-  readonly made: readonly Change[];
+  readonly created: readonly Change[];
   /** Of how many changes something was not taken back, and why. */
-  readonly left: readonly ChangeGroup[];
+  readonly refused: readonly ChangeGroup[];
   readonly changes: readonly UndoneChange[];
 }
 
@@ -125,10 +125,10 @@ export async function undoMany(
     batch,
     cancelledCount: changes.filter(({outcome}) => outcome === 'cancelled').length,
     undoneCount: changes.filter(({outcome}) => outcome === 'held').length,
-    made: heldChanges.toSorted((one, other) =>
+    created: heldChanges.toSorted((one, other) =>
       Number(BigInt(one.changeId) - BigInt(other.changeId)),
     ),
-    left: groupChanges(listRefusals(changes)),
+    refused: groupChanges(listRefusals(changes)),
     changes,
   };
 }
@@ -151,7 +151,7 @@ export async function previewUndo(
     await inTransaction(pool, async (client) => {
       await client.query(`SELECT set_config('lock_timeout', $1, true)`, [previewLockTimeout]);
       const undo = await undoMany(client, changeIds, batch);
-      const first = undo.made.slice(0, mostRequests);
+      const first = undo.created.slice(0, mostRequests);
       preview = {...undo, requests: await planRequests(client, first, accounts)};
       throw rolledBack;
     });

@@ -42,7 +42,7 @@ export function nameOutcome({state, result}: Pick<Change, 'state' | 'result'>): 
 
 type ChangeReason = Pick<Change, 'state' | 'reason' | 'result'> & {
   /** The fields that both sides changed, if they are known. */
-  readonly fought?: readonly string[];
+  readonly conflictingFields?: readonly string[];
 };
 
 /**
@@ -53,7 +53,7 @@ export function describeReason({
   state,
   reason,
   result,
-  fought: conflictingFields = [],
+  conflictingFields = [],
 }: ChangeReason): string {
   if (state === 'conflict' && conflictingFields.length > 0)
     return `changed on both sides: ${conflictingFields.join(', ')}`;
@@ -148,8 +148,8 @@ export function describeGroup({what, count, first}: Omit<ChangeGroup, 'isQuote'>
  * `200 changes were not sent, and are given up. 300 are taken back by 300 changes, held until
  * released. Of 1 change something was left: name: changed since (change 3).`
  */
-export function describeUndo({cancelledCount, undoneCount, made, left}: Undo): string {
-  const leftCount = left.reduce((total, {count}) => total + count, 0);
+export function describeUndo({cancelledCount, undoneCount, created, refused}: Undo): string {
+  const refusedCount = refused.reduce((total, {count}) => total + count, 0);
   const sentences = [
     cancelledCount === 0
       ? ''
@@ -158,11 +158,11 @@ export function describeUndo({cancelledCount, undoneCount, made, left}: Undo): s
     undoneCount === 0
       ? ''
       : `${describeChangeCount(undoneCount)} ${undoneCount === 1 ? 'is' : 'are'} taken back by ` +
-        `${describeChangeCount(made.length)}, held until released.`,
-    leftCount === 0
+        `${describeChangeCount(created.length)}, held until released.`,
+    refusedCount === 0
       ? ''
-      : `Of ${describeChangeCount(leftCount)} something was left: ` +
-        `${left.map(describeGroup).join('; ')}.`,
+      : `Of ${describeChangeCount(refusedCount)} something was left: ` +
+        `${refused.map(describeGroup).join('; ')}.`,
   ];
   return sentences.filter((text) => text !== '').join(' ') || 'Nothing was taken back.';
 }

@@ -50,7 +50,11 @@ export async function accountsAdd(
       name,
       findToken: (wanted: NamedAccount) => findToken(config, wanted),
     };
-    const {keep: saveTriedAccount, tell: describeResult} = await tryAccount(config, pool, request);
+    const {keep: saveTriedAccount, describe: describeResult} = await tryAccount(
+      config,
+      pool,
+      request,
+    );
     const account = await inTransaction(pool, saveTriedAccount);
     print(options.json, {json: {account}, text: describeResult(account)});
     return 0;
@@ -70,7 +74,7 @@ interface TriedAccount {
   /** Stores the account and its token, in a transaction of the caller. */
   readonly keep: (client: Queryable) => Promise<Account>;
   /** A sentence that reports the result. */
-  readonly tell: (account: Account) => string;
+  readonly describe: (account: Account) => string;
 }
 
 /**
@@ -100,7 +104,7 @@ export async function tryAccount(
     storedAccount === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
   return {
     keep: (client) => saveAccount(client, wanted, {token, key}),
-    tell: ({apiUrl, timeZone}) =>
+    describe: ({apiUrl, timeZone}) =>
       `account ${name} (${toServiceAddress(apiUrl)}, ${timeZone}) ${result}`,
   };
 }

@@ -320,7 +320,7 @@ export async function undo(
         ? await previewUndo(pool, changeIds, batch)
         : await inTransaction(pool, async (client) => await undoMany(client, changeIds, batch));
     print(options.json, {json: outcome, text: formatUndo(outcome, changeIds.length)});
-    return outcome.left.length === 0 ? 0 : 1;
+    return outcome.refused.length === 0 ? 0 : 1;
   });
 }
 
@@ -355,9 +355,11 @@ function formatUndo(outcome: Undo | UndoPreview, count: number): string {
   const isPreview = requests !== null;
   return [
     ...describeDone(outcome, isPreview),
-    ...(outcome.left.length === 0 ? [] : ['Left, and why:']),
-    ...outcome.left.map((group) => wrap(`  ${formatNumber(group.count)}  ${describeGroup(group)}`)),
-    ...outcome.made.flatMap((change, index) => {
+    ...(outcome.refused.length === 0 ? [] : ['Left, and why:']),
+    ...outcome.refused.map((group) =>
+      wrap(`  ${formatNumber(group.count)}  ${describeGroup(group)}`),
+    ),
+    ...outcome.created.flatMap((change, index) => {
       const request = requests?.[index];
       return request === undefined
         ? []
@@ -368,7 +370,7 @@ function formatUndo(outcome: Undo | UndoPreview, count: number): string {
 }
 
 function describeDone(
-  {cancelledCount, undoneCount, made: newChanges, batch}: Undo,
+  {cancelledCount, undoneCount, created: newChanges, batch}: Undo,
   isPreview: boolean,
 ): string[] {
   const getVerb = (count: number) => (isPreview ? 'would be' : count === 1 ? 'is' : 'are');

@@ -62,7 +62,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
       DATABASE_DIRECT_URL: saved.directUrl,
       ...(config.allowsHttp ? {FIELDMIRROR_ALLOW_HTTP: '1'} : {}),
       ...(config.allowsLinkLocal ? {FIELDMIRROR_ALLOW_LINK_LOCAL: '1'} : {}),
-      ...(key.made === null ? {} : {FIELDMIRROR_KEY: key.made.reveal()}),
+      ...(key.newKey === null ? {} : {FIELDMIRROR_KEY: key.newKey.reveal()}),
     });
     const {name, apiUrl} = account;
     // The embedded Postgres has another port each time.
@@ -70,7 +70,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
     print(options.json, {
       json: {
         ...{account: {name, apiUrl, timeZone}, place, files: [envFile, settingsFile]},
-        key: {id: key.id, isNew: key.made !== null, missing: key.missing},
+        key: {id: key.id, isNew: key.newKey !== null, missing: key.missing},
       },
       text: describeResult({name, apiUrl, timeZone, place, envFile, key}),
     });
@@ -133,7 +133,7 @@ interface KeyChoice {
   /** The fingerprint of the key; null if there is none yet. */
   readonly id: string | null;
   /** The text of a key that was created; null if none was. */
-  readonly made: Secret | null;
+  readonly newKey: Secret | null;
   /** The keys that the warehouse needs, and that are not given. */
   readonly missing: readonly string[];
 }
@@ -147,12 +147,12 @@ function chooseKey(givenKeys: readonly SealingKey[], sealedWith: readonly string
   const missing = sealedWith.filter((id) => !givenKeys.some((key) => key.id === id));
   const [first] = givenKeys;
   if (first !== undefined || missing.length > 0)
-    return {id: first?.id ?? null, made: null, missing};
+    return {id: first?.id ?? null, newKey: null, missing};
   const newKey = makeKey();
-  return {id: parseKeys(newKey.reveal())[0]?.id ?? null, made: newKey, missing};
+  return {id: parseKeys(newKey.reveal())[0]?.id ?? null, newKey, missing};
 }
 
-function describeKey({id, made: newKey, missing}: KeyChoice, envFile: string): string[] {
+function describeKey({id, newKey, missing}: KeyChoice, envFile: string): string[] {
   if (missing.length > 0) {
     const expected = `key ${missing.join(' and key ')}`;
     return [

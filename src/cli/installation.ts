@@ -145,7 +145,7 @@ export async function migrate(config: Config, options: {readonly json: boolean})
       // A worker may not create the tables of the queue; a login that may creates them here.
       if (config.redisUrl === null) {
         const {migrateQueue} = await import('../../jobs/queue.ts');
-        await migrateQueue(directUrl, {tell: printWait});
+        await migrateQueue(directUrl, {report: printWait});
       }
       const appliedText = applied === 1 ? '1 migration' : `${applied} migrations`;
       const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${appliedText} applied`;

@@ -53,7 +53,7 @@ const settleMs = 6_000;
 /** The steps of an opening; a stop interrupts each of them. */
 class Steps {
   readonly #signal: AbortSignal | undefined;
-  readonly #left: Promise<unknown>[] = [];
+  readonly #unfinished: Promise<unknown>[] = [];
 
   constructor(signal: AbortSignal | undefined) {
     this.#signal = signal;
@@ -64,7 +64,7 @@ class Steps {
     if (signal === undefined) return await work;
     const stopped = Promise.withResolvers<never>();
     const stop = () => {
-      this.#left.push(work.catch(() => {}));
+      this.#unfinished.push(work.catch(() => {}));
       stopped.reject(signal.reason);
     };
     if (signal.aborted) stop();
@@ -78,8 +78,8 @@ class Steps {
 
   /** Waits for steps that were left, for some seconds at most. */
   async settle(): Promise<void> {
-    if (this.#left.length === 0) return;
-    await Promise.race([Promise.all(this.#left), wait(settleMs, undefined, {ref: false})]);
+    if (this.#unfinished.length === 0) return;
+    await Promise.race([Promise.all(this.#unfinished), wait(settleMs, undefined, {ref: false})]);
   }
 }
 
@@ -193,7 +193,7 @@ export async function bringUpToDate(
   isThorough = false,
 ): Promise<{readonly applied: number}> {
   const {definitions, migrateSchema} = await import('../schema/migrate.ts');
-  return await migrateSchema(direct, definitions, isThorough, {tell: printWait});
+  return await migrateSchema(direct, definitions, isThorough, {report: printWait});
 }
 
 /**

@@ -218,16 +218,16 @@ export const pauseAccountAction = defineAction({
   name: 'accounts.pause',
   role: 'operator',
   form: z.object({reason: z.string().trim().max(500).default('')}),
-  act: async (db, {viewer, seen, params, given}) => {
+  act: async (db, {viewer, seen, params, fields}) => {
     const account = findSeenAccount(seen, params.account);
-    const reason = given.reason === '' ? `paused by ${viewer.name}` : given.reason;
+    const reason = fields.reason === '' ? `paused by ${viewer.name}` : fields.reason;
     await pauseAccount(db, account.accountId, reason);
     return {
       subject: `account ${account.name}`,
       accountId: account.accountId,
       before: {state: account.state},
       after: {state: 'paused', reason},
-      said: `Account ${account.name} is paused: nothing more of it is begun.`,
+      message: `Account ${account.name} is paused: nothing more of it is begun.`,
     };
   },
 });
@@ -245,7 +245,7 @@ export const resumeAccountAction = defineAction({
       accountId: account.accountId,
       before: {state: account.state, reason: account.stateReason},
       after: {state: 'active'},
-      said: `Account ${account.name} is active again.`,
+      message: `Account ${account.name} is active again.`,
     };
   },
 });
@@ -262,7 +262,7 @@ export const checkAccountAction = defineAction({
     await services.checkAccount(findSeenAccount(seen, params.account).name),
   act: async (_db, {seen, params}, message) => {
     const {name, accountId} = findSeenAccount(seen, params.account);
-    return {subject: `account ${name}`, accountId, after: {found: message}, said: message};
+    return {subject: `account ${name}`, accountId, after: {found: message}, message};
   },
 });
 
@@ -285,18 +285,18 @@ export const addAccount = defineAction({
     timeZone: optionalTextField,
     token: textField,
   }),
-  prepare: async ({given, services}) => {
-    if (given.token === '') throw new UsageError('API token: expected one, got nothing');
-    return await services.tryAccount(given);
+  prepare: async ({fields, services}) => {
+    if (fields.token === '') throw new UsageError('API token: expected one, got nothing');
+    return await services.tryAccount(fields);
   },
-  act: async (db, _request, {keep: save, tell: describe}) => {
+  act: async (db, _request, {keep: save, describe}) => {
     const account = await save(db);
     const {name, accountId, apiUrl, timeZone} = account;
     return {
       subject: `account ${name}`,
       accountId,
       after: {name, apiUrl, timeZone},
-      said: `${describe(account)}.`,
+      message: `${describe(account)}.`,
     };
   },
 });
@@ -319,7 +319,7 @@ export const addKey = defineAction({
     holdsDeletes: yesNoField,
     masks: yesNoField,
   }),
-  act: async (db, {seen, given: {name, account, ...fields}}) => {
+  act: async (db, {seen, fields: {name, account, ...fields}}) => {
     checkShortName(name, 'name');
     const rights = {...fields, system: fields.system === '' ? defaultSystem : fields.system};
     checkShortName(rights.system, 'outside system');
@@ -336,7 +336,7 @@ export const addKey = defineAction({
       subject: `key ${name}`,
       accountId,
       after: rights,
-      said: `This is the key ${name}, for a ${role}.`,
+      message: `This is the key ${name}, for a ${role}.`,
       once: key.reveal(),
       dropsReadings: true,
       to: '/accounts',
@@ -355,7 +355,7 @@ export const revokeKey = defineAction({
       subject: `key ${key}`,
       accountId: null,
       after: {state: 'revoked'},
-      said: `Key ${key} is revoked, and its sessions are over.`,
+      message: `Key ${key} is revoked, and its sessions are over.`,
     };
   },
 });

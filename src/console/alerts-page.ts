@@ -338,7 +338,7 @@ export const testRuleAction = defineAction({
     subject: `alert rule ${params.rule}`,
     accountId: null,
     after: {answer},
-    said: answer,
+    message: answer,
   }),
 });
 
@@ -353,7 +353,7 @@ export const removeRule = defineAction({
       subject: `alert rule ${rule}`,
       accountId: null,
       after: {state: 'removed'},
-      said: `${rule} no longer notifies anyone.`,
+      message: `${rule} no longer notifies anyone.`,
     };
   },
 });

@@ -86,7 +86,7 @@ function renderSubject(
 interface Story {
   readonly board: Board;
   readonly accountId: string;
-  readonly told: readonly AnswerOrGap[];
+  readonly answers: readonly AnswerOrGap[];
 }
 
 const boardRows = 10;
@@ -113,10 +113,10 @@ export const boardPage = definePage<Story>({
     const boardQuestions = board.questions.flatMap((name) =>
       questions.filter((question) => question.name === name),
     );
-    return {board, accountId, told: await readAnswers(db, boardQuestions, options)};
+    return {board, accountId, answers: await readAnswers(db, boardQuestions, options)};
   },
   title: ({board}) => board.title,
-  render: ({board, accountId, told: answers}, context) => html`
+  render: ({board, accountId, answers}, context) => html`
     <p>${board.sentence}${
       context.seen.length > 1 ? ` Account ${nameOfAccount(context, accountId)}.` : ''
     }</p>

@@ -78,7 +78,7 @@ export function renderNextStep(story: ChangeInFull, context: PageContext): SafeH
 
 /** Whether a person can decide here about each field that both sides changed. */
 function mayChooseSides(
-  {decisions, fought: conflictingGroups}: ChangeInFull,
+  {decisions, conflictingGroups}: ChangeInFull,
   context: PageContext,
 ): boolean {
   return (
@@ -197,7 +197,7 @@ function renderCandidates({table, result}: ChangeInFull['change']): SafeHtml {
  * together have one choice.
  */
 function renderChoiceOfSides(
-  {change, fought: conflictingGroups, conflicts}: ChangeInFull,
+  {change, conflictingGroups, conflicts}: ChangeInFull,
   context: PageContext,
 ): SafeHtml {
   const formatValues = (fields: readonly string[], side: 'serviceValue' | 'warehouseValue') =>
@@ -239,11 +239,11 @@ const plainActions = verbs
       form: z.object({reason: reasonField}),
       act: async (db, request) => {
         const reason =
-          verb === 'cancel' && request.given.reason !== '' ? request.given.reason : null;
+          verb === 'cancel' && request.fields.reason !== '' ? request.fields.reason : null;
         const after = reason === null ? {} : {reason};
         return await decide(db, request, {
           after,
-          run: (id) => decideChange(db, id, {verb, given: reason}),
+          run: (id) => decideChange(db, id, {verb, argument: reason}),
         });
       },
     }),
@@ -258,9 +258,9 @@ const resolveAction = defineAction({
     number: z.string().trim().default(''),
   }),
   act: async (db, request) => {
-    const {decision, number} = request.given;
+    const {decision, number} = request.fields;
     if (decision === 'fields') {
-      const sides = readSides(request.given);
+      const sides = readSides(request.fields);
       return await decide(db, request, {after: {sides}, run: (id) => resolveFields(db, id, sides)});
     }
     if (decision === 'adopt' && !isId(number))
@@ -268,7 +268,7 @@ const resolveAction = defineAction({
     const argument = decision === 'adopt' ? number : decision;
     return await decide(db, request, {
       after: {decision: argument},
-      run: (id) => decideChange(db, id, {verb: 'resolve', given: argument}),
+      run: (id) => decideChange(db, id, {verb: 'resolve', argument}),
     });
   },
 });
@@ -298,7 +298,7 @@ async function decide(
     accountId: change.accountId,
     before: {state: change.state, reason: change.reason},
     after: {state, ...after},
-    said: toSentence(sentence),
+    message: toSentence(sentence),
   };
 }
 

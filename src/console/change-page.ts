@@ -91,7 +91,7 @@ function renderOutcome(change: ChangeInFull['change']): SafeHtml {
 }
 
 function describeEnd({change, conflicts}: ChangeInFull): string {
-  const reason = describeReason({...change, fought: listConflictingFields(conflicts)});
+  const reason = describeReason({...change, conflictingFields: listConflictingFields(conflicts)});
   return reason === '' ? '' : `: ${reason}`;
 }
 

@@ -241,14 +241,14 @@ export const choices: readonly Choice[] = [
     name: 'take-service',
     label: 'Take the service’s values',
     does: 'give up what both sides changed, and keep what the service holds',
-    deciding: {verb: 'resolve', given: 'service'},
+    deciding: {verb: 'resolve', argument: 'service'},
     isGrave: true,
   },
   {
     name: 'take-warehouse',
     label: 'Take the warehouse’s values',
     does: 'send what is wanted here, though the service was changed as well',
-    deciding: {verb: 'resolve', given: 'warehouse'},
+    deciding: {verb: 'resolve', argument: 'warehouse'},
     isGrave: true,
   },
 ];

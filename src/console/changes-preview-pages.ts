@@ -70,8 +70,8 @@ export const changePreviewPage = definePage<ChosenPreview>({
     const filters = formatOptions(request);
     const selection =
       query.all === 'yes' ? filters || ' --all' : ` ${numbers.join(' ') || 'NUMBER…'}`;
-    const takeOption = deciding.given === undefined ? '' : ` --take ${deciding.given}`;
-    const argument = deciding.given === undefined ? '' : `, '${deciding.given}'`;
+    const takeOption = deciding.argument === undefined ? '' : ` --take ${deciding.argument}`;
+    const argument = deciding.argument === undefined ? '' : `, '${deciding.argument}'`;
     const changeIds = numbers.join(',');
     return {
       command: `fieldmirror changes ${deciding.verb}${selection}${takeOption}`,
@@ -176,15 +176,15 @@ export const decideManyAction = defineAction({
     reason: z.string().trim().max(500).default(''),
     filters: z.string().max(2_000).default(''),
   }),
-  act: async (db, {seen, given}) => {
-    const choice = findChoice(given.choice);
-    const numbers = readNumbers(given.numbers, maxDecidedAtOnce);
+  act: async (db, {seen, fields}) => {
+    const choice = findChoice(fields.choice);
+    const numbers = readNumbers(fields.numbers, maxDecidedAtOnce);
     if (choice === undefined || numbers === null || numbers.length === 0)
       throw new UsageError(
         'changes: expected a decision and the numbers of changes, as the preview has them',
       );
-    const isReasoned = choice.deciding.verb === 'cancel' && given.reason !== '';
-    const deciding = isReasoned ? {...choice.deciding, given: given.reason} : choice.deciding;
+    const isReasoned = choice.deciding.verb === 'cancel' && fields.reason !== '';
+    const deciding = isReasoned ? {...choice.deciding, argument: fields.reason} : choice.deciding;
     const decidable = await readDecidable(
       db,
       numbers,
@@ -200,8 +200,8 @@ export const decideManyAction = defineAction({
     return {
       accountId: accountIds.size === 1 ? accountId : null,
       ...noteDecision(decidable, decidedChanges, deciding),
-      said: Object.values(describeDecisions(decidedChanges)).join(' ').trim(),
-      to: `/changes?${new URLSearchParams(given.filters)}`,
+      message: Object.values(describeDecisions(decidedChanges)).join(' ').trim(),
+      to: `/changes?${new URLSearchParams(fields.filters)}`,
     };
   },
 });
@@ -209,7 +209,7 @@ export const decideManyAction = defineAction({
 /** A person reads only some of what would be written; the command prints all of it. */
 const requestLimit = 50;
 
-interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | 'left'> {
+interface UndoStory extends Pick<UndoPreview, 'cancelledCount' | 'undoneCount' | 'refused'> {
   readonly madeCount: number;
   /** The first changes that would be made, each with its request. */
   readonly made: readonly {
@@ -237,7 +237,7 @@ export const undoPreviewPage = definePage<UndoStory>({
   render: renderUndoPreview,
   hide: (preview) => ({
     ...preview,
-    left: preview.left.map(hideGroup),
+    refused: preview.refused.map(hideGroup),
     made: preview.made.map(({change, request}) => ({
       change: hideChange(change),
       request: hideRequest(request),
@@ -262,9 +262,11 @@ async function readUndoPreview(request: PageRequest): Promise<UndoStory> {
   const undo = await previewUndo(db, await findUndoable(request), batch, {
     mostRequests: requestLimit,
   });
-  const {cancelledCount, undoneCount, left, made: newChanges, requests, changes} = undo;
+  const {cancelledCount, undoneCount, refused, created: newChanges, requests, changes} = undo;
   return {
-    ...{cancelledCount, undoneCount, left},
+    cancelledCount,
+    undoneCount,
+    refused,
     madeCount: newChanges.length,
     made: requests.flatMap((plannedRequest, index) => {
       const change = newChanges[index];
@@ -296,7 +298,13 @@ async function findUndoable(request: PageRequest): Promise<string[]> {
 }
 
 function renderUndoPreview(preview: UndoStory, context: PageContext): SafeHtml {
-  const {cancelledCount, undoneCount, madeCount, made: newChanges, left: leftGroups} = preview;
+  const {
+    cancelledCount,
+    undoneCount,
+    madeCount,
+    made: newChanges,
+    refused: refusedGroups,
+  } = preview;
   const count = cancelledCount + undoneCount;
   return html`
     <p class="lead">Write back what the changes were made from.
@@ -317,7 +325,7 @@ function renderUndoPreview(preview: UndoStory, context: PageContext): SafeHtml {
     }
     ${renderNewChanges(preview, context)}
     <h2>What is left, and why</h2>
-    ${renderLeftChanges(leftGroups, context)}`;
+    ${renderLeftChanges(refusedGroups, context)}`;
 }
 
 function describeUndoCounts({cancelledCount, undoneCount, madeCount}: UndoStory): string {
@@ -384,8 +392,8 @@ function renderRequest(request: PlannedRequest | Unplannable): SafeHtml {
   }`;
 }
 
-function renderLeftChanges(leftGroups: readonly ChangeGroup[], context: PageContext): SafeHtml {
-  return renderGroups(leftGroups, {
+function renderLeftChanges(refusedGroups: readonly ChangeGroup[], context: PageContext): SafeHtml {
+  return renderGroups(refusedGroups, {
     context,
     head: 'why',
     caption: 'Changes of which something is left',
@@ -406,13 +414,13 @@ export const undoChangesAction = defineAction({
     batch: z.string().max(200).default(''),
     filters: z.string().max(2_000).default(''),
   }),
-  act: async (db, {seen, given}) => {
-    const numbers = readNumbers(given.numbers, maxDecidedAtOnce);
+  act: async (db, {seen, fields}) => {
+    const numbers = readNumbers(fields.numbers, maxDecidedAtOnce);
     if (numbers === null || numbers.length === 0)
       throw new UsageError('undo: expected the numbers of changes, as the preview has them');
     const accountIds = seen.map(({accountId}) => accountId);
     const decidable = await readDecidable(db, numbers, accountIds);
-    const batch = nameUndo(given.batch === '' ? null : given.batch, new Date());
+    const batch = nameUndo(fields.batch === '' ? null : fields.batch, new Date());
     const changeIds = decidable.map(({changeId}) => changeId);
     const undo = await undoMany(db, changeIds, batch);
     const [accountId = null, ...otherAccountIds] = new Set(
@@ -421,11 +429,11 @@ export const undoChangesAction = defineAction({
     return {
       accountId: otherAccountIds.length === 0 ? accountId : null,
       ...noteUndo(decidable, undo),
-      said: describeUndo(undo),
+      message: describeUndo(undo),
       to:
         undo.undoneCount > 0
           ? `/changes?${new URLSearchParams({batch})}`
-          : `/changes?${new URLSearchParams(given.filters)}`,
+          : `/changes?${new URLSearchParams(fields.filters)}`,
     };
   },
 });

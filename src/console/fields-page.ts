@@ -195,10 +195,10 @@ export const giveFieldName = defineAction({
   name: 'fields.name',
   role: 'admin',
   form: z.object({account: z.string(), was: z.string(), name: z.string().trim().max(63)}),
-  act: async (db, {seen, params, given}) => {
+  act: async (db, {seen, params, fields}) => {
     const {table = '', field = ''} = params;
-    const {accountId, name: account} = findSeenAccount(seen, given.account);
-    const [previousName, name] = [emptyToNull(given.was), emptyToNull(given.name)];
+    const {accountId, name: account} = findSeenAccount(seen, fields.account);
+    const [previousName, name] = [emptyToNull(fields.was), emptyToNull(fields.name)];
     if (!(await nameField(db, {accountId, table, field, was: previousName, name})))
       throw makeTooLateRefusal(table, field);
     return {
@@ -206,7 +206,7 @@ export const giveFieldName = defineAction({
       accountId,
       before: {promotedAs: previousName},
       after: {promotedAs: name},
-      said:
+      message:
         name === null
           ? `${field} has lost its name: mart.${table} no longer has a column ${previousName}.`
           : `${field} is now the column ${name} of mart.${table}.`,

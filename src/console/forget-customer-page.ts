@@ -128,12 +128,12 @@ export const forgetCustomerAction = defineAction({
   name: 'customers.forget',
   role: 'admin',
   form: z.object({account: z.string(), typed: z.string().trim().max(100).default('')}),
-  act: async (db, {seen, params, given, services}) => {
-    const {accountId, name} = findSeenAccount(seen, given.account);
+  act: async (db, {seen, params, fields, services}) => {
+    const {accountId, name} = findSeenAccount(seen, fields.account);
     const {number = ''} = params;
     const label = `customer ${number} of ${name}`;
     if (!isId(number)) throw makeNotFound(label);
-    if (given.typed !== number)
+    if (fields.typed !== number)
       throw new UsageError(
         `expected the number ${number}, typed back to forget ${label}, got another one`,
       );
@@ -145,7 +145,7 @@ export const forgetCustomerAction = defineAction({
       subject: `customers ${number}`,
       accountId,
       after: {removed: Object.fromEntries(removed.map(({table, rows}) => [table, rows]))},
-      said: `Customer ${number} of ${name} is forgotten: ${sumRemoved(removed)}.`,
+      message: `Customer ${number} of ${name} is forgotten: ${sumRemoved(removed)}.`,
       to: receiptUrl,
       dropsReadings: true,
       afterwards: () => services.clearUpForgotten({accountId, names}),

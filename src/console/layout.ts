@@ -20,7 +20,7 @@ interface DocumentParts {
   readonly section: string;
   readonly context: PageContext;
   /** The outcome of the last action; null if there was none. */
-  readonly said: string | null;
+  readonly message: string | null;
   /** Null for the pages of `renderPlain`. */
   readonly elsewhere: Elsewhere | null;
   /** The address that notifies the page of changes; null if no change makes it reload. */
@@ -57,7 +57,7 @@ export function renderDocument({
   body,
   section,
   context,
-  said: message,
+  message,
   elsewhere,
   live,
 }: DocumentParts): string {
@@ -142,7 +142,7 @@ export function renderPlain(title: string, body: SafeHtml, viewer?: Viewer): str
       body,
       section: '',
       context,
-      said: null,
+      message: null,
       elsewhere: null,
       live: null,
     });

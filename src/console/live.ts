@@ -40,11 +40,11 @@ export class Live {
   readonly #findSignedIn: LiveOptions['findSignedIn'];
   readonly #streams = new Set<Stream>();
   /** When the last notice of each table arrived, in milliseconds of this machine's clock. */
-  readonly #toldAt = new Map<string, number>();
+  readonly #notifiedAt = new Map<string, number>();
   #listening: AbortController | null = null;
   #checking: NodeJS.Timeout | undefined;
   /** Since when the session receives notices; infinity while no session listens. */
-  #hearsSince = Number.POSITIVE_INFINITY;
+  #listensSince = Number.POSITIVE_INFINITY;
 
   /** @param databaseUrl - opens our own session, without a pooler in between */
   constructor(databaseUrl: string, {log, onMoved, findSignedIn}: LiveOptions) {
@@ -74,7 +74,7 @@ export class Live {
     const stream: Stream = {reply, moving, token, waiting: null};
     this.#streams.add(stream);
     this.#listen();
-    if (this.#hearsSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt))
+    if (this.#listensSince < Number.POSITIVE_INFINITY && this.#hasMissed(moving, drawnAt))
       notify(stream);
     const keepAliveTimer = setInterval(() => raw.write(': still here\n\n'), keepAliveMs);
     await once(raw, 'close');
@@ -96,7 +96,7 @@ export class Live {
     this.#checking = setInterval(() => void this.#endSignedOut(), sessionCheckMs);
     void listen(this.#databaseUrl, channel, {
       signal: this.#listening.signal,
-      onNotice: (table) => this.#tell(table),
+      onNotice: (table) => this.#notify(table),
       onListening: () => this.#catchUp(),
       onFailure: (error) =>
         this.#log.warn(
@@ -122,26 +122,26 @@ export class Live {
     this.#listening?.abort();
     clearInterval(this.#checking);
     this.#listening = null;
-    this.#hearsSince = Number.POSITIVE_INFINITY;
+    this.#listensSince = Number.POSITIVE_INFINITY;
   }
 
   /** No notice was received until now, so every open page is notified once. */
   #catchUp(): void {
     this.#onMoved();
-    this.#hearsSince = Date.now();
+    this.#listensSince = Date.now();
     for (const stream of this.#streams) notify(stream);
   }
 
   #hasMissed(moving: ReadonlySet<string>, drawnAt: number): boolean {
     return (
-      drawnAt < this.#hearsSince ||
-      [...moving].some((table) => (this.#toldAt.get(table) ?? 0) >= drawnAt)
+      drawnAt < this.#listensSince ||
+      [...moving].some((table) => (this.#notifiedAt.get(table) ?? 0) >= drawnAt)
     );
   }
 
-  #tell(table: string): void {
+  #notify(table: string): void {
     this.#onMoved();
-    this.#toldAt.set(table, Date.now());
+    this.#notifiedAt.set(table, Date.now());
     for (const stream of this.#streams) if (stream.moving.has(table)) notify(stream);
   }
 }

@@ -237,9 +237,9 @@ export const applyMatch = defineAction({
     sure: textField,
     takesSure: textField,
   }),
-  act: async (db, {seen, given}) => {
-    const scope = readPlace(seen, readFormFields(given));
-    const links = readLinks(given);
+  act: async (db, {seen, fields}) => {
+    const scope = readPlace(seen, readFormFields(fields));
+    const links = readLinks(fields);
     if (links.length === 0) throw new UsageError('link: expected a pair to be chosen, got none');
     const rowIds = await linkRows(db, scope, links);
     if (rowIds.length === 0)
@@ -257,7 +257,7 @@ export const applyMatch = defineAction({
       subject: `${scope.table} in system ${scope.system}`,
       accountId: scope.accountId,
       after: describeBatch(scope, rowIds),
-      said: `${countText} written as one batch, which can be taken back here.${leftText}`,
+      message: `${countText} written as one batch, which can be taken back here.${leftText}`,
       dropsReadings: true,
       to: matchPath,
     };
@@ -312,8 +312,8 @@ export const undoMatch = defineAction({
   name: 'links.undo',
   role: 'operator',
   form: z.object({account: textField, table: textField}),
-  act: async (db, {seen, params: {batch = ''}, given}) => {
-    const {accountId, table, columns: _, ...place} = readPlace(seen, given);
+  act: async (db, {seen, params: {batch = ''}, fields}) => {
+    const {accountId, table, columns: _, ...place} = readPlace(seen, fields);
     if (!isId(batch)) throw new UsageError(`batch: expected its number, got "${batch}"`);
     const {system, rowIds, left: leftCount} = await unlinkRows(db, {accountId, table}, batch);
     const scope = {...place, accountId, table, system};
@@ -323,7 +323,7 @@ export const undoMatch = defineAction({
       subject: `${table} in system ${system}`,
       accountId,
       after: {batch, ...describeBatch(scope, rowIds)},
-      said: `The links of batch ${batch} are removed: ${formatNumber(rowIds.length)}.${leftText}`,
+      message: `The links of batch ${batch} are removed: ${formatNumber(rowIds.length)}.${leftText}`,
       dropsReadings: true,
       to: matchPath,
     };

@@ -139,7 +139,7 @@ export interface PostRequest<Fields> {
   readonly seen: readonly Account[];
   readonly params: Readonly<Record<string, string>>;
   /** The fields of the form. */
-  readonly given: Fields;
+  readonly fields: Fields;
   readonly services: ConsoleServices;
 }
 
@@ -151,7 +151,7 @@ export interface Outcome {
   readonly before?: unknown;
   readonly after?: unknown;
   /** A sentence: what was done, and what happens next. */
-  readonly said: string;
+  readonly message: string;
   /** The page that is shown next; if left out, the page of the form. */
   readonly to?: string;
   /** A secret that is shown this once, on a separate page. */

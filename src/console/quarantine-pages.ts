@@ -267,7 +267,7 @@ export const retryQuarantine = defineAction({
       subject: `quarantine ${quarantineId}`,
       accountId,
       after: {sweepId, stream, number},
-      said:
+      message:
         `Sweep ${sweepId} requests ${stream} ${number} as soon as a worker is free; ` +
         'this page follows.',
     };

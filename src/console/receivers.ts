@@ -187,14 +187,14 @@ export const addRule = defineAction({
     scope: z.enum(['everything', 'these']).optional(),
     causes: causesField,
   }),
-  prepare: async ({given: {scope, ...fields}, services}) => {
+  prepare: async ({fields: {scope, ...fields}, services}) => {
     // Boxes that were ticked before a person chose everything are hidden, and are still sent.
     const causes = scope === 'everything' ? [] : fields.causes;
     if (scope === 'these' && causes.length === 0)
       throw new UsageError('expected at least one cause, or everything; none was ticked');
     return await services.planRule({...fields, causes});
   },
-  act: async (db, {seen, given: {account}}, {plan, secret}) => {
+  act: async (db, {seen, fields: {account}}, {plan, secret}) => {
     const accountId = account === '' ? null : findSeenAccount(seen, account).accountId;
     const {name, receiver, target, causes, quietMs, everyMs} = plan;
     if (!(await insertRule(db, {...plan, accountId})))
@@ -203,7 +203,7 @@ export const addRule = defineAction({
       subject: `alert rule ${name}`,
       accountId,
       after: {receiver, target, causes, quietMs, everyMs},
-      said:
+      message:
         secret === null
           ? `${name} notifies ${target} by ${receiver}; test it to see whether it arrives.`
           : `${name} notifies ${target}. This signs each message (Standard Webhooks):`,
@@ -353,14 +353,14 @@ export const resendMessage = defineAction({
   name: 'hooks.retry',
   role: 'admin',
   form: z.object({after: optionalTextField}),
-  act: async (db, {params, given: {after}}) => {
+  act: async (db, {params, fields: {after}}) => {
     const hook = await findHook(db, params);
     refuseWaiting(hook);
     const cursor = await retryHook(db, hook.name, after);
     return {
       ...describeForAudit(hook),
       after: {state: 'due', cursor},
-      said:
+      message:
         after === null
           ? `${hook.name} is sent its message again at once.`
           : `${hook.name} is sent the feed from cursor ${cursor} on.`,
@@ -382,7 +382,7 @@ export const skipMessage = defineAction({
     return {
       ...describeForAudit(hook),
       after: {state: 'due', letter: letterId},
-      said: `${hook.name} continues behind the message, which is dead letter ${letterId} now.`,
+      message: `${hook.name} continues behind the message, which is dead letter ${letterId} now.`,
     };
   },
 });
@@ -406,7 +406,7 @@ export const sendLetter = defineAction({
       subject: `dead letter ${letterId} of subscriber ${hook.name}`,
       accountId: hook.accountId,
       after: {answer},
-      said: answer,
+      message: answer,
     };
   },
 });
@@ -429,7 +429,7 @@ export const dropLetter = defineAction({
       accountId: hook.accountId,
       before: {after: cursor, to: batchTo},
       after: {state: 'dropped'},
-      said: `Dead letter ${letterId} of ${hook.name} is dropped.`,
+      message: `Dead letter ${letterId} of ${hook.name} is dropped.`,
     };
   },
 });

@@ -334,9 +334,9 @@ export const fetchRecord = defineAction({
   name: 'records.fetch',
   role: 'operator',
   form: z.object({account: z.string()}),
-  act: async (db, {seen, params, given}) => {
+  act: async (db, {seen, params, fields}) => {
     const {stream, ...place} = readRecordAddress(params);
-    const {accountId, name, state} = findSeenAccount(seen, given.account);
+    const {accountId, name, state} = findSeenAccount(seen, fields.account);
     if (!('number' in place))
       throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
     if (state !== 'active')
@@ -349,7 +349,7 @@ export const fetchRecord = defineAction({
       subject: `${stream.name} ${recordNumber}`,
       accountId,
       after: {sweepId: sweep.sweepId},
-      said: `Sweep ${sweep.sweepId} fetches it as soon as a worker is free; this page follows.`,
+      message: `Sweep ${sweep.sweepId} fetches it as soon as a worker is free; this page follows.`,
     };
   },
 });

@@ -67,7 +67,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
       query,
       ...readClock(request, accounts),
     };
-    return await send(reply, {page, story, context, asked: pageRequest, said: message});
+    return await send(reply, {page, story, context, request: pageRequest, message});
   });
 }
 
@@ -119,20 +119,20 @@ interface PageParts {
   readonly page: Page;
   readonly story: unknown;
   readonly context: PageContext;
-  readonly asked: PageRequest;
-  readonly said: string | null;
+  readonly request: PageRequest;
+  readonly message: string | null;
 }
 
 async function send(
   reply: FastifyReply,
-  {page, story, context, asked: pageRequest, said: message}: PageParts,
+  {page, story, context, request: pageRequest, message}: PageParts,
 ) {
   const document = renderDocument({
     title: page.title(story),
     body: page.render(story, context),
     section: page.section,
     context,
-    said: message,
+    message,
     elsewhere: page.elsewhere(pageRequest, story),
     live:
       page.moving.length === 0
@@ -200,7 +200,7 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
     const finalOutcome = await finishOutcome(committedOutcome, action, deps);
     if (finalOutcome.once !== undefined)
       return await sendOnce(reply, finalOutcome, {secret: finalOutcome.once, viewer});
-    setFlash(reply, finalOutcome.said);
+    setFlash(reply, finalOutcome.message);
     return await reply.redirect(finalOutcome.to ?? backPath, 303);
   });
 }
@@ -208,7 +208,7 @@ export function addAction(app: FastifyInstance, action: Action, deps: PageDeps):
 /** Sends a secret in this answer alone: never in a cookie, and no page shows it again. */
 async function sendOnce(
   reply: FastifyReply,
-  {said: message, to: nextUrl = '/'}: Outcome,
+  {message, to: nextUrl = '/'}: Outcome,
   {secret, viewer}: {readonly secret: string; readonly viewer: Viewer},
 ): Promise<void> {
   const body = html`<p>${message}</p><pre tabindex="0">${secret}</pre>
@@ -232,7 +232,7 @@ async function carryOut(
     throw new UsageError(parsed.error.issues.map(({message}) => message).join('; '));
   const seen = await readSeenAccounts(viewer, deps);
   const params = request.params as Readonly<Record<string, string>>;
-  const postRequest = {viewer, seen, params, given: parsed.data, services: deps.services};
+  const postRequest = {viewer, seen, params, fields: parsed.data, services: deps.services};
   const prepared = await prepare(action, postRequest);
   return await inTransaction(deps.pools.writes, async (client) => {
     await client.query(
@@ -265,7 +265,7 @@ async function finishOutcome(
     log.error({action: name, reason}, 'console: what follows an action failed');
     return `What follows it was not done: ${reason}.`;
   });
-  return {...outcome, said: `${outcome.said} ${sentence}`};
+  return {...outcome, message: `${outcome.message} ${sentence}`};
 }
 
 /**

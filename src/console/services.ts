@@ -37,7 +37,7 @@ export interface ConsoleServices {
     /** Stores the account, in a transaction of the caller. */
     readonly keep: (db: Queryable) => Promise<Account>;
     /** A sentence that describes what was done. */
-    readonly tell: (account: Account) => string;
+    readonly describe: (account: Account) => string;
   }>;
   /**
    * Makes an alert rule from the filled-in form, and seals its address. Nothing is stored yet.

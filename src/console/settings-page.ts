@@ -304,9 +304,9 @@ export const saveSettings = defineAction({
     repeat: textField,
     grace: textField,
   }),
-  act: async (db, {seen, given}) => {
-    const {name: account, accountId} = findSeenAccount(seen, given.account);
-    const {currency, repeat, grace} = given;
+  act: async (db, {seen, fields}) => {
+    const {name: account, accountId} = findSeenAccount(seen, fields.account);
+    const {currency, repeat, grace} = fields;
     const currencyCode = currency.trim().toUpperCase();
     const schemas = insight.shape;
     const after: InsightSettings = {
@@ -314,7 +314,7 @@ export const saveSettings = defineAction({
         currencyCode === ''
           ? null
           : checkField('currency', {typed: currency, value: currencyCode, rule: schemas.currency}),
-      workingHours: readHours(given),
+      workingHours: readHours(fields),
       repeatVisitDays: readField('repeat visit', repeat, schemas.repeat_visit_days),
       onTimeGraceMinutes: readField('on time', grace, schemas.on_time_grace_minutes),
     };
@@ -322,7 +322,7 @@ export const saveSettings = defineAction({
     await writeInsightSettings(db, account, after);
     return {
       ...{subject: `settings of ${account}`, accountId, before, after},
-      said: `The settings of ${account} are saved.`,
+      message: `The settings of ${account} are saved.`,
       dropsReadings: true,
     };
   },
@@ -335,14 +335,14 @@ export const addClosedDay = defineAction({
   name: 'settings.close-day',
   role: 'admin',
   form: closedDayForm,
-  act: async (db, {seen, given: {account: givenAccount, date, name: reason}}) => {
+  act: async (db, {seen, fields: {account: givenAccount, date, name: reason}}) => {
     const {name: account, accountId} = findSeenAccount(seen, givenAccount);
     const name = reason.trim();
     if (name === '') throw new UsageError('closed day: expected why it is closed');
     await writeClosedDay(db, {account, date, name});
     return {
       ...{subject: `closed day ${date}`, accountId, after: {name}, dropsReadings: true},
-      said: `No one of ${account} works on ${date}: ${name}.`,
+      message: `No one of ${account} works on ${date}: ${name}.`,
     };
   },
 });
@@ -352,12 +352,12 @@ export const removeClosedDay = defineAction({
   name: 'settings.open-day',
   role: 'admin',
   form: closedDayForm,
-  act: async (db, {seen, given: {account: givenAccount, date}}) => {
+  act: async (db, {seen, fields: {account: givenAccount, date}}) => {
     const {name: account, accountId} = findSeenAccount(seen, givenAccount);
     await deleteClosedDay(db, {account, date});
     return {
       ...{subject: `closed day ${date}`, accountId, after: {state: 'open'}, dropsReadings: true},
-      said: `${date} is a day like any other for ${account}.`,
+      message: `${date} is a day like any other for ${account}.`,
     };
   },
 });
@@ -370,10 +370,10 @@ export const saveCapacity = defineAction({
   name: 'settings.capacity',
   role: 'admin',
   form: employeeForm,
-  act: async (db, {seen, given}) => {
-    const {name: account, accountId} = findSeenAccount(seen, given.account);
-    const employeeNumber = given.employee.trim();
-    const hours = readHours(given);
+  act: async (db, {seen, fields}) => {
+    const {name: account, accountId} = findSeenAccount(seen, fields.account);
+    const employeeNumber = fields.employee.trim();
+    const hours = readHours(fields);
     const change = {path: [account, employeeNumber], before: null, after: hours ?? []};
     const [problem] = findUnknownEmployee(change, await listEmployeeNumbers(db));
     if (problem !== undefined) throw new UsageError(`technician: ${problem.text}`);
@@ -383,7 +383,7 @@ export const saveCapacity = defineAction({
     return {
       ...{subject: `hours of technician ${employeeNumber}`, accountId, dropsReadings: true},
       after: {workingHours: hours},
-      said:
+      message:
         hours === null
           ? `Technician ${employeeNumber} works the hours of ${account}.`
           : `Technician ${employeeNumber} works ${hours.join(', ')} hours.`,
@@ -397,25 +397,25 @@ export const saveLabel = defineAction({
   name: 'settings.label',
   role: 'admin',
   form: z.object({account: textField, kind: textField, id: textField, label: textField}),
-  act: async (db, {seen, given}) => {
-    const {name: account, accountId} = findSeenAccount(seen, given.account);
-    const [id, label] = [given.id.trim(), given.label.trim()];
+  act: async (db, {seen, fields}) => {
+    const {name: account, accountId} = findSeenAccount(seen, fields.account);
+    const [id, label] = [fields.id.trim(), fields.label.trim()];
     if (label.length > longestLabel)
       throw new UsageError(
         `name: expected at most ${longestLabel} characters, got ${label.length}`,
       );
-    const kind = labelKinds.find((candidate) => candidate === given.kind);
+    const kind = labelKinds.find((candidate) => candidate === fields.kind);
     if (kind === undefined || !isId(id))
       throw new UsageError(
         `label: expected a number of ${labelKinds.map(nameKind).join(', ')}, got ` +
-          `${JSON.stringify(`${given.kind} ${given.id}`)}`,
+          `${JSON.stringify(`${fields.kind} ${fields.id}`)}`,
       );
     const subject = `${nameKind(kind)} ${id}`;
     if (label === '') await deleteLabel(db, {account, kind, id});
     else await writeLabel(db, {account, kind, id, label});
     return {
       ...{subject: `name of ${subject}`, accountId, after: {label}, dropsReadings: true},
-      said:
+      message:
         label === '' ? `The ${subject} has no name now.` : `The ${subject} is called ${label} now.`,
     };
   },

@@ -393,7 +393,7 @@ export const sweepNow = defineAction({
   name: 'sweeps.request',
   role: 'operator',
   form: z.object({stream: z.enum(streams as [string, ...string[]])}),
-  act: async (db, {seen, params, given: {stream}}) => {
+  act: async (db, {seen, params, fields: {stream}}) => {
     const account = findSeenAccount(seen, params.account);
     const {sweepId} = await requestSweep(db, {
       ...{accountId: account.accountId, stream, mode: 'full', requestedBy: 'command'},
@@ -402,7 +402,7 @@ export const sweepNow = defineAction({
       subject: `sweep ${sweepId} of ${stream}`,
       accountId: account.accountId,
       after: {sweepId, stream, mode: 'full'},
-      said: `Sweep ${sweepId} of ${stream} is due: a worker takes it up within seconds.`,
+      message: `Sweep ${sweepId} of ${stream} is due: a worker takes it up within seconds.`,
       to: `/sweeps/${sweepId}`,
     };
   },
@@ -424,7 +424,7 @@ export const approveSweepAction = defineAction({
       accountId: sweep.accountId,
       before: {state: sweep.state, reasons: sweep.reasons},
       after: {state: approved.state},
-      said: `${describeApproval(approved)}.`,
+      message: `${describeApproval(approved)}.`,
     };
   },
 });

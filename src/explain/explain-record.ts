@@ -106,12 +106,12 @@ export async function readFieldStory(
   const receivedVersion = findReceivedVersion(versions, field);
   const recordKey = number === null ? null : {accountId, stream: stream.name, number};
   return buildFieldStory(versions, field, {
-    said: receivedVersion,
+    receivedVersion,
     proof:
       receivedVersion === null || recordKey === null
         ? null
         : await readLastProof(db, recordKey, receivedVersion.validFrom),
-    wishes: await listOpenChanges(db, {table: stream.table.name, rowId: versions[0].rowId}),
+    openChanges: await listOpenChanges(db, {table: stream.table.name, rowId: versions[0].rowId}),
     schedules: schedules.filter((schedule) => schedule.stream === stream.name),
   });
 }
@@ -182,15 +182,15 @@ function buildFieldStory(
   versions: readonly [Version, ...Version[]],
   field: string,
   facts: {
-    readonly said: Version | null;
+    readonly receivedVersion: Version | null;
     readonly proof: Proof | null;
     readonly schedules: readonly Schedule[];
-    readonly wishes: readonly OpenChange[];
+    readonly openChanges: readonly OpenChange[];
   },
 ): FieldStory {
   const [newest] = versions;
   const [run, ...earlier] = listRuns(versions, field);
-  const wanted = findOpenFieldChange(facts.wishes, field);
+  const wanted = findOpenFieldChange(facts.openChanges, field);
   return {
     field,
     value: run.value,
@@ -229,7 +229,10 @@ function findOpenFieldChange(
 
 function findLastKnownTrue(
   [newest]: readonly [Version, ...Version[]],
-  {said: receivedVersion, proof}: {readonly said: Version | null; readonly proof: Proof | null},
+  {
+    receivedVersion,
+    proof,
+  }: {readonly receivedVersion: Version | null; readonly proof: Proof | null},
 ): FieldStory['lastKnownTrue'] {
   if (newest.validTo !== null || receivedVersion === null || !isFromService(receivedVersion.writer))
     return null;

@@ -56,7 +56,7 @@ export class FeedKeeper {
   readonly #pulses: {readonly feed: Pulse; readonly hooks: Pulse};
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
-  #looking: Promise<void> | null = null;
+  #checking: Promise<void> | null = null;
   #isWanted = false;
   #isListening = false;
 
@@ -86,26 +86,26 @@ export class FeedKeeper {
   /** Starts a check soon, and does not wait for it. Never fails. */
   wake(): void {
     this.#isWanted = true;
-    if (this.#looking === null && !this.#stopping.signal.aborted) this.#looking = this.#look();
+    if (this.#checking === null && !this.#stopping.signal.aborted) this.#checking = this.#check();
   }
 
   /** Resolves when nothing is in progress in this process. */
   async settled(): Promise<void> {
-    while (this.#looking !== null || this.#sending.size > 0)
-      await Promise.all([this.#looking, ...this.#sending]);
+    while (this.#checking !== null || this.#sending.size > 0)
+      await Promise.all([this.#checking, ...this.#sending]);
   }
 
   /** Ends the work in progress: a batch that was not accepted yet is sent by the next worker. */
   async stop(): Promise<void> {
     this.#stopping.abort(new Error('shutdown'));
-    await Promise.all([this.#looking, ...this.#sending]);
+    await Promise.all([this.#checking, ...this.#sending]);
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     const {signal} = this.#stopping;
     while (this.#isWanted && !signal.aborted) {
       this.#isWanted = false;
-      await this.#lookOnce().catch((error: unknown) =>
+      await this.#checkOnce().catch((error: unknown) =>
         this.#deps.log.warn(
           {event: 'feed.late', reason: String(error)},
           'the feed waits for the next round',
@@ -113,10 +113,10 @@ export class FeedKeeper {
       );
       await wait(pauseMs, undefined, {signal}).catch(() => {});
     }
-    this.#looking = null;
+    this.#checking = null;
   }
 
-  async #lookOnce(): Promise<void> {
+  async #checkOnce(): Promise<void> {
     const {feed, hooks} = this.#pulses;
     await feed.round(() => sequenceFeed(this.#deps.pool));
     // If no room is left, the sendings in progress report to the pulse themselves.

@@ -171,7 +171,7 @@ export class KeyWatch {
   follow(apiKeyId: string): {readonly revoked: AbortSignal; readonly leave: () => void} {
     const controller = new AbortController();
     this.#waiting.set(controller, apiKeyId);
-    this.#timer ??= setInterval(() => void this.#look(), checkIntervalMs).unref();
+    this.#timer ??= setInterval(() => void this.#check(), checkIntervalMs).unref();
     return {revoked: controller.signal, leave: () => this.#leave(controller)};
   }
 
@@ -182,7 +182,7 @@ export class KeyWatch {
     this.#timer = null;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     try {
       const revoked = new Set(await listRevoked(this.#pool, [...new Set(this.#waiting.values())]));
       for (const [controller, apiKeyId] of this.#waiting)

@@ -62,14 +62,14 @@ export class ReadinessProbe {
 
   async look(): Promise<Readiness> {
     const [warehouseChecks, queueChecks] = await Promise.all([
-      this.#lookAtWarehouse(),
-      this.#lookAtQueue(),
+      this.#checkWarehouse(),
+      this.#checkQueue(),
     ]);
     const checks = [...warehouseChecks, ...queueChecks];
     return {isReady: checks.every(({verdict}) => verdict === 'ok'), checks};
   }
 
-  async #lookAtWarehouse(): Promise<readonly ReadinessCheck[]> {
+  async #checkWarehouse(): Promise<readonly ReadinessCheck[]> {
     try {
       const checks = await this.#ofWarehouse.get();
       this.#warehouseAbsence.noteHere();
@@ -89,7 +89,7 @@ export class ReadinessProbe {
     }
   }
 
-  async #lookAtQueue(): Promise<readonly ReadinessCheck[]> {
+  async #checkQueue(): Promise<readonly ReadinessCheck[]> {
     if (this.#ofQueue === null) return [];
     try {
       const check = await this.#ofQueue.get();
@@ -157,7 +157,7 @@ export class CachedReading<T> {
   readonly #read: () => Promise<T>;
   readonly #options: ReadingOptions;
   readonly #clock: () => number;
-  #held: TimedReading<T> | null = null;
+  #lastReading: TimedReading<T> | null = null;
 
   constructor(read: () => Promise<T>, options: ReadingOptions) {
     this.#read = read;
@@ -191,9 +191,11 @@ export class CachedReading<T> {
   }
 
   #fresh(): TimedReading<T> | null {
-    if (this.#held === null) return null;
-    const {endedAt} = this.#held;
-    return endedAt === null || this.#clock() - endedAt < this.#options.freshMs ? this.#held : null;
+    if (this.#lastReading === null) return null;
+    const {endedAt} = this.#lastReading;
+    return endedAt === null || this.#clock() - endedAt < this.#options.freshMs
+      ? this.#lastReading
+      : null;
   }
 
   #begin(): TimedReading<T> {
@@ -202,7 +204,7 @@ export class CachedReading<T> {
       reading.endedAt = this.#clock();
     };
     reading.promise.then(markEnded, markEnded);
-    this.#held = reading;
+    this.#lastReading = reading;
     return reading;
   }
 }

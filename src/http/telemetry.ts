@@ -90,18 +90,18 @@ class Exporter {
   readonly #figures: CachedReading<HealthFigures>;
   readonly #warehouse = new WarehouseMetrics();
   readonly #process = new ProcessMetrics();
-  readonly #own: Registry;
+  readonly #ownRegistry: Registry;
 
   constructor({pool, log, requests = new RequestMetrics(), reading}: ExporterDeps) {
     this.#absence = new OutageLog(log, 'metrics: the warehouse');
     this.#databaseUrl = pool.options.connectionString ?? '';
     this.#figures = new CachedReading(() => this.#read(pool), {...defaultReading, ...reading});
     const groups = [this.#warehouse, requests, this.#process];
-    this.#own = Registry.merge(groups.map(({registry}) => registry));
+    this.#ownRegistry = Registry.merge(groups.map(({registry}) => registry));
   }
 
   get contentType(): string {
-    return this.#own.contentType;
+    return this.#ownRegistry.contentType;
   }
 
   /**
@@ -118,7 +118,7 @@ class Exporter {
       this.#process.isWarehouseUp = false;
       this.#absence.noteAway(explainDatabaseError(error, this.#databaseUrl).message);
     }
-    return `${await this.#own.metrics()}\n${await readNodeMetrics()}`;
+    return `${await this.#ownRegistry.metrics()}\n${await readNodeMetrics()}`;
   }
 
   async #read(pool: pg.Pool): Promise<HealthFigures> {

@@ -148,14 +148,14 @@ export class NoticeWatch {
     const {directUrl, channel, onFailure} = this.#options;
     void listen(directUrl, channel, {
       signal: this.#listening.signal,
-      onNotice: (payload) => this.#hear(payload),
-      onListening: () => this.#hear(null),
+      onNotice: (payload) => this.#receive(payload),
+      onListening: () => this.#receive(null),
       onFailure,
     });
   }
 
   /** @param payload - null if notices may have been missed until now: every reader wakes once */
-  #hear(payload: string | null): void {
+  #receive(payload: string | null): void {
     this.#notices += 1;
     for (const {wake, concerns} of this.#waiting) if (payload === null || concerns(payload)) wake();
   }

@@ -29,7 +29,7 @@ export interface LockHolder {
 /** How waits are reported. */
 export interface WaitOptions {
   /** Called with one line each time. */
-  readonly tell: (line: string) => void;
+  readonly report: (line: string) => void;
   /** Milliseconds until the first line, and between two lines. */
   readonly patienceMs?: number;
 }
@@ -285,7 +285,7 @@ async function watchWaits(
     // If the query fails, nothing is reported: the error of the work itself shows the problem.
     const holders = await listHolders(db, pids).catch(() => []);
     if (holders.length === 0 || signal.aborted) continue;
-    waitOptions.tell(
+    waitOptions.report(
       `${what}: waiting for ${listHolderNames(holders)}, ` +
         `for ${secondsSince(begunAt)} s; ${adviseOnHolders(holders)}`,
     );
@@ -336,8 +336,8 @@ class LockWatch {
   readonly #patienceMs: number;
   readonly #waiting = new Set<RunningStatement>();
   /** The process id of a holder, and when that holder was last reported. */
-  readonly #told = new Map<number, number>();
-  #look: Promise<void> | null = null;
+  readonly #reported = new Map<number, number>();
+  #check: Promise<void> | null = null;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -383,43 +383,43 @@ class LockWatch {
       holders: [],
       timer: undefined,
     };
-    this.#lookLater(running);
+    this.#checkLater(running);
     return running;
   }
 
-  #lookLater(running: RunningStatement): void {
+  #checkLater(running: RunningStatement): void {
     running.timer = setTimeout(() => void this.#watch(running), this.#patienceMs).unref();
   }
 
   /** Queries repeatedly which sessions a statement waits for, until the statement has ended. */
   async #watch(running: RunningStatement): Promise<void> {
     this.#waiting.add(running);
-    this.#look ??= this.#lookAtAll().finally(() => {
-      this.#look = null;
+    this.#check ??= this.#checkAll().finally(() => {
+      this.#check = null;
     });
-    await this.#look;
-    if (this.#waiting.has(running)) this.#lookLater(running);
+    await this.#check;
+    if (this.#waiting.has(running)) this.#checkLater(running);
   }
 
-  async #lookAtAll(): Promise<void> {
+  async #checkAll(): Promise<void> {
     if (this.#options.sharesSessions) return;
-    await this.#ask(async (client) => {
+    await this.#query(async (client) => {
       for (const running of this.#waiting) {
         const holders = await listHolders(client, [running.pid]);
         if (!this.#waiting.has(running)) continue;
         running.holders = holders;
-        this.#tell(running);
+        this.#report(running);
       }
     });
   }
 
-  #tell({holders, begunAt}: RunningStatement): void {
+  #report({holders, begunAt}: RunningStatement): void {
     const {onWait} = this.#options;
     const [firstHolder] = holders;
     const now = performance.now();
     if (onWait === undefined || firstHolder === undefined) return;
-    if (now - (this.#told.get(firstHolder.pid) ?? -Infinity) < reportAgainMs) return;
-    this.#told.set(firstHolder.pid, now);
+    if (now - (this.#reported.get(firstHolder.pid) ?? -Infinity) < reportAgainMs) return;
+    this.#reported.set(firstHolder.pid, now);
     onWait(
       `a statement has been waiting for ${secondsSince(begunAt)} s for ` +
         `${listHolderNames(holders)}; ` +
@@ -437,11 +437,11 @@ class LockWatch {
   async #noteHolders({holders, begunAt}: RunningStatement, error: pg.DatabaseError): Promise<void> {
     const isUnknown =
       holders.length === 0 && error.code === '55P03' && performance.now() - begunAt >= briefWaitMs;
-    noteHolders(error, isUnknown ? ((await this.#ask(listTableHolders)) ?? []) : holders);
+    noteHolders(error, isUnknown ? ((await this.#query(listTableHolders)) ?? []) : holders);
   }
 
   /** @returns undefined if the query fails: the error of the statement itself shows the problem */
-  async #ask<T>(query: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
+  async #query<T>(query: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
     const client = new pg.Client({
       ...{connectionString: this.#options.url, application_name: 'fieldmirror checks for locks'},
       ...{connectionTimeoutMillis: checkTimeoutMs, query_timeout: checkTimeoutMs},

@@ -237,7 +237,7 @@ interface Opening {
 export class OpenedAccount {
   readonly #open: () => Promise<AccountApi>;
   readonly #clocks: Clocks;
-  #held: Opening | null = null;
+  #opening: Opening | null = null;
 
   constructor(open: () => Promise<AccountApi>, clocks: Clocks) {
     this.#open = open;
@@ -249,20 +249,20 @@ export class OpenedAccount {
    * @throws {FatalError} its token is not known here; the next caller tries again
    */
   async get(version: string): Promise<AccountApi> {
-    if (this.#held === null || !this.#isFresh(this.#held, version))
-      this.#held = {version, since: this.#clocks(), account: this.#open()};
-    const opening = this.#held;
+    if (this.#opening === null || !this.#isFresh(this.#opening, version))
+      this.#opening = {version, since: this.#clocks(), account: this.#open()};
+    const opening = this.#opening;
     try {
       return await opening.account;
     } catch (error) {
-      if (this.#held === opening) this.forget();
+      if (this.#opening === opening) this.forget();
       throw error;
     }
   }
 
   /** Call it when the token was refused: the account may have another by now. */
   forget(): void {
-    this.#held = null;
+    this.#opening = null;
   }
 
   #isFresh({version, since}: Opening, requestedVersion: string): boolean {

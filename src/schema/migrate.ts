@@ -39,7 +39,7 @@ export async function migrateSchema(
   pool: pg.Pool,
   definitions: Definitions,
   isThorough = false,
-  reporter: WaitOptions = {tell: () => {}},
+  reporter: WaitOptions = {report: () => {}},
 ): Promise<{applied: number}> {
   // One session migrates, one has the turn, and one queries which sessions they wait for.
   const migrationPool = openPool(pool.options.connectionString ?? '', {
@@ -140,7 +140,7 @@ async function waitForOwner(
     if (performance.now() - reportedAt >= patienceMs) {
       reportedAt = performance.now();
       const seconds = Math.round((reportedAt - startedAt) / 1000);
-      options.waitOptions.tell(
+      options.waitOptions.report(
         `migrations: waiting for the owner, who migrates (pid ${pid}), for ${seconds} s`,
       );
     }

@@ -413,7 +413,7 @@ class WideValues extends ByteValues {
   readonly #column: string;
   readonly #decimal: Decimal;
   readonly #view = new DataView(new ArrayBuffer(wideBytes));
-  readonly #made = {bytes: new Uint8Array(this.#view.buffer), view: this.#view};
+  readonly #output = {bytes: new Uint8Array(this.#view.buffer), view: this.#view};
 
   constructor(rows: number, column: string, decimal: Decimal) {
     super(rows, true);
@@ -425,7 +425,7 @@ class WideValues extends ByteValues {
     const value = readDecimal(spellNumber(view, at), this.#column, this.#decimal);
     this.#view.setBigInt64(0, value >> 64n);
     this.#view.setBigUint64(8, BigInt.asUintN(64, value));
-    super.put(this.#made, 0, wideBytes);
+    super.put(this.#output, 0, wideBytes);
   }
 }
 

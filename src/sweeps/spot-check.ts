@@ -48,7 +48,7 @@ export class SpotCheck {
    * The running comparison. It resolves to the records of its pages if a row differs from them, and
    * otherwise to null.
    */
-  #looking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
+  #checking: Promise<readonly EncodedRowSet[] | null> = Promise.resolve(null);
   #isChecking = false;
 
   /** @param lastPass - the result of the last pass over the list */
@@ -97,30 +97,30 @@ export class SpotCheck {
 
   /** Waits for the running comparison, even if it fails. */
   async settle(): Promise<void> {
-    await this.#looking.catch(() => {});
+    await this.#checking.catch(() => {});
   }
 
   #begin(): void {
     const pages = this.#waiting;
     this.#waiting = [];
     this.#isChecking = true;
-    this.#looking = this.#look(pages).finally(() => {
+    this.#checking = this.#check(pages).finally(() => {
       this.#isChecking = false;
     });
     // The comparison is awaited when its turn comes; until then its failure must not count as
     // unhandled.
-    this.#looking.catch(() => {});
+    this.#checking.catch(() => {});
   }
 
   async #putRightLast(): Promise<void> {
-    const rowSets = await this.#looking;
-    this.#looking = Promise.resolve(null);
+    const rowSets = await this.#checking;
+    this.#checking = Promise.resolve(null);
     if (rowSets === null) return;
     const {altered, parents} = await this.#find(rowSets);
     if (altered.length > 0 || parents.length > 0) await this.#write(altered, parents);
   }
 
-  async #look(pages: readonly CutPage[]): Promise<readonly EncodedRowSet[] | null> {
+  async #check(pages: readonly CutPage[]): Promise<readonly EncodedRowSet[] | null> {
     const rowSets = (await Promise.all(pages.map((page) => this.#read(page)))).flat();
     this.#records += rowSets.length;
     const {altered, parents} = await this.#find(rowSets);

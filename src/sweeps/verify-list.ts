@@ -116,14 +116,14 @@ class LightPass {
     const stopping = new AbortController();
     // Requested in parallel with the pages before it: if the list ends at the same page, nothing
     // waits for the page after its end.
-    const pageAfterEnd = this.#askOne(lastPage + 1, stopping.signal);
+    const pageAfterEnd = this.#requestOne(lastPage + 1, stopping.signal);
     pageAfterEnd.catch(() => {});
     try {
       const isQuiet = await this.#readToEnd();
       const isSameEnd = this.lastPage === lastPage;
       if (this.#doubts.length === 0)
-        await this.#lookBehind(
-          await (isSameEnd ? pageAfterEnd : this.#askOne(this.lastPage + 1, stopping.signal)),
+        await this.#readBehind(
+          await (isSameEnd ? pageAfterEnd : this.#requestOne(this.lastPage + 1, stopping.signal)),
         );
       return {isQuiet, doubts: this.#doubts};
     } finally {
@@ -136,7 +136,7 @@ class LightPass {
     const {lastPage} = this.#before;
     if (lastPage === 1) return true;
     let isQuiet = true;
-    for await (const page of this.#askFrom(1, lastPage - 1)) {
+    for await (const page of this.#requestFrom(1, lastPage - 1)) {
       const newNumbers = this.#take(page);
       isQuiet &&= this.#isAsBefore(page.page);
       this.lastPage = page.page;
@@ -162,16 +162,16 @@ class LightPass {
   }
 
   /** @param pageAfterEnd - the page after the empty one */
-  async #lookBehind(pageAfterEnd: PageAhead): Promise<void> {
+  async #readBehind(pageAfterEnd: PageAhead): Promise<void> {
     if (this.#take(pageAfterEnd) === 0) return;
     this.#doubts.push(
       `page ${this.lastPage} of the list was empty, but page ${pageAfterEnd.page} was not`,
     );
-    for await (const page of this.#askFrom(pageAfterEnd.page + 1, pageAfterEnd.page + 1))
+    for await (const page of this.#requestFrom(pageAfterEnd.page + 1, pageAfterEnd.page + 1))
       if (this.#take(page) === 0) return;
   }
 
-  async #askOne(page: number, stopSignal: AbortSignal): Promise<PageAhead> {
+  async #requestOne(page: number, stopSignal: AbortSignal): Promise<PageAhead> {
     const {account, stream} = this.#run;
     const {signal, ...call} = transportCallOf(this.#run);
     const query = {...keyQueryOf(stream), page: String(page)};
@@ -182,7 +182,7 @@ class LightPass {
     return {page, ...answer};
   }
 
-  #askFrom(fromPage: number, knownPages: number): AsyncGenerator<PageAhead> {
+  #requestFrom(fromPage: number, knownPages: number): AsyncGenerator<PageAhead> {
     const {account, stream} = this.#run;
     const {signal, ...call} = transportCallOf(this.#run);
     const list = {path: stream.path, query: keyQueryOf(stream), fromPage, knownPages};
@@ -288,32 +288,35 @@ class OpenNumbers {
     const {deps, stream} = this.#run;
     const {seen, seenAgain, held} = this.#passes;
     await this.#recallAnswers();
-    const missed = await this.#askHeld(findMissed({seen, seenAgain}));
-    const lost = await this.#askHeld(findLost({seen, seenAgain}));
-    const unseen = await this.#askHeld(findUnseen({seen, seenAgain, live: held.live}));
+    const missed = await this.#requestHeld(findMissed({seen, seenAgain}));
+    const lost = await this.#requestHeld(findLost({seen, seenAgain}));
+    const unseen = await this.#requestHeld(findUnseen({seen, seenAgain, live: held.live}));
     const unmet = await this.#listQuarantined();
-    const quarantined = await this.#askHeld(unmet);
+    const quarantined = await this.#requestHeld(unmet);
     if (this.#hasTripped() || !stream.isCountedPerAccount)
-      return this.#tell({missed, lost, unseen, quarantined});
+      return this.#report({missed, lost, unseen, quarantined});
     // A number is requested once in a sweep, and the unmet numbers were requested above.
     const requestedBefore = (await readAbsent(deps.pool, scopeOf(this.#run))).union(unmet);
     const listedRange = rangeOf({seen, seenAgain, ...held, absent: requestedBefore});
-    const {named, asked: requested} = await this.#askNamed(listedRange);
+    const {named, asked: requested} = await this.#requestNamed(listedRange);
     const absent = requestedBefore.union(requested).difference(this.#found);
     const range = {known: listedRange.known.union(this.#found), absent};
-    const gaps = await this.#askGaps(range);
+    const gaps = await this.#requestGaps(range);
     // The edges are always checked: a list that ends at a cap is as stable as a complete one.
-    const edges = await this.#askEdges(range);
+    const edges = await this.#requestEdges(range);
     const lives = held.live.union(this.#found).difference(this.#gone);
     if (stream.isDeletable) this.#doubts.push(...describeCapDoubts({seen, seenAgain, lives}));
-    return this.#tell({missed, lost, unseen, quarantined, named, gaps, edges});
+    return this.#report({missed, lost, unseen, quarantined, named, gaps, edges});
   }
 
   /**
    * Requests numbers that rows of other streams name and no list has shown: a list may have ended
    * before them.
    */
-  async #askNamed({known, absent}: KnownRange): Promise<{named: AskedCounts; asked: NumberSet}> {
+  async #requestNamed({
+    known,
+    absent,
+  }: KnownRange): Promise<{named: AskedCounts; asked: NumberSet}> {
     const {deps, sweep, stream} = this.#run;
     const openNumbers = (
       await readNamedNumbers(deps.pool, sweep.accountId, {
@@ -329,7 +332,7 @@ class OpenNumbers {
       this.#doubts.push(
         `${left} numbers that other records name were in no list and are still to be requested`,
       );
-    return {named: await this.#askAll(requested, this.#keep), asked: requested};
+    return {named: await this.#requestAll(requested, this.#keep), asked: requested};
   }
 
   /** Records that could not be read once, and that no list shows any more: they may be gone. */
@@ -351,7 +354,7 @@ class OpenNumbers {
       if (!this.#passes.seenAgain.has(number)) this.#gone.add(number);
   }
 
-  #tell(evidence: Findings['evidence']): Findings {
+  #report(evidence: Findings['evidence']): Findings {
     const suspects = this.#hasTripped()
       ? this.#live.difference(this.#passes.seenAgain).difference(this.#gone)
       : new NumberSet();
@@ -363,15 +366,15 @@ class OpenNumbers {
   }
 
   /** Requests numbers, most of which belong to stored rows, until the breaker trips. */
-  async #askHeld(numbers: NumberSet): Promise<AskedCounts> {
-    return await this.#askAll(numbers.difference(this.#gone), this.#keep);
+  async #requestHeld(numbers: NumberSet): Promise<AskedCounts> {
+    return await this.#requestAll(numbers.difference(this.#gone), this.#keep);
   }
 
-  async #askGaps(
+  async #requestGaps(
     range: KnownRange,
   ): Promise<AskedCounts & {readonly left: number; readonly sampled: number}> {
     const {numbers, left, sampled} = findGaps(range, maxGaps);
-    const counts = await this.#askAll(numbers, this.#keep);
+    const counts = await this.#requestAll(numbers, this.#keep);
     if (left > 0)
       this.#doubts.push(
         `${left} numbers inside the known range were never seen and are still to be requested`,
@@ -382,7 +385,7 @@ class OpenNumbers {
   /**
    * Requests numbers outward from both ends of the known range, until a few in a row are unknown.
    */
-  async #askEdges({known, absent}: KnownRange): Promise<AskedCounts> {
+  async #requestEdges({known, absent}: KnownRange): Promise<AskedCounts> {
     const sum = {asked: 0, found: 0, gone: 0};
     const {lowest, highest} = endsOf(known);
     const {beyond} = this.#run.deps.listBounds ?? usualBounds;
@@ -400,7 +403,7 @@ class OpenNumbers {
           );
           break;
         }
-        const {asked: counts, furthest} = await this.#askBeside(edge, step, absent);
+        const {asked: counts, furthest} = await this.#requestBeside(edge, step, absent);
         sum.asked += counts.asked;
         sum.found += counts.found;
         sum.gone += counts.gone;
@@ -411,7 +414,7 @@ class OpenNumbers {
   }
 
   /** @returns the furthest number that was found: the new edge; null when none was */
-  async #askBeside(
+  async #requestBeside(
     edge: number,
     step: number,
     absent: NumberSet,
@@ -424,7 +427,7 @@ class OpenNumbers {
     const foundNumbers: number[] = [];
     // A record above the known range may be created at any moment, so its absence is not stored.
     const saveMissing: SaveMissing = step < 0 ? this.#keep : async () => {};
-    const counts = await this.#askAll(numbers, saveMissing, (number) =>
+    const counts = await this.#requestAll(numbers, saveMissing, (number) =>
       foundNumbers.push(Number(number)),
     );
     return {
@@ -438,7 +441,7 @@ class OpenNumbers {
     };
   }
 
-  async #askAll(
+  async #requestAll(
     numbers: Iterable<string>,
     saveMissing: SaveMissing,
     onFound: (number: string) => void = () => {},

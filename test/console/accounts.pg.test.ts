@@ -19,7 +19,10 @@ beforeAll(async () => {
         if (given.token === 'refused') throw new FatalError('the service refuses the token');
         const {name, url, timeZone} = given;
         const account = {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'};
-        return {keep: (db) => upsertAccount(db, account), tell: () => `account ${name} is added`};
+        return {
+          keep: (db) => upsertAccount(db, account),
+          describe: () => `account ${name} is added`,
+        };
       },
     },
   });

@@ -39,7 +39,7 @@ export async function openBrowserPlace(hostile: string): Promise<ChangesPlace> {
       checkAccount: async (name) => `good ${name}: answers`,
       tryAccount: async ({name, url, timeZone}) => ({
         keep: (db) => upsertAccount(db, {name, apiUrl: url ?? '', timeZone: timeZone ?? 'UTC'}),
-        tell: () => `account ${name} is added`,
+        describe: () => `account ${name} is added`,
       }),
       examine: async () => [
         {what: 'alerts', state: 'warning', found: `messages do not arrive: ${hostile}`},

@@ -8,7 +8,7 @@ function open(served: readonly string[], look: (accountIds: readonly string[]) =
   const stopping = new AbortController();
   const isServed = (accountId: string) => served.includes(accountId);
   return {
-    notify: handleNotices({isServed, look, signal: stopping.signal}),
+    notify: handleNotices({isServed, search: look, signal: stopping.signal}),
     stop: () => stopping.abort(),
   };
 }

@@ -107,7 +107,7 @@ test('a waiting migration reports the login, application and process it waits fo
       const {rows} = await holder.query<{pid: number}>('SELECT pg_backend_pid() AS pid');
       const told = Promise.withResolvers<string>();
       const migrated = migrateSchema(pool, definitions, false, {
-        tell: told.resolve,
+        report: told.resolve,
         patienceMs: 20,
       });
       expect(await told.promise).toMatch(
