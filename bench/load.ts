@@ -94,7 +94,9 @@ async function listPrograms({url, token}: {url: string; token: string}): Promise
     NODE_COMPILE_CACHE: join(tmpdir(), 'node-compile-cache'),
   };
   const product = (name: string, folder: string) => ({
-    ...{name, env, isProduct: true},
+    name,
+    env,
+    isProduct: true,
     command: [join(folder, 'bin', 'fieldmirror'), 'start', '--once'],
   });
   const reference = await buildReference();

@@ -68,7 +68,12 @@ function makeJobData({
   failures,
 }: DueSweep) {
   return {
-    ...{sweepId, accountId, account: accountName, stream, mode, attempt: failures + 1},
+    sweepId,
+    accountId,
+    account: accountName,
+    stream,
+    mode,
+    attempt: failures + 1,
     ...(windowName === null ? {} : {window: windowName}),
     ...(recordNumber === null ? {} : {record: recordNumber}),
   };
@@ -172,7 +177,10 @@ function describeEnded({sweep, state, reasons, counts, durationMs}: Outcome<'end
     {
       event: 'sweep.ended',
       ...factsOf(sweep),
-      ...{state, durationMs, ...counts, reasons},
+      state,
+      durationMs,
+      ...counts,
+      reasons,
       ...(docs === null ? {} : {docs}),
     },
     `${describeSweepEnd(sweep, {state, counts, durationMs})}${next}`,
@@ -227,7 +235,8 @@ const longestRefreshMs = boundsOf('star').longestMs ?? 0;
 /** The part of a worker that brings the star in line with edits that no running sweep covers. */
 export function makeStarRounds({pool, log}: RefreshDeps, pulse: Pulse): Rounds {
   return new Rounds({
-    ...{everyMs: 0, pulse},
+    everyMs: 0,
+    pulse,
     work: async () => {
       if (!isRefreshing(pool) && (await isStarStale(pool))) await refreshStar(pool);
     },

@@ -213,7 +213,9 @@ function addParts(
   const {pool, log, databaseUrl, hookMeans} = deps;
   const pulse: BackgroundSurroundings['pulse'] = (part) => background.pulse(part);
   const feed = new FeedKeeper({
-    ...{pool, log, directUrl: directUrl ?? databaseUrl},
+    pool,
+    log,
+    directUrl: directUrl ?? databaseUrl,
     means: hookMeans ?? {keys: [], allowsHttp: false, onSecret: () => {}},
     holds: () => copies.holds,
     pulses: {feed: pulse('feed'), hooks: pulse('hooks')},

@@ -12,6 +12,7 @@ import {
   listImports,
   listLongFiles,
   listLongFunctions,
+  listNestedSpreads,
   listSignatures,
   listSources,
   listSpecifiers,
@@ -102,6 +103,15 @@ test(`no function is longer than ${longestFunction} lines`, () => {
   expect(listLongFunctions(`\n${body(longestFunction + 1)}`)).toEqual(['2: 61']);
   const found = listSources().flatMap((path) =>
     listLongFunctions(readText(path)).map((place) => `${path}:${place}`),
+  );
+  expect(found).toEqual([]);
+});
+
+test('no object literal spreads another, whose properties the compiler would not check', () => {
+  expect(listNestedSpreads('f({...a,\n  ...{b, c}, ...(d ? {e} : {})});')).toEqual([2]);
+  const code = listFiles().filter((path) => /^(?:src|jobs|test|bench)\/.*\.ts$/.test(path));
+  const found = code.flatMap((path) =>
+    listNestedSpreads(readText(path)).map((line) => `${path}:${line}`),
   );
   expect(found).toEqual([]);
 });

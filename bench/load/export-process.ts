@@ -35,8 +35,10 @@ const postgresSeconds = clock() - startedAt;
 await pool.end();
 const {maxRSS, userCPUTime, systemCPUTime} = process.resourceUsage();
 process.send?.({
-  ...{...exported, peakMb: Math.round(maxRSS / 1024)},
-  ...{cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, postgresSeconds},
+  ...exported,
+  peakMb: Math.round(maxRSS / 1024),
+  cpuSeconds: (userCPUTime + systemCPUTime) / 1e6,
+  postgresSeconds,
 } satisfies Exported);
 process.disconnect();
 

@@ -14,7 +14,8 @@ const mostMs = 5 * 60_000;
 export async function buildReference(): Promise<string | null> {
   try {
     await run('cargo', ['build', '--release', '--locked', '--quiet', '--target-dir', 'target'], {
-      ...{cwd: folder, timeout: mostMs},
+      cwd: folder,
+      timeout: mostMs,
     });
     return join(folder, 'target', 'release', 'reference');
   } catch (error) {

@@ -32,7 +32,10 @@ const sealColumns = {
     what: 'address of alert rule',
   },
   feed_hooks: {
-    ...{id: 'name', bytes: 'sealed_access', keyId: 'key_id', name: 'name'},
+    id: 'name',
+    bytes: 'sealed_access',
+    keyId: 'key_id',
+    name: 'name',
     what: 'address of subscriber',
   },
 } as const;

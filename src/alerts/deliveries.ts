@@ -40,7 +40,8 @@ interface SendResources {
 }
 
 export const deliveryQueue = {
-  ...{table: 'sync.alert_deliveries', id: 'delivery_id'},
+  table: 'sync.alert_deliveries',
+  id: 'delivery_id',
   onClaim: `, state = 'sending', attempts = attempts + 1`,
   onRelease: `, state = 'due', due_at = now()`,
 } as const;

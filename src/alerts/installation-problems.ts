@@ -181,7 +181,11 @@ export function findLateParts({parts: partHealths, waitsFor}: PartFacts, now: st
   for (const health of listLateParts(partHealths, now).toReversed())
     if (isPart(health.part)) late.set(health.part, health);
   return [...late].map(([part, health]) => ({
-    ...{account: null, stream: null, kind: 'part-late', subject: part, since: health.goodAt},
+    account: null,
+    stream: null,
+    kind: 'part-late',
+    subject: part,
+    since: health.goodAt,
     text: describePart(part, health, {waitsFor, now}),
     next: describeNextOfPart(waitsFor),
   }));
@@ -240,7 +244,8 @@ export function findFailingRules(
     if (accessProblem !== null)
       return [
         {
-          ...{...scope, since: failingSince},
+          ...scope,
+          since: failingSince,
           text: `alert rule ${rule} sends nothing: ${accessProblem.text}`,
           next: accessProblem.next,
         },
@@ -249,7 +254,8 @@ export function findFailingRules(
     if (!hasAddress)
       return [
         {
-          ...{...scope, since: failingSince},
+          ...scope,
+          since: failingSince,
           text:
             `alert rule ${rule} sends nothing: it waits for its address, ` +
             'which no file of settings has',
@@ -262,7 +268,8 @@ export function findFailingRules(
     const lostText = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
     return [
       {
-        ...{...scope, since: failingSince},
+        ...scope,
+        since: failingSince,
         text: `messages of the alert rule ${rule} do not arrive${lostText}, for ${age}: ${reason}`,
         next: `fieldmirror alerts test ${rule}`,
       },
@@ -313,7 +320,8 @@ export function findFailingHooks(
     if (!hasAddress && isUntaken)
       return [
         {
-          ...{...scope, since: null},
+          ...scope,
+          since: null,
           text:
             `subscriber ${name} of the feed waits for its address, ` +
             'which no file of settings has',
@@ -325,7 +333,8 @@ export function findFailingHooks(
     if (keyProblem !== null)
       return [
         {
-          ...{...scope, since: null},
+          ...scope,
+          since: null,
           text: `subscriber ${name} of the feed is sent nothing: its address is ${keyProblem}`,
           next:
             'give start that key in FIELDMIRROR_KEY, or make the subscriber again: ' +
@@ -335,7 +344,8 @@ export function findFailingHooks(
     if (stoppedAt === null && isUntaken)
       return [
         {
-          ...{...scope, since: null},
+          ...scope,
+          since: null,
           text: `subscriber ${name} of the feed waits, and no worker sends to it`,
           next:
             'fieldmirror start, with the key in FIELDMIRROR_KEY ' +
@@ -349,7 +359,8 @@ export function findFailingHooks(
       stoppedAt === null ? '' : `, or fieldmirror hooks skip ${name} passes its batch over`;
     return [
       {
-        ...{...scope, since: failingSince},
+        ...scope,
+        since: failingSince,
         text: `subscriber ${name} of the feed ${stateText}, for ${age}: ${lastError}`,
         next: `fieldmirror hooks retry ${name} sends again at once${skipText}`,
       },
@@ -372,7 +383,11 @@ export function findStarProblems(waitingSince: string | null, now: string): Prob
   if (ageMs <= starLateMs) return [];
   return [
     {
-      ...{account: null, stream: null, kind: 'star-behind', subject: '', since: waitingSince},
+      account: null,
+      stream: null,
+      kind: 'star-behind',
+      subject: '',
+      since: waitingSince,
       text: `the figures of mart lack what changed in the last ${formatDuration(ageMs)}`,
       next: 'a worker writes them: its log says why it does not, and fieldmirror sync does it too',
     },
@@ -455,7 +470,10 @@ function formatBytes(bytes: number): string {
  */
 export function findLockProblems(holders: readonly BlockingSession[], now: string): Problem[] {
   return holders.map((holder) => ({
-    ...{account: null, stream: null, kind: 'held-up', subject: String(holder.pid)},
+    account: null,
+    stream: null,
+    kind: 'held-up',
+    subject: String(holder.pid),
     since: holder.waitedSince ?? holder.since,
     text: describeHolder(holder, now),
     next: adviseOnHolders([holder]),

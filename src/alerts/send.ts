@@ -43,7 +43,9 @@ const mostTries = 30;
 export async function sendDue(deps: SendDueDeps): Promise<void> {
   const resources = {keyIds: deps.keys.map(({id}) => id), hasSmtp: deps.smtpUrl !== null};
   const sending = {
-    ...{queue: deliveryQueue, backOff, mostTries},
+    queue: deliveryQueue,
+    backOff,
+    mostTries,
     send: (delivery: Delivery) => sendDelivery(deps, delivery),
     refuse: (delivery: Delivery, failure: FailedTry) => postpone(deps, delivery, failure),
   };
@@ -229,7 +231,9 @@ function composeBody(message: AlertMessage): string {
     type: `alert.${kind}`,
     timestamp: last?.resolvedAt ?? last?.openedAt ?? new Date().toISOString(),
     data: {
-      ...{rule, title: composeTitle(message), count: news.length},
+      rule,
+      title: composeTitle(message),
+      count: news.length,
       alerts: shownNews.map((item) => ({...item, docs: numberOfCause(item.cause)})),
     },
   });

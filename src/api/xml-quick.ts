@@ -376,12 +376,13 @@ class KnownTags {
     const inside = findStart(findChild(place.element, name));
     const tag = {
       ...typeAndNil,
-      ...{
-        bytes: Buffer.from(tagText, 'latin1'),
-        end: Buffer.from(`</${name}>`),
-        name: Buffer.from(name).toString(),
-      },
-      ...{isEmpty: slash !== '', inside, depth: inside.element.depth, after},
+      bytes: Buffer.from(tagText, 'latin1'),
+      end: Buffer.from(`</${name}>`),
+      name: Buffer.from(name).toString(),
+      isEmpty: slash !== '',
+      inside,
+      depth: inside.element.depth,
+      after,
     };
     place.tags.unshift(tag);
     if (place.tags.length > maxTagsAtPlace) place.tags.pop();

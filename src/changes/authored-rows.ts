@@ -80,8 +80,13 @@ export async function applyCapturedTables(
   tables: readonly WarehouseTable[],
 ): Promise<void> {
   const captured = tables.map(({name, personal, capture: {key, operations, parent, hint}}) => ({
-    ...{table_name: name, key_column: key, operations, hint, personal_columns: personal},
-    ...{parent_table: parent?.table, parent_number_column: parent?.numberColumn},
+    table_name: name,
+    key_column: key,
+    operations,
+    hint,
+    personal_columns: personal,
+    parent_table: parent?.table,
+    parent_number_column: parent?.numberColumn,
   }));
   await replaceRows(client, 'sync.captured_tables', captured);
 }

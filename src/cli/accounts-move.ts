@@ -309,7 +309,9 @@ export async function accountsRemove(
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
     // Removing a million versions takes longer than the statement timeout of a worker.
     const pool = openPool(directUrl, {
-      ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
+      max: 1,
+      applicationName: 'fieldmirror',
+      statementTimeoutMs: 0,
       onWait: printWait,
     });
     try {

@@ -180,7 +180,12 @@ export async function keysAdd(config: Config, name: string, options: AddOptions)
     const text = [key.reveal(), '', describeUse(role, chosen?.name ?? null)].join('\n');
     print(json, {
       json: {
-        ...{name, account: chosen?.name ?? null, role, masks, system, holdsDeletes},
+        name,
+        account: chosen?.name ?? null,
+        role,
+        masks,
+        system,
+        holdsDeletes,
         key: key.reveal(),
       },
       text,

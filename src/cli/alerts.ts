@@ -293,7 +293,8 @@ export function planRule(
       'alerts add: --every: expected it with --ping, which alone comes by the clock',
     );
   const plan = {
-    ...{name, receiver},
+    name,
+    receiver,
     target: receiver === 'email' ? address : new URL(address).host,
     sealed:
       access === null || key === undefined

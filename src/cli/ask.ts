@@ -101,7 +101,9 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
       await beginReading(client);
       const prepared = await prepareQuestion(client, question, {
         accountKey: account.accountId,
-        ...{asOf: options.asOf, from: options.from, to: options.to},
+        asOf: options.asOf,
+        from: options.from,
+        to: options.to,
       });
       if (options.sql === true)
         print(false, {json: null, text: `${buildAnswerSql(prepared)};`, isDocument: true});

@@ -175,7 +175,9 @@ function addAsk(server: McpServer, context: ToolContext): void {
         return await readInTransaction(pool, async (client) => {
           const {accountId: accountKey} = account;
           const prepared = await prepareQuestion(client, question, {
-            ...{accountKey, asOf, isMasked: !isPersonal},
+            accountKey,
+            asOf,
+            isMasked: !isPersonal,
             ...days,
           });
           return describeAnswered(await answerQuestion(client, prepared, limit), account.name);

@@ -183,7 +183,9 @@ async function sweep(
     [...byStream.values()].map(async (streamTargets) => {
       for (const [stream, windowName] of streamTargets) {
         const {sweepId} = await requestSweep(deps.pool, {
-          ...{accountId, stream, windowName},
+          accountId,
+          stream,
+          windowName,
           mode: windowName === null ? 'full' : 'window',
           requestedBy: 'schedule',
         });

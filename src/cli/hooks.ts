@@ -417,7 +417,11 @@ export function planHook(
   const {host} = parseTarget(url, allowsHttp);
   const secret = makeWebhookSecret();
   const plan = {
-    ...{name, target: host, masks: mask, most: limit, system},
+    name,
+    target: host,
+    masks: mask,
+    most: limit,
+    system,
     sealed: sealAccess({address: url, secret}, key, {kind: 'feed_hooks', name}),
     tables: table.length === 0 ? null : [...table],
     columns: column.length === 0 ? null : [...column],

@@ -51,7 +51,9 @@ export async function openHttpServer(
   const {consoleUrl: publicUrl, hostNames, proxy} = config;
   const services = makeConsoleServices(config, {pool, directUrl});
   const server = await listen({
-    ...{pools, telemetry, ...listening},
+    pools,
+    telemetry,
+    ...listening,
     console: {publicUrl, hostNames, proxy, directUrl, services},
   }).catch(async (error: unknown) => {
     await pools.close();

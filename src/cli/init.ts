@@ -69,7 +69,9 @@ export async function init(config: Config, options: InitOptions): Promise<number
     const place = saved.place.replace(/, port \d+$/, '');
     print(options.json, {
       json: {
-        ...{account: {name, apiUrl, timeZone}, place, files: [envFile, settingsFile]},
+        account: {name, apiUrl, timeZone},
+        place,
+        files: [envFile, settingsFile],
         key: {id: key.id, isNew: key.newKey !== null, missing: key.missing},
       },
       text: describeResult({name, apiUrl, timeZone, place, envFile, key}),

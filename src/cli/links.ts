@@ -125,7 +125,10 @@ async function compareFile(
   const written = apply ? await inTransaction(pool, (db) => writeLinks(db, place, links)) : null;
   const result = {
     ...matching,
-    ...{refused, written, review: review ?? null, file: name},
+    refused,
+    written,
+    review: review ?? null,
+    file: name,
   };
   print(json, {json: toJson(result, unknown), text: describeMatch(place, result)});
   return refused.length > 0 ? 1 : 0;
@@ -217,7 +220,8 @@ function toJson(
 ) {
   const {sure, several, onlyHere, onlyThere} = matches;
   const showPair = ({ours, theirs, likeness}: Pair) => ({
-    ...{key: theirs.party.id, rowId: ours.party.id},
+    key: theirs.party.id,
+    rowId: ours.party.id,
     ...likeness,
     score: Math.round(likeness.score * 10) / 10,
   });
@@ -319,7 +323,9 @@ async function applyDecisions(
   const countText = `${formatNumber(links.length)} decided links of ${name}`;
   print(json, {
     json: {
-      ...{decided: links.length, refused, left},
+      decided: links.length,
+      refused,
+      left,
       written: written === null ? null : {batch: written.batch, count: written.rowIds.length},
     },
     text:

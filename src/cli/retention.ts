@@ -183,7 +183,9 @@ export async function clearUp(
  */
 function openPatientPool(directUrl: string): ReturnType<typeof openPool> {
   return openPool(directUrl, {
-    ...{max: 1, applicationName: 'fieldmirror', statementTimeoutMs: 0},
+    max: 1,
+    applicationName: 'fieldmirror',
+    statementTimeoutMs: 0,
     onWait: printWait,
   });
 }

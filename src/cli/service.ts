@@ -271,8 +271,11 @@ async function openAccount(
 /** Whether the reference service of another process answers at an address. */
 async function isReachable({apiUrl, token}: EnvironmentAccess): Promise<boolean> {
   const transport = createTransport({
-    ...{baseUrl: apiUrl, token, allowHttp: true},
-    ...{retry: {attempts: 1}, limits: {timeoutMs: answerTimeoutMs}},
+    baseUrl: apiUrl,
+    token,
+    allowHttp: true,
+    retry: {attempts: 1},
+    limits: {timeoutMs: answerTimeoutMs},
   });
   try {
     await createClient(transport).fetchPage('/employees.xml', {page: '1'});

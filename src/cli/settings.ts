@@ -31,10 +31,8 @@ export function formatSettings(
   const allSettings = [
     ...settings.map((setting) => ({
       ...setting,
-      ...{
-        isDefault: setting.source === 'default',
-        file: setting.source === 'file' ? envFile : null,
-      },
+      isDefault: setting.source === 'default',
+      file: setting.source === 'file' ? envFile : null,
     })),
     ...inForce.map((setting) => ({...setting, value: showValue(setting.value)})),
   ];

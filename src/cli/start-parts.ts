@@ -50,14 +50,15 @@ function makeReportRounds(
 ): BackgroundPart {
   const pulse = makePulse('reports');
   const rounds = new Rounds({
-    ...{everyMs: reportsEveryMs, pulse},
+    everyMs: reportsEveryMs,
+    pulse,
     work: async (signal) => {
       const {reports: folder, smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal} = config;
       const onDone = () => pulse.good();
       try {
         if (folder === null) return;
         const {writeDueReports} = await import('./ask.ts');
-        await writeDueReports({...{pool, log, signal, onDone}, folder, accountIds: listServed()});
+        await writeDueReports({pool, log, signal, onDone, folder, accountIds: listServed()});
       } finally {
         const {mailReports} = await import('../delivery/report-mails.ts');
         const mailOptions = {smtpUrl, consoleUrl, allowsHttp, allowsLinkLocal, onSecret, signal};
@@ -142,7 +143,9 @@ function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') =
       onFailure,
     }),
     new Rounds({
-      ...{everyMs: alertsEveryMs, pulse: messages, onFailure},
+      everyMs: alertsEveryMs,
+      pulse: messages,
+      onFailure,
       work: (signal) => sendAlerts(deps, {signal, onTried: () => messages.good()}),
     }),
   ];

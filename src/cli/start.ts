@@ -168,7 +168,8 @@ async function startReportingWorkers(
   const workerOptions = run.once
     ? {keepsSchedules: false}
     : {
-        ...{keepsSchedules: true, heartbeat: makeHeartbeat(app, config, server)},
+        keepsSchedules: true,
+        heartbeat: makeHeartbeat(app, config, server),
         parts: makePartsFactory({...app, config, onSecret: app.keepOut}),
       };
   return await startWorkers(deps, backend, {
@@ -193,7 +194,9 @@ async function openConsole(
   const telemetry = {requests, queue: makeQueueCheck(outage)};
   const {setLogin} = await import('../push/set-login.ts');
   return await openHttpServer(config, app, {
-    ...{...listening, log: app.log, telemetry},
+    ...listening,
+    log: app.log,
+    telemetry,
     setLogin: (request) => setLogin(app, request, signal),
   });
 }

@@ -95,15 +95,13 @@ export async function readStatusStory(warehouse: Warehouse, config: Config, name
   const now = await readNow(pool);
   const statuses = health?.accounts ?? [];
   return {
-    ...{
-      now,
-      accounts: statuses,
-      workers: installation?.workers ?? null,
-      targets: installation?.targets ?? [],
-      reportLists: installation?.reportLists ?? [],
-      underWay: underWay ?? [],
-      retention,
-    },
+    now,
+    accounts: statuses,
+    workers: installation?.workers ?? null,
+    targets: installation?.targets ?? [],
+    reportLists: installation?.reportLists ?? [],
+    underWay: underWay ?? [],
+    retention,
     problems:
       installation === null
         ? [

@@ -99,7 +99,9 @@ function addExport(program: Command, {json}: CliContext): void {
     command.action((folder, tables, options) =>
       finishVerb(async () =>
         (await insight.export()).exportTables(await config(), {
-          ...{format, folder, tables},
+          format,
+          folder,
+          tables,
           ...options,
           ...json(),
         }),

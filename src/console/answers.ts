@@ -144,7 +144,8 @@ function renderRows(
     caption: question.question,
     columns: drawn.head.map((head, index) =>
       renderSortable(json.columns[index] ?? '', head, {
-        ...{question, context},
+        question,
+        context,
         isNumber: drawn.numbers.includes(index),
       }),
     ),

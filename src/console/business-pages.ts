@@ -170,7 +170,10 @@ export const questionPage = definePage<{readonly accountId: string; readonly tol
     const question = sortQuestion(findQuestion(params.question, query.by), query.sort);
     const {accountId} = chooseAccount(accounts);
     const options = {
-      ...{accountKey: accountId, asOf: query['as-of'], isMasked: masks, limit: questionRows},
+      accountKey: accountId,
+      asOf: query['as-of'],
+      isMasked: masks,
+      limit: questionRows,
       ...pickDays(query),
     };
     const [answer] = await readAnswers(db, [question], options);
@@ -300,7 +303,9 @@ export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
     try {
       await beginReading(client);
       const preparedQuestion = await prepareQuestion(client, question, {
-        ...{accountKey: accountId, asOf: query['as-of'], isMasked: viewer.masks},
+        accountKey: accountId,
+        asOf: query['as-of'],
+        isMasked: viewer.masks,
         ...pickDays(query),
       });
       void writeCsv(client, buildAnswerSql(preparedQuestion), {out: csv, isForSpreadsheet: true})

@@ -162,7 +162,11 @@ function renderDecision(
   const actionPath = `/changes/${change.changeId}/resolve`;
   const renderDecisionForm = (label: string, name: string, fields?: SafeHtml) =>
     html`${renderForm(context, {
-      ...{to: actionPath, role: 'operator', label, fixed: {decision: name}, isPlain: true},
+      to: actionPath,
+      role: 'operator',
+      label,
+      fixed: {decision: name},
+      isPlain: true,
       ...(fields === undefined ? {} : {fields}),
     })} <span class="quiet">${capitalise(does)}.</span>`;
   switch (decision) {

@@ -126,19 +126,21 @@ function renderNameForms(
     value="${promotedAs ?? ''}" maxlength="63" pattern="[a-z][a-z0-9_]*" required></label>`;
   const role = 'admin';
   return html`<div class="actions">${renderForm(context, {
-    ...{to: actionPath, role, label: 'Give it this name', fixed, fields: input},
+    to: actionPath,
+    role,
+    label: 'Give it this name',
+    fixed,
+    fields: input,
   })}
 ${
   promotedAs === null
     ? ''
     : renderForm(context, {
-        ...{
-          to: actionPath,
-          role,
-          label: 'Take its name away',
-          fixed: {...fixed, name: ''},
-          isGrave: true,
-        },
+        to: actionPath,
+        role,
+        label: 'Take its name away',
+        fixed: {...fixed, name: ''},
+        isGrave: true,
       })
 }</div>`;
 }

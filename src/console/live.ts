@@ -295,7 +295,10 @@ export class SharedReads {
       if (this.#readings.get(key) === reading)
         this.#readings.set(key, {
           ...reading,
-          ...{story: Promise.resolve(story), at, state, isRefreshing: false},
+          story: Promise.resolve(story),
+          at,
+          state,
+          isRefreshing: false,
         });
     } catch {
       this.#forget(key, reading);

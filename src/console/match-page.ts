@@ -136,7 +136,9 @@ function renderBatches(batches: readonly LinkBatch[], context: PageContext): Saf
             isUndone
               ? renderMark('quiet', 'taken back')
               : renderForm(context, {
-                  ...{to: `${matchPath}/${batch}/undo`, role: 'operator', label: 'Take back'},
+                  to: `${matchPath}/${batch}/undo`,
+                  role: 'operator',
+                  label: 'Take back',
                   fixed: {account: nameOfAccount(context, accountId), table},
                   isGrave: true,
                 }),
@@ -319,11 +321,12 @@ export const undoMatch = defineAction({
     const scope = {...place, accountId, table, system};
     const leftText =
       leftCount === 0 ? '' : ` ${formatNumber(leftCount)} were set or removed since, and are left.`;
+    const count = formatNumber(rowIds.length);
     return {
       subject: `${table} in system ${system}`,
       accountId,
       after: {batch, ...describeBatch(scope, rowIds)},
-      message: `The links of batch ${batch} are removed: ${formatNumber(rowIds.length)}.${leftText}`,
+      message: `The links of batch ${batch} are removed: ${count}.${leftText}`,
       dropsReadings: true,
       to: matchPath,
     };

@@ -309,7 +309,10 @@ interface Histogram {
 
 function makeChart(title: string, sentence: string, {names, hours, series}: Histogram): Chart {
   return {
-    ...{form: 'columns', title, sentence, names},
+    form: 'columns',
+    title,
+    sentence,
+    names,
     series: series.map(([name, value]) => ({name, kind: 'bar', values: hours.map(value)})),
   };
 }

@@ -261,7 +261,11 @@ export const retryQuarantine = defineAction({
         `account ${account} is ${state}, so nothing is requested; resume it first`,
       );
     const {sweepId} = await requestSweep(db, {
-      ...{accountId, stream, mode: 'record', recordNumber: number, requestedBy: 'command'},
+      accountId,
+      stream,
+      mode: 'record',
+      recordNumber: number,
+      requestedBy: 'command',
     });
     return {
       subject: `quarantine ${quarantineId}`,

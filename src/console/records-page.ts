@@ -343,7 +343,11 @@ export const fetchRecord = defineAction({
       throw new UsageError(`account ${name} is ${state}, so nothing is requested; resume it first`);
     const {number: recordNumber} = place;
     const sweep = await requestSweep(db, {
-      ...{accountId, stream: stream.name, mode: 'record', recordNumber, requestedBy: 'command'},
+      accountId,
+      stream: stream.name,
+      mode: 'record',
+      recordNumber,
+      requestedBy: 'command',
     });
     return {
       subject: `${stream.name} ${recordNumber}`,

@@ -158,7 +158,10 @@ function renderClosedDays({account, closedDays}: AccountSettings, context: PageC
         ...(isAdmin
           ? [
               renderForm(context, {
-                ...{to: '/settings/open-day', role: 'admin', label: 'Remove', isPlain: true},
+                to: '/settings/open-day',
+                role: 'admin',
+                label: 'Remove',
+                isPlain: true,
                 fixed: {account, date},
               }),
             ]
@@ -167,7 +170,10 @@ function renderClosedDays({account, closedDays}: AccountSettings, context: PageC
       none: 'None is set.',
     })}
     ${renderForm(context, {
-      ...{to: '/settings/closed-day', role: 'admin', label: 'Add a closed day', isPlain: true},
+      to: '/settings/closed-day',
+      role: 'admin',
+      label: 'Add a closed day',
+      isPlain: true,
       fixed: {account},
       fields: html`<label>Day <input type="date" name="date" required></label>
         <label>Why <input name="name" required maxlength="100" placeholder="Christmas"></label>`,
@@ -189,7 +195,10 @@ function renderCapacity({account, capacity}: AccountSettings, context: PageConte
         ...(isAdmin
           ? [
               renderForm(context, {
-                ...{to: actionPath, role: 'admin', label: 'Remove', isPlain: true},
+                to: actionPath,
+                role: 'admin',
+                label: 'Remove',
+                isPlain: true,
                 fixed: {account, employee: employeeNumber},
               }),
             ]
@@ -198,7 +207,10 @@ function renderCapacity({account, capacity}: AccountSettings, context: PageConte
       none: 'All work the hours of the account.',
     })}
     ${renderForm(context, {
-      ...{to: actionPath, role: 'admin', label: 'Set the hours of one', isPlain: true},
+      to: actionPath,
+      role: 'admin',
+      label: 'Set the hours of one',
+      isPlain: true,
       fixed: {account},
       fields: html`<label>Number of the technician
           <input name="employee" required inputmode="numeric" size="6"></label>
@@ -218,7 +230,10 @@ function renderLabels(
   const actionPath = '/settings/label';
   const renderLabelForm = (kind: string, id: string, label: string) =>
     renderForm(context, {
-      ...{to: actionPath, role: 'admin', label: 'Save', isPlain: true},
+      to: actionPath,
+      role: 'admin',
+      label: 'Save',
+      isPlain: true,
       fixed: {account, kind, id},
       fields: html`<input name="label" value="${label}" maxlength="${longestLabel}"
         aria-label="Name of ${nameKind(kind)} ${id}">`,
@@ -243,7 +258,10 @@ function renderLabels(
       none: 'No record has such a number.',
     })}
     ${renderForm(context, {
-      ...{to: actionPath, role: 'admin', label: 'Name another', isPlain: true},
+      to: actionPath,
+      role: 'admin',
+      label: 'Name another',
+      isPlain: true,
       fixed: {account},
       fields: html`<label>What <select name="kind">${labelKinds.map((kind) =>
         renderOption(kind, false, nameKind(kind)),
@@ -321,7 +339,10 @@ export const saveSettings = defineAction({
     const before = (await listInsightSettings(db)).find((settings) => settings.account === account);
     await writeInsightSettings(db, account, after);
     return {
-      ...{subject: `settings of ${account}`, accountId, before, after},
+      subject: `settings of ${account}`,
+      accountId,
+      before,
+      after,
       message: `The settings of ${account} are saved.`,
       dropsReadings: true,
     };
@@ -341,7 +362,10 @@ export const addClosedDay = defineAction({
     if (name === '') throw new UsageError('closed day: expected why it is closed');
     await writeClosedDay(db, {account, date, name});
     return {
-      ...{subject: `closed day ${date}`, accountId, after: {name}, dropsReadings: true},
+      subject: `closed day ${date}`,
+      accountId,
+      after: {name},
+      dropsReadings: true,
       message: `No one of ${account} works on ${date}: ${name}.`,
     };
   },
@@ -356,7 +380,10 @@ export const removeClosedDay = defineAction({
     const {name: account, accountId} = findSeenAccount(seen, givenAccount);
     await deleteClosedDay(db, {account, date});
     return {
-      ...{subject: `closed day ${date}`, accountId, after: {state: 'open'}, dropsReadings: true},
+      subject: `closed day ${date}`,
+      accountId,
+      after: {state: 'open'},
+      dropsReadings: true,
       message: `${date} is a day like any other for ${account}.`,
     };
   },
@@ -381,7 +408,9 @@ export const saveCapacity = defineAction({
     if (hours === null) await deleteCapacity(db, key);
     else await writeCapacity(db, {...key, workingHours: hours});
     return {
-      ...{subject: `hours of technician ${employeeNumber}`, accountId, dropsReadings: true},
+      subject: `hours of technician ${employeeNumber}`,
+      accountId,
+      dropsReadings: true,
       after: {workingHours: hours},
       message:
         hours === null
@@ -414,7 +443,10 @@ export const saveLabel = defineAction({
     if (label === '') await deleteLabel(db, {account, kind, id});
     else await writeLabel(db, {account, kind, id, label});
     return {
-      ...{subject: `name of ${subject}`, accountId, after: {label}, dropsReadings: true},
+      subject: `name of ${subject}`,
+      accountId,
+      after: {label},
+      dropsReadings: true,
       message:
         label === '' ? `The ${subject} has no name now.` : `The ${subject} is called ${label} now.`,
     };

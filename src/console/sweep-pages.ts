@@ -396,7 +396,10 @@ export const sweepNow = defineAction({
   act: async (db, {seen, params, fields: {stream}}) => {
     const account = findSeenAccount(seen, params.account);
     const {sweepId} = await requestSweep(db, {
-      ...{accountId: account.accountId, stream, mode: 'full', requestedBy: 'command'},
+      accountId: account.accountId,
+      stream,
+      mode: 'full',
+      requestedBy: 'command',
     });
     return {
       subject: `sweep ${sweepId} of ${stream}`,

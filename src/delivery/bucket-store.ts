@@ -229,7 +229,8 @@ export class BucketStore implements Store {
     for (let token: string | undefined = ''; token !== undefined; ) {
       const {text} = await this.#send('GET', '', {
         query: {
-          ...{'list-type': '2', prefix: this.#prefix},
+          'list-type': '2',
+          prefix: this.#prefix,
           ...(token === '' ? {} : {'continuation-token': token}),
         },
       });
@@ -295,7 +296,10 @@ export class BucketStore implements Store {
       ...(body === undefined ? {} : {'content-length': String(body.bytes)}),
     };
     const request = {
-      ...{origin: url.origin, path: `${url.pathname}${url.search}`, method, headers},
+      origin: url.origin,
+      path: `${url.pathname}${url.search}`,
+      method,
+      headers,
       body: body?.open() ?? null,
     };
     try {

@@ -203,7 +203,8 @@ async function deliverClaimed(
     deps.onStep?.(name, nextStep);
   };
   const leases = new Leases<ClaimedTarget>({
-    ...{leaseMs, clocks: machineClocks},
+    leaseMs,
+    clocks: machineClocks,
     renew: (targets) =>
       Promise.all(targets.map((heldTarget) => renewTarget(pool, heldTarget, {leaseMs, step}))),
     toLoss: () => makeLossError(name),

@@ -130,7 +130,8 @@ interface ReportMail extends SendClaim {
 }
 
 const reportQueue = {
-  ...{table: 'sync.report_mails', id: 'mail_id'},
+  table: 'sync.report_mails',
+  id: 'mail_id',
   onClaim: `, state = 'sending', attempts = claimed.attempts + 1,
     repeats = claimed.repeats + (claimed.state = 'sending')::integer`,
   onRelease: `, state = 'due', due_at = now()`,
@@ -250,7 +251,9 @@ export async function makeDueReports(
 async function sendDueReports(deps: ReportDeps, smtpUrl: Secret): Promise<void> {
   const {pool, signal, onDone} = deps;
   const options = {
-    ...{queue: reportQueue, backOff, mostTries: maxTries},
+    queue: reportQueue,
+    backOff,
+    mostTries: maxTries,
     send: (mail: ReportMail) => sendReport(deps, smtpUrl, mail),
     refuse: (mail: ReportMail, failed: FailedTry) => postpone(deps, mail, failed),
   };

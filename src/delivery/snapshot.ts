@@ -141,10 +141,16 @@ async function writeTable(
     await handle.sync();
     const comments = await readComments(client, table);
     return {
-      ...{table, file, rows, bytes, sha256: hash.digest('hex'), key},
+      table,
+      file,
+      rows,
+      bytes,
+      sha256: hash.digest('hex'),
+      key,
       sums: collectSums(columns),
       columns: columns.map(({name, type}) => ({
-        ...{name, type},
+        name,
+        type,
         comment: comments.get(name) ?? null,
       })),
     };
@@ -180,15 +186,22 @@ async function writeManifest(
   const {sweeps, ...facts} = await readFacts(client);
   const name = nameSnapshot(facts.knownAsOf);
   const manifest: Manifest = {
-    ...{format: 1, snapshot: name, knownAsOf: facts.knownAsOf, fieldmirror: readVersion()},
-    ...{accounts: facts.accounts, sweeps},
+    format: 1,
+    snapshot: name,
+    knownAsOf: facts.knownAsOf,
+    fieldmirror: readVersion(),
+    accounts: facts.accounts,
+    sweeps,
     tieOuts: ties.map(({broken, ...tie}) => ({...tie, brokenRows: broken})),
     tables,
   };
   const writtenFile = await writeJson(folder, manifestFile, manifest);
   const files = tables.map(({file, bytes, sha256}) => ({file, bytes, sha256}));
   return {
-    ...{name, knownAsOf: facts.knownAsOf, files, manifest: writtenFile},
+    name,
+    knownAsOf: facts.knownAsOf,
+    files,
+    manifest: writtenFile,
     sweepIds: sweeps.map(({sweep}) => sweep),
     rows: tables.reduce((total, {rows}) => total + rows, 0),
     bytes: [...files, writtenFile].reduce((total, {bytes}) => total + bytes, 0),

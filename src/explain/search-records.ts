@@ -193,17 +193,24 @@ export async function readFields(
   const {field} = filter;
   const foundFields = await listFields(db, {accountIds, table, field, limit: limits.fields + 1});
   const events = await listFieldEvents(db, {
-    ...{accountIds, days, field, limit: limits.events},
+    accountIds,
+    days,
+    field,
+    limit: limits.events,
     table: field === null ? null : table,
   });
   const nameAccount = (accountId: string) =>
     accounts.find((account) => account.accountId === accountId)?.name ?? '';
   const fields = foundFields.slice(0, limits.fields).map(async ({accountId, ...found}) => ({
-    ...{...found, account: nameAccount(accountId)},
+    ...found,
+    account: nameAccount(accountId),
     examples: field === null ? [] : await readExamplesOf(db, {...found, accountId}),
   }));
   return {
-    ...{tables, table, field, days},
+    tables,
+    table,
+    field,
+    days,
     fields: await Promise.all(fields),
     hasMore: foundFields.length > limits.fields,
     events: events.map(({accountId, ...event}) => ({...event, account: nameAccount(accountId)})),

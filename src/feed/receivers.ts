@@ -291,7 +291,8 @@ export async function sendEmail(
     const mail = {
       from: {name: 'Fieldmirror', address: from ?? to},
       to: {name: '', address: to},
-      ...{subject, text},
+      subject,
+      text,
       ...(html === undefined ? {} : {html}),
       messageId: `<${messageId}@fieldmirror>`,
       headers: {'Auto-Submitted': 'auto-generated'},

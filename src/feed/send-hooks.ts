@@ -171,7 +171,9 @@ const maxTries = 34;
  */
 async function sendHook(deps: HookDeps, hook: ClaimedHook): Promise<void> {
   const options = {
-    ...{queue: hookQueue, backOff, mostTries: maxTries},
+    queue: hookQueue,
+    backOff,
+    mostTries: maxTries,
     send: (claim: ClaimedHook) => sendNext(deps, claim),
     refuse: (claim: ClaimedHook, failed: FailedTry) => postpone(deps, claim, failed),
   };

@@ -286,7 +286,8 @@ export const parts = {
   messages: {what: 'the sending of alerts', lateMs: minuteMs},
   // After each table and each file, the delivery notes that it continues.
   delivery: {
-    ...{what: 'the delivery of the star', lateMs: 3 * minuteMs},
+    what: 'the delivery of the star',
+    lateMs: 3 * minuteMs,
     longestMs: 10 * minuteMs,
   },
   // These two check once a minute.

@@ -6,7 +6,7 @@
 import {z} from 'zod';
 import {parseTime} from '../api/times.ts';
 import {type ChangeFilter, matchEveryChange} from '../changes/change.ts';
-import {maxDecidedAtOnce} from '../changes/decisions.ts';
+import {maxDecidedAtOnce, verbs} from '../changes/decisions.ts';
 import {changeStates, longestBatch} from '../changes/states.ts';
 import {RecordError} from '../core/errors.ts';
 import {idPattern} from '../core/text.ts';
@@ -433,3 +433,19 @@ export function listUnknown(requestedIds: readonly string[], knownIds: readonly 
       refusal: `change ${id}: no change has that number`,
     }));
 }
+
+/** The body of a request for decisions. */
+export const decideRequestSchema = z
+  .strictObject({
+    decision: z.enum(verbs),
+    ...changeSelectionShape,
+    reason: buildLineSchema(500).optional().describe('Of cancel: why.'),
+    take: z.enum(['service', 'warehouse']).optional().describe('Of resolve: whose value counts.'),
+  })
+  .refine(hasOneSelection, oneSelectionError)
+  .refine(({decision, take}) => (decision === 'resolve') === (take !== undefined), {
+    error: 'expected take with resolve, and with nothing else',
+  });
+
+/** A request for decisions. */
+export type DecideRequest = SentQuery<typeof decideRequestSchema>;

@@ -18,14 +18,14 @@ import {
   maxDecidedAtOnce,
   noteDecision,
   readDecidable,
-  verbs,
 } from '../changes/decisions.ts';
 import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {
-  buildLineSchema,
   changeSelectionShape,
+  type DecideRequest,
+  decideRequestSchema,
   hasOneSelection,
   listUnknown,
   oneSelectionError,
@@ -50,21 +50,6 @@ import {
 } from './lines.ts';
 import {type Explain, HttpProblem, problemSchema} from './problem.ts';
 import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
-
-const decideRequestSchema = z
-  .strictObject({
-    decision: z.enum(verbs),
-    ...changeSelectionShape,
-    reason: buildLineSchema(500).optional().describe('Of cancel: why.'),
-    take: z.enum(['service', 'warehouse']).optional().describe('Of resolve: whose value counts.'),
-  })
-  .refine(hasOneSelection, oneSelectionError)
-  .refine(({decision, take}) => (decision === 'resolve') === (take !== undefined), {
-    error: 'expected take with resolve, and with nothing else',
-  });
-
-/** A request for decisions. */
-type DecideRequest = SentQuery<typeof decideRequestSchema>;
 
 const decidedChangeSchema = z.object({
   change_id: z.string(),
@@ -273,10 +258,18 @@ async function undoOverHttp(
     if (foundIds.length > 0)
       await saveKeyAudit(client, key, {...note, action: 'changes.undo', address});
     const undoneRows = changes.map(({changeId, outcome, undoId, fields, refusal}) => ({
-      ...{change_id: changeId, outcome, undone_by: undoId, fields: [...fields], refusal},
+      change_id: changeId,
+      outcome,
+      undone_by: undoId,
+      fields: [...fields],
+      refusal,
     }));
     const unknownRows = listUnknown(ids ?? [], foundIds).map(({change_id, refusal}) => ({
-      ...{change_id, outcome: null, undone_by: null, fields: [], refusal},
+      change_id,
+      outcome: null,
+      undone_by: null,
+      fields: [],
+      refusal,
     }));
     return {batch, changes: [...undoneRows, ...unknownRows]};
   });

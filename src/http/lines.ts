@@ -199,7 +199,9 @@ export async function writeTogether(
   const scope = {key, at: '', earlier: []};
   const writes = findWrites(first.table);
   const foundRows = await findNamedRows(client, writes, {
-    ...{key, lock: 'UPDATE', references: requests.map(toReference)},
+    key,
+    lock: 'UPDATE',
+    references: requests.map(toReference),
   });
   const resolved = requests.map((request, index) => ({
     request,
@@ -327,7 +329,9 @@ async function createTogether(
     parent === null || changes.length === 0
       ? []
       : await findNamedRows(client, findWrites(parent.table), {
-          ...{key: scope.key, lock: 'SHARE', references},
+          key: scope.key,
+          lock: 'SHARE',
+          references,
         });
   const rows = changes.flatMap((change, index) => {
     const {external_key = null} = change.request;

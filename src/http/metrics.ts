@@ -54,18 +54,19 @@ type Labels = Sample['labels'];
 // These are records, so that the compiler requires each new state here as well.
 const accountStates = listKeys<AccountState>({active: true, paused: true, stopped: true});
 const fullSweepEnds = listKeys<Exclude<SweepEnd, 'refreshed'>>({
-  ...{certified: true, uncertified: true, stopped: true, failed: true},
+  certified: true,
+  uncertified: true,
+  stopped: true,
+  failed: true,
 });
 const latenesses = listKeys<Lateness>({
-  ...{
-    untaken: true,
-    failing: true,
-    'in-doubt': true,
-    conflict: true,
-    altered: true,
-    rejected: true,
-    held: true,
-  },
+  untaken: true,
+  failing: true,
+  'in-doubt': true,
+  conflict: true,
+  altered: true,
+  rejected: true,
+  held: true,
 });
 const eventKinds = listKeys<FieldNews['kind']>({
   new: true,

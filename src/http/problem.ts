@@ -236,7 +236,9 @@ export function toProblem(
     : `${error.name} ${error.stack?.replace(/^.*?(?=\n\s+at )/s, '') ?? ''}`;
   log.error(
     {
-      ...{method: request.method, route: request.routeOptions.url, reason},
+      method: request.method,
+      route: request.routeOptions.url,
+      reason,
       docs: findErrorCode(isOwnError ? 'unavailable' : 'bug'),
     },
     'http: a request failed',

@@ -200,7 +200,8 @@ export function countDifferences(pairs: readonly Pair[]): FieldDifference[] {
     {
       field: 'name',
       ...countSides(pairs, ({ours, theirs, likeness}) => ({
-        ...{here: ours.party.name !== '', there: theirs.party.name !== ''},
+        here: ours.party.name !== '',
+        there: theirs.party.name !== '',
         isEqual: likeness.name === 'same',
       })),
     },
@@ -222,7 +223,8 @@ function readSides(
   field: 'phone' | 'email' | 'address',
 ): Sides {
   return {
-    ...{here: ours[values].length > 0, there: theirs[values].length > 0},
+    here: ours[values].length > 0,
+    there: theirs[values].length > 0,
     isEqual: likeness[field] === 'agrees',
   };
 }

@@ -293,7 +293,10 @@ function toParty(values: Values): Party {
   const {key = '', name = '', phone = '', mobile = '', email = ''} = values;
   const {street = '', city = '', zip = ''} = values;
   return {
-    ...{id: key, name, phones: [phone, mobile], emails: [email]},
+    id: key,
+    name,
+    phones: [phone, mobile],
+    emails: [email],
     addresses: [{street, city, zip}],
   };
 }

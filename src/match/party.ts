@@ -332,8 +332,11 @@ const shareOfSlip = 0.6;
 
 export function countValues(parties: readonly PlainParty[]): Counts {
   const counts = {
-    ...{words: new Map(), names: new Map(), phones: new Map()},
-    ...{emails: new Map(), houses: new Map()},
+    words: new Map(),
+    names: new Map(),
+    phones: new Map(),
+    emails: new Map(),
+    houses: new Map(),
   } satisfies Record<string, Map<string, number>>;
   for (const {name, phones, emails, addresses} of parties) {
     countAll(counts.words, name.words);

@@ -443,8 +443,10 @@ class LockWatch {
   /** @returns undefined if the query fails: the error of the statement itself shows the problem */
   async #query<T>(query: (client: pg.Client) => Promise<T>): Promise<T | undefined> {
     const client = new pg.Client({
-      ...{connectionString: this.#options.url, application_name: 'fieldmirror checks for locks'},
-      ...{connectionTimeoutMillis: checkTimeoutMs, query_timeout: checkTimeoutMs},
+      connectionString: this.#options.url,
+      application_name: 'fieldmirror checks for locks',
+      connectionTimeoutMillis: checkTimeoutMs,
+      query_timeout: checkTimeoutMs,
     });
     client.on('error', () => {});
     try {

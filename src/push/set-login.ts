@@ -245,7 +245,8 @@ async function send(
   const {transport} = account.api;
   try {
     const body = encodeDocument('employee', fieldKinds, {
-      ...{can_login: 'true', username},
+      can_login: 'true',
+      username,
       password: password.reveal(),
     });
     const path = `/employees/${toPathPart(number)}.xml`;
@@ -287,7 +288,10 @@ async function readBack(
 ): Promise<LoginResult> {
   const message = `employee ${number} has the login`;
   const {sweepId} = await requestSweep(deps.pool, {
-    ...{accountId, stream: employees.name, mode: 'record', recordNumber: number},
+    accountId,
+    stream: employees.name,
+    mode: 'record',
+    recordNumber: number,
     requestedBy: 'command',
   });
   await runSweep(deps, sweepId, signal);

@@ -303,7 +303,12 @@ export async function readParts(
     limit,
   ]);
   return rows.map(({rowId, since, isDeleted, sweepId, changeId, writtenBy, ...row}) => ({
-    ...{rowId, since, isDeleted, sweepId, changeId, writtenBy},
+    rowId,
+    since,
+    isDeleted,
+    sweepId,
+    changeId,
+    writtenBy,
     fields: Object.fromEntries(columns.map((name) => [name, row[`field_${name}`]])),
   }));
 }

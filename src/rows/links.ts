@@ -272,8 +272,15 @@ async function noteBatch(
 ): Promise<string> {
   const {rows} = await client.query<{role: string}>('SELECT session_user AS role');
   return await writeAudit(client, {
-    ...{sessionId: null, name: `command:${rows[0]?.role}`, role: 'admin', address: ''},
-    ...{action, accountId, subject: `${table} in system ${system}`, before: null, after},
+    sessionId: null,
+    name: `command:${rows[0]?.role}`,
+    role: 'admin',
+    address: '',
+    action,
+    accountId,
+    subject: `${table} in system ${system}`,
+    before: null,
+    after,
   });
 }
 
@@ -329,7 +336,9 @@ export async function unlinkRows(
     return rows;
   });
   return {
-    ...{system, removed: removed.length, left: rowIds.length - removed.length},
+    system,
+    removed: removed.length,
+    left: rowIds.length - removed.length,
     rowIds: removed.map(({rowId}) => rowId),
   };
 }

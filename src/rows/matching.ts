@@ -79,7 +79,9 @@ function toParty({rowId, values}: LinkedRow, {phones, emails, addresses}: MatchC
     phones: phones.map(readColumn),
     emails: emails.map(readColumn),
     addresses: addresses.map(([street, city, zip]) => ({
-      ...{street: readColumn(street), city: readColumn(city), zip: readColumn(zip)},
+      street: readColumn(street),
+      city: readColumn(city),
+      zip: readColumn(zip),
     })),
   };
 }
@@ -91,8 +93,10 @@ export function linkOf({ours, theirs}: Pair): NewLink {
 
 export function countBuckets({sure, several, onlyHere, onlyThere}: Matches) {
   return {
-    ...{sure: sure.length, several: several.length},
-    ...{onlyHere: onlyHere.length, onlyThere: onlyThere.length},
+    sure: sure.length,
+    several: several.length,
+    onlyHere: onlyHere.length,
+    onlyThere: onlyThere.length,
   };
 }
 

@@ -43,8 +43,10 @@ export async function migrateSchema(
 ): Promise<{applied: number}> {
   // One session migrates, one has the turn, and one queries which sessions they wait for.
   const migrationPool = openPool(pool.options.connectionString ?? '', {
-    ...{max: 3, applicationName: 'fieldmirror migrate'},
-    ...{statementTimeoutMs: 0, lockTimeoutMs: 0},
+    max: 3,
+    applicationName: 'fieldmirror migrate',
+    statementTimeoutMs: 0,
+    lockTimeoutMs: 0,
   });
   try {
     return {

@@ -32,22 +32,18 @@ export interface Life {
 
 const dayMinutes = 1_440;
 export const untouched: Life = {
-  ...{
-    estimate: null,
-    appointments: [],
-    canceledAt: null,
-    startedAt: null,
-    endedAt: null,
-    enteredAt: null,
-  },
-  ...{
-    invoicedAt: null,
-    sentAt: null,
-    viewedAt: null,
-    correctedAt: null,
-    partPaidAt: null,
-    paidAt: null,
-  },
+  estimate: null,
+  appointments: [],
+  canceledAt: null,
+  startedAt: null,
+  endedAt: null,
+  enteredAt: null,
+  invoicedAt: null,
+  sentAt: null,
+  viewedAt: null,
+  correctedAt: null,
+  partPaidAt: null,
+  paidAt: null,
   paidShare: 0,
 };
 
@@ -113,21 +109,15 @@ export function postponeOrder(life: Life, minutes: number): Life {
     at === null ? null : AccountTime.addMinutes(at, minutes);
   return {
     ...life,
-    ...{
-      startedAt: postpone(life.startedAt),
-      endedAt: postpone(life.endedAt),
-      enteredAt: postpone(life.enteredAt),
-    },
-    ...{
-      invoicedAt: postpone(life.invoicedAt),
-      sentAt: postpone(life.sentAt),
-      viewedAt: postpone(life.viewedAt),
-    },
-    ...{
-      correctedAt: postpone(life.correctedAt),
-      partPaidAt: postpone(life.partPaidAt),
-      paidAt: postpone(life.paidAt),
-    },
+    startedAt: postpone(life.startedAt),
+    endedAt: postpone(life.endedAt),
+    enteredAt: postpone(life.enteredAt),
+    invoicedAt: postpone(life.invoicedAt),
+    sentAt: postpone(life.sentAt),
+    viewedAt: postpone(life.viewedAt),
+    correctedAt: postpone(life.correctedAt),
+    partPaidAt: postpone(life.partPaidAt),
+    paidAt: postpone(life.paidAt),
   };
 }
 
@@ -235,7 +225,11 @@ function drawBilling(
   const isInParts = random.isTrue(0.06);
   const paidShare = random.integer(30, 70) / 100;
   return {
-    ...{invoicedAt, sentAt, viewedAt, paidAt, paidShare},
+    invoicedAt,
+    sentAt,
+    viewedAt,
+    paidAt,
+    paidShare,
     // A bill that is paid is not corrected.
     correctedAt:
       possibleCorrection !== null && (paidAt === null || possibleCorrection < paidAt)

@@ -93,7 +93,11 @@ function decideOrder(
     bookings,
   });
   return {
-    ...{index, customer, work, minutes, taxId},
+    index,
+    customer,
+    work,
+    minutes,
+    taxId,
     ...decision,
     createdAt: call.at,
     taxRate: taxes.find(({id}) => id === taxId)?.rate ?? '0.0',

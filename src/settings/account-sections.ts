@@ -89,7 +89,9 @@ export const accountsSection: Section<Account> = {
     (await listAccounts(db)).map(({name, apiUrl, timeZone, state, stateReason}) => ({
       path: [name],
       entry: leaveOutNulls({
-        ...{url: apiUrl, time_zone: timeZone, paused: state === 'paused'},
+        url: apiUrl,
+        time_zone: timeZone,
+        paused: state === 'paused',
         paused_because: state === 'paused' ? stateReason : null,
       }),
     })),

@@ -101,7 +101,9 @@ export const schedulesSection: Section<Schedule> = {
       .map(({account, name, stream, windowName: window, everyMs, at}) => ({
         path: [account, name],
         entry: leaveOutNulls({
-          ...{stream, window, every: formatInterval(everyMs)},
+          stream,
+          window,
+          every: formatInterval(everyMs),
           at: at === null ? null : `${at}Z`,
         }),
       })),
@@ -115,7 +117,11 @@ export const schedulesSection: Section<Schedule> = {
   check: (_db, changes) => changes.flatMap(findScheduleProblems),
   write: (db, [account = '', name = ''], {stream, window = null, every, at = null}) =>
     writeSchedule(db, {
-      ...{account, name, stream, windowName: window, everyMs: intervalMs(every)},
+      account,
+      name,
+      stream,
+      windowName: window,
+      everyMs: intervalMs(every),
       at: at?.replace('Z', '') ?? null,
     }),
   remove: (db, [account = '', name = '']) => deleteSchedule(db, {account, name}),

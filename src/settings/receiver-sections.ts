@@ -151,7 +151,11 @@ export const alertsSection: Section<Rule> = {
   check: (_db, changes) => changes.flatMap(findRuleProblems),
   write: (db, [name = ''], {receiver, host = '', to = host, account = null, ...after}) =>
     writeRuleSetting(db, {
-      ...{name, receiver, target: to, account, hasServer: after.own_server ?? false},
+      name,
+      receiver,
+      target: to,
+      account,
+      hasServer: after.own_server ?? false,
       causes: after.causes ?? null,
       quietMs: after.quiet === undefined ? usualQuietMs : intervalMs(after.quiet),
       everyMs: after.every === undefined ? null : intervalMs(after.every),
@@ -263,8 +267,14 @@ export const hooksSection: Section<Hook> = {
     (await listHookSettings(db)).map(({name, target: host, account, tables, columns, ...row}) => ({
       path: [name],
       entry: leaveOutNulls({
-        ...{host, account, tables, columns, leave_out: row.leavesOut},
-        ...{limit: row.most, mask: row.masks, system: row.system},
+        host,
+        account,
+        tables,
+        columns,
+        leave_out: row.leavesOut,
+        limit: row.most,
+        mask: row.masks,
+        system: row.system,
       }),
     })),
   defaultsOf: () => ({limit: defaultEntries, mask: false, system: defaultSystem}),
@@ -278,9 +288,14 @@ export const hooksSection: Section<Hook> = {
   },
   write: (db, [name = ''], {host: target, account = null, tables = null, ...after}) =>
     writeHookSetting(db, {
-      ...{name, target, account, tables, columns: after.columns ?? null},
+      name,
+      target,
+      account,
+      tables,
+      columns: after.columns ?? null,
       leavesOut: after.leave_out ?? null,
-      ...{masks: after.mask ?? false, most: after.limit ?? defaultEntries},
+      masks: after.mask ?? false,
+      most: after.limit ?? defaultEntries,
       system: after.system ?? defaultSystem,
     }),
   remove: (db, [name = '']) => deleteHook(db, name),

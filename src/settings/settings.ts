@@ -339,7 +339,10 @@ function listOrigins(
     const source = (['environment', 'file', 'default'] as const).find(isEqualIn) ?? 'warehouse';
     return {
       name: [section.name, ...toValuePath(path, key)].join(' / '),
-      ...{value, source, isDefault: isEqualIn('default'), file: source === 'file' ? file : null},
+      value,
+      source,
+      isDefault: isEqualIn('default'),
+      file: source === 'file' ? file : null,
     };
   });
 }

@@ -154,7 +154,8 @@ async function readAnswer(
 
 async function readTexts(client: pg.ClientBase, sql: string) {
   return await client.query<(string | null)[]>({
-    ...{text: sql, rowMode: 'array'},
+    text: sql,
+    rowMode: 'array',
     types: {getTypeParser: () => (value: string) => value},
   } as pg.QueryArrayConfig);
 }

@@ -52,7 +52,9 @@ function listKeptComments(name: string, columns: StarMember['columns']): Comment
       ([column, text]): Comment => ({kind: 'COLUMN', name: ['sync', `all_${name}`, column], text}),
     ),
     {
-      ...{kind: 'FUNCTION', name: ['sync', `some_${name}`], argumentTypes: 'bigint[]'},
+      kind: 'FUNCTION',
+      name: ['sync', `some_${name}`],
+      argumentTypes: 'bigint[]',
       text: `What mart.${name} is to hold of some jobs, by their keys.`,
     },
   ];

@@ -71,12 +71,16 @@ export function renderChart(chart: Chart): string {
 function renderAt(chart: Chart, size: Size): string {
   const {width, height} = sizes[size];
   const instance = init(null, null, {
-    ...{renderer: 'svg', ssr: true, width},
+    renderer: 'svg',
+    ssr: true,
+    width,
     height: chart.form === 'columns' ? height : 72 + rowHeight * countRows(chart),
   });
   try {
     instance.setOption({
-      ...{animation: false, color: colors, textStyle},
+      animation: false,
+      color: colors,
+      textStyle,
       ...buildOptions(chart, size),
     });
     const svg = shortenSvg(removeStyles(instance.renderToSVGString()));
@@ -95,27 +99,38 @@ function buildOptions(chart: Chart, size: Size): EChartsCoreOption {
   const {form, names, series} = chart;
   const isUpright = form === 'columns';
   const categoryAxis = {
-    ...{type: 'category', data: names.map(createMonthShortener(names)), inverse: !isUpright},
+    type: 'category',
+    data: names.map(createMonthShortener(names)),
+    inverse: !isUpright,
     axisLabel: isUpright ? textStyle : {...textStyle, ...buildLabelStyle(size), interval: 0},
   };
   // A bar that does not begin at zero misleads.
   const valueAxis = {
-    ...{type: 'value', min: 0, axisLabel: valueLabel, splitNumber: size === 'wide' ? 5 : 4},
+    type: 'value',
+    min: 0,
+    axisLabel: valueLabel,
+    splitNumber: size === 'wide' ? 5 : 4,
     minInterval: series.every((oneSeries) => oneSeries.values.every(isWhole)) ? 1 : 0,
     splitLine: {lineStyle: {opacity: 0.2}},
   };
   return {
     grid: {
       // Half a name of the axis may be outside at the right.
-      ...{left: isUpright ? 12 : 2, right: isUpright ? 28 : 16, bottom: 2},
-      ...{top: 10 + lineHeight * countLegendLines(chart, size)},
-      ...{outerBoundsMode: 'same', outerBoundsContain: 'axisLabel'},
+      left: isUpright ? 12 : 2,
+      right: isUpright ? 28 : 16,
+      bottom: 2,
+      top: 10 + lineHeight * countLegendLines(chart, size),
+      outerBoundsMode: 'same',
+      outerBoundsContain: 'axisLabel',
     },
     legend: series.length > 1 ? {top: 0, left: 0, itemWidth: 16, textStyle} : undefined,
     xAxis: isUpright ? categoryAxis : valueAxis,
     yAxis: isUpright ? valueAxis : categoryAxis,
     series: series.map(({name, kind, values: data, stack}) => ({
-      ...{name, stack, symbol: 'none', data: [...data]},
+      name,
+      stack,
+      symbol: 'none',
+      data: [...data],
       type: kind === 'bar' ? 'bar' : 'line',
       areaStyle: kind === 'area' ? {opacity: 0.7} : undefined,
     })),
@@ -153,11 +168,17 @@ function buildHeatmapOptions({names, series}: Chart, size: Size): EChartsCoreOpt
     grid: {left: buildLabelStyle(size).width + 8, right: 2, top: 2, bottom: 72},
     xAxis: {type: 'category', data: [...names], axisLabel: textStyle},
     yAxis: {
-      ...{type: 'category', data: rows.map(({name}) => name)},
+      type: 'category',
+      data: rows.map(({name}) => name),
       axisLabel: {...textStyle, ...buildLabelStyle(size)},
     },
     visualMap: {
-      ...{min: 0, max: 100, orient: 'horizontal', left: 'center', bottom: 0, textStyle},
+      min: 0,
+      max: 100,
+      orient: 'horizontal',
+      left: 'center',
+      bottom: 0,
+      textStyle,
       inRange: {color: ['#f2e9d8', '#1f5f8b']},
     },
     series: [{type: 'heatmap', data: heatmapCells, label: {show: size === 'wide'}}],

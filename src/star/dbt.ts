@@ -179,7 +179,9 @@ function buildDimensions(table: Table): Yaml[] {
       : [];
   });
   const dateDimensions = Object.entries(virtualDates[table.name] ?? {}).map(([name, sql]) => ({
-    ...{name, type: 'time', type_params: {time_granularity: 'day'}},
+    name,
+    type: 'time',
+    type_params: {time_granularity: 'day'},
     expr: withAlias(sql, null),
   }));
   return [...columnDimensions, ...dateDimensions];
@@ -251,7 +253,10 @@ function buildMetric(
 ): Yaml {
   const [word] = answer?.split('.') ?? [];
   return {
-    ...{name, label: toLabel(name), description: comment, ...type},
+    name,
+    label: toLabel(name),
+    description: comment,
+    ...type,
     ...(word === undefined ? {} : {config: {meta: {answer: `fieldmirror ask ${word}`}}}),
   };
 }
@@ -293,7 +298,10 @@ const exposures = {
 };
 
 const project = {
-  ...{name: 'fieldmirror', version: '1.0.0', 'config-version': 2, profile: 'fieldmirror'},
+  name: 'fieldmirror',
+  version: '1.0.0',
+  'config-version': 2,
+  profile: 'fieldmirror',
   'require-dbt-version': ['>=1.11.0'],
   'model-paths': ['models'],
   'macro-paths': ['macros'],
@@ -346,14 +354,20 @@ const buildExpression = (sql: string) => ({
 
 function buildDataset(table: Table): Yaml {
   const dateFields = Object.entries(virtualDates[table.name] ?? {}).map(([name, sql]) => ({
-    ...{name, ...buildExpression(withAlias(sql, null)), dimension: {is_time: true}},
+    name,
+    ...buildExpression(withAlias(sql, null)),
+    dimension: {is_time: true},
   }));
   return {
-    ...{name: table.name, source: `mart.${table.name}`, primary_key: resolveRowKey(table)},
+    name: table.name,
+    source: `mart.${table.name}`,
+    primary_key: resolveRowKey(table),
     description: table.comment,
     fields: [
       ...table.columns.map(([name, , description]) => ({
-        ...{name, ...buildExpression(name), dimension: {is_time: datePattern.test(name)}},
+        name,
+        ...buildExpression(name),
+        dimension: {is_time: datePattern.test(name)},
         description,
       })),
       ...dateFields,
@@ -366,8 +380,11 @@ function buildRelationships(table: Table): Yaml[] {
   return listAllRelations(table)
     .filter(({target}) => isInFile(target))
     .map(({column, target, key}) => ({
-      ...{name: `${table.name}_${column}`, from: table.name, to: target},
-      ...{from_columns: [column], to_columns: [key]},
+      name: `${table.name}_${column}`,
+      from: table.name,
+      to: target,
+      from_columns: [column],
+      to_columns: [key],
     }));
 }
 
@@ -387,7 +404,9 @@ function buildInterchangedMetric(name: string, sql: string, metric: Interchanged
   const [word] = answer?.split('.') ?? [];
   const hint = word === undefined ? '' : ` fieldmirror ask ${word} returns it.`;
   return {
-    ...{name, ...buildExpression(sql), description: comment},
+    name,
+    ...buildExpression(sql),
+    description: comment,
     ai_context: {
       instructions: `Its days are those of ${fact}.${on}. Filter or group by account_key.${hint}`,
       synonyms: [toLabel(name)],

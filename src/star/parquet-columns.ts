@@ -66,7 +66,9 @@ export abstract class ColumnValues {
     writeHybrid(pageBuffers.levels, {values: this.#levels, count: this.#rows, width: 1});
     const {distinct, statistics} = this.encode();
     const chunk = writeChunk(writer, element, {
-      ...{distinct, rows: this.#rows, nulls: this.#rows - this.count},
+      distinct,
+      rows: this.#rows,
+      nulls: this.#rows - this.count,
       statistics: {...statistics, null_count: BigInt(this.#rows - this.count)},
     });
     this.#rows = 0;

@@ -82,16 +82,18 @@ export function writeChunk(
     uncompressed_page_size: levels.used + data.used,
     compressed_page_size: levels.used + bytes.length,
     data_page_header_v2: {
-      ...{num_values: rows, num_nulls: nulls, num_rows: rows, encoding},
-      ...{definition_levels_byte_length: levels.used, repetition_levels_byte_length: 0},
+      num_values: rows,
+      num_nulls: nulls,
+      num_rows: rows,
+      encoding,
+      definition_levels_byte_length: levels.used,
+      repetition_levels_byte_length: 0,
       is_compressed: true,
     },
   });
   writer.appendBytes(levels.written());
   writer.appendBytes(bytes);
   const size = writer.offset - start;
-  const describePage = (page_type: 'DICTIONARY_PAGE' | 'DATA_PAGE_V2', pageEncoding: Encoding) =>
-    ({page_type, encoding: pageEncoding, count: 1}) as const;
   return {
     file_offset: BigInt(start),
     meta_data: {
@@ -111,6 +113,10 @@ export function writeChunk(
       ],
     },
   };
+}
+
+function describePage(page_type: 'DICTIONARY_PAGE' | 'DATA_PAGE_V2', encoding: Encoding) {
+  return {page_type, encoding, count: 1} as const;
 }
 
 /** Bits of an index into a dictionary of so many values. */

@@ -87,7 +87,8 @@ const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
     title: 'The ten largest debtors',
     columns: ['customer', 'owed', 'of it for more than 90 days'],
     amounts: [1, 2],
-    ...{word: 'debtors', stream: 'customers'},
+    word: 'debtors',
+    stream: 'customers',
     text: `SELECT name, owed::text, older::text, customer_key::text FROM mart.ask_debtors AS debtor
         WHERE account_key = $1 ORDER BY debtor.owed DESC, customer_key LIMIT 10`,
     total: `SELECT 'all ' || count(*), sum(owed)::text, sum(older)::text, NULL FROM mart.ask_debtors
@@ -97,7 +98,8 @@ const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
     title: 'Done and not invoiced',
     columns: ['jobs', 'amount', 'days since the oldest'],
     amounts: [1],
-    ...{word: 'unbilled', stream: null},
+    word: 'unbilled',
+    stream: null,
     text: `SELECT jobs::text, amount::text, oldest_days::text, NULL FROM mart.ask_unbilled
         WHERE account_key = $1 AND jobs > 0`,
   },
@@ -105,7 +107,8 @@ const listQueries: readonly (Omit<ReportList, 'rows' | 'keys'> & {
     title: 'What should have been done: the ten oldest',
     columns: ['job', 'customer', 'what', 'days late'],
     amounts: [],
-    ...{word: 'overdue', stream: 'jobs'},
+    word: 'overdue',
+    stream: 'jobs',
     text: `SELECT job_number::text, customer, job, days_late::text, job_key::text
          FROM mart.ask_overdue AS late
         WHERE account_key = $1 ORDER BY late.days_late DESC, late.job_number LIMIT 10`,
@@ -174,7 +177,9 @@ async function readLists(
   const lists: ReportList[] = [];
   const readRows = async (text: string) => {
     const {rows} = await client.query<(string | null)[]>({
-      ...{text, values: [accountKey], rowMode: 'array'},
+      text,
+      values: [accountKey],
+      rowMode: 'array',
     } as pg.QueryArrayConfig);
     return rows;
   };

@@ -219,7 +219,9 @@ export async function writeBatch(
   const {transport} = account.api;
   const hide = (text: string) => transport.hide(text);
   const records = batch.bad.map(({reason, expected, xml, ...bad}) => ({
-    ...{...bad, reason: hide(reason), xml: hide(xml)},
+    ...bad,
+    reason: hide(reason),
+    xml: hide(xml),
     expected: expected === null ? null : hide(expected),
   }));
   const quarantined = await quarantineRecords(client, {...scope, records});

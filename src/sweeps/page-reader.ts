@@ -286,7 +286,8 @@ function readUnknown({page, known, contentType, timeZone, ...task}: PageTask): P
   const unreadable = bad.map(({reason, xml}) => ({
     page,
     number: numberIn(xml, stream),
-    ...{reason, expected: null},
+    reason,
+    expected: null,
     xml: redactXml(xml),
   }));
   return {

@@ -203,7 +203,9 @@ function describeWhole({sweep, usual}: SweepStory): Step {
   const {startedAt, endedAt, mode} = sweep;
   return {
     step: mode === 'record' ? 'asked' : 'read',
-    ...{from: startedAt, to: endedAt, isUnderWay: endedAt === null},
+    from: startedAt,
+    to: endedAt,
+    isUnderWay: endedAt === null,
     text: describeRequests(sweep),
     usualSeconds: usual?.seconds ?? null,
   };
@@ -235,14 +237,17 @@ function listFull(story: SweepStory): Step[] {
   const nextPageText = isReading ? `, page ${formatNumber(sweep.nextPage)} is next` : '';
   const readStep = {
     step: 'read',
-    ...{from: startedAt, to: readAt, isUnderWay: isReading},
+    from: startedAt,
+    to: readAt,
+    isUnderWay: isReading,
     text: `${describeRequests(sweep)}${nextPageText}`,
     usualSeconds: usual?.readSeconds ?? null,
   };
   if (readAt === null) return [readStep];
   const verifyStep = {
     step: 'verified',
-    ...{from: readAt, to: approvedAt === null ? endedAt : null},
+    from: readAt,
+    to: approvedAt === null ? endedAt : null,
     isUnderWay: endedAt === null && approvedAt === null,
     text: describeVerified(story),
     usualSeconds:
@@ -284,7 +289,9 @@ function listApproved({sweep: {approvedAt, endedAt}, tombstones}: SweepStory): S
     {
       ...endedStep,
       step: 'requested again, and marked what is missing',
-      ...{from: approvedAt, to: endedAt, isUnderWay: endedAt === null},
+      from: approvedAt,
+      to: endedAt,
+      isUnderWay: endedAt === null,
       text: describeMarked(tombstones),
     },
   ];

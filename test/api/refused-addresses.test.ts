@@ -261,7 +261,8 @@ test('nothing is sent to an e-mail server whose certificate is not trusted', asy
 test('a password is not sent in clear to an e-mail server that offers STARTTLS', async () => {
   const users: string[] = [];
   const server = new SMTPServer({
-    ...{cert: TEST_CERTIFICATE, key: TEST_KEY},
+    cert: TEST_CERTIFICATE,
+    key: TEST_KEY,
     authOptional: true,
     allowInsecureAuth: true,
     onAuth: ({username = ''}, _session, done) => {

@@ -96,10 +96,16 @@ describe('many changes decided by one statement', () => {
     );
     const columns = 'name, fax, _pending, _hash';
     expect(await world.row('customers', rowId, columns)).toEqual({
-      ...{name: 'a', fax: '1', _pending: null, _hash: null},
+      name: 'a',
+      fax: '1',
+      _pending: null,
+      _hash: null,
     });
     expect(await world.row('customers', second, columns)).toEqual({
-      ...{name: 'c', fax: null, _pending: null, _hash: null},
+      name: 'c',
+      fax: null,
+      _pending: null,
+      _hash: null,
     });
     expect(await world.author('SELECT number FROM sync.known_records')).toEqual([]);
   });

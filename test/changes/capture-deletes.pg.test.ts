@@ -203,7 +203,8 @@ test('a DELETE of a row deleted at the service only cancels its pending update',
   // The tombstone stays, with what the service had, and with the sweep that found it out.
   expect(await held()).toEqual({name: 'a', _pending: null, gone: true, external_key: 'K3'});
   expect(await world.row('customers', rowId, '_deleted_at, _sweep_id')).toEqual({
-    ...{_deleted_at: '2026-01-01T00:00:00Z', _sweep_id: '9'},
+    _deleted_at: '2026-01-01T00:00:00Z',
+    _sweep_id: '9',
   });
 });
 

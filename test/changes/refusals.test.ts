@@ -33,8 +33,10 @@ test('many changes that were undone before share one text; other refusals keep t
 
 test('hideGroup hides the text of a failed statement, but not our own text', () => {
   const group = {
-    ...{what: 'change 101 takes it back already', isQuote: false},
-    ...{count: 1, first: ['1']},
+    what: 'change 101 takes it back already',
+    isQuote: false,
+    count: 1,
+    first: ['1'],
   };
   expect(hideGroup(group)).toEqual(group);
   const quoted = listRefusals([

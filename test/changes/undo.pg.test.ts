@@ -49,14 +49,21 @@ describe('the undo of an update', () => {
     expect(undone).toMatchObject({outcome: 'held', fields: ['fax', 'name'], refusal: null});
     expect(await made()).toEqual([
       {
-        ...{operation: 'update', fields: {name: 'a', fax: '1'}, base: {name: 'b', fax: '2'}},
-        ...{state: 'held', batch: 'undo', undoes: [id], own: true},
+        operation: 'update',
+        fields: {name: 'a', fax: '1'},
+        base: {name: 'b', fax: '2'},
+        state: 'held',
+        batch: 'undo',
+        undoes: [id],
+        own: true,
       },
     ]);
     expect(await world.row('customers', rowId, 'name, fax')).toEqual({name: 'a', fax: '1'});
     await world.author(`INSERT INTO warehouse.tasks (name) VALUES ('x')`);
     expect((await world.changes('state, batch, undoes')).at(-1)).toEqual({
-      ...{state: 'pending', batch: null, undoes: null},
+      state: 'pending',
+      batch: null,
+      undoes: null,
     });
   });
 
@@ -93,14 +100,14 @@ describe('the undo of an update', () => {
     await set(`email_address = 'y@example.com'`);
     const [undone] = await undo([id ?? '']);
     expect(undone).toMatchObject({
-      ...{
-        outcome: 'held',
-        fields: ['name'],
-        refusal: `change ${id}: email_address: changed since; fax: changed since`,
-      },
+      outcome: 'held',
+      fields: ['name'],
+      refusal: `change ${id}: email_address: changed since; fax: changed since`,
     });
     expect(await world.row('customers', rowId, 'name, fax, email_address')).toEqual({
-      ...{name: 'a', fax: '9', email_address: 'y@example.com'},
+      name: 'a',
+      fax: '9',
+      email_address: 'y@example.com',
     });
   });
 
@@ -166,7 +173,9 @@ describe('the undo of an update', () => {
     const [{undo_id: first} = {undo_id: null}] = await undo([id ?? '']);
     expect(await undo([id ?? ''])).toMatchObject([
       {
-        ...{outcome: null, earlier_undo: first, is_quote: false},
+        outcome: null,
+        earlier_undo: first,
+        is_quote: false,
         refusal: `change ${id}: change ${first} takes it back already`,
       },
     ]);

@@ -59,7 +59,8 @@ describe('url', () => {
       const own = {FIELDMIRROR_HOME: home};
       const refused = async (words: RegExp) =>
         expect(await runCommand(['url'], own)).toMatchObject({
-          ...{code: 3, stdout: ''},
+          code: 3,
+          stdout: '',
           stderr: expect.stringMatching(words),
         });
       await refused(/got none: nothing is mirrored yet; fieldmirror start/);

@@ -116,7 +116,9 @@ test('an account keeps the address of a demo service as long as that service run
   postgres = await openEmbeddedPostgres(home);
   pool = openPool(await postgres.url('warehouse'), {max: 2, applicationName: 'test'});
   const running = await startService({
-    ...{databaseUrl: await postgres.url('service'), port: 0, timeZone: 'America/New_York'},
+    databaseUrl: await postgres.url('service'),
+    port: 0,
+    timeZone: 'America/New_York',
     dialect: 'observed',
   });
   const sync = async () => {

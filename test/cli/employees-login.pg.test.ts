@@ -83,7 +83,9 @@ test('a worker sets a password from standard input, without its last newline', a
   );
   expect(rows).toEqual([
     {
-      ...{name: `command:${role}`, action: 'employees.login', subject: `employee ${number}`},
+      name: `command:${role}`,
+      action: 'employees.login',
+      subject: `employee ${number}`,
       after: {username: 'ada.l', can_login: true},
     },
   ]);

@@ -133,7 +133,8 @@ test('init writes nothing if the token, address, zone or name is rejected', asyn
   const own = {DATABASE_URL: database.url};
   const refused = async (args: readonly string[], token: string, code: number, words: RegExp) =>
     expect(await run(['init', ...args], token, own)).toEqual({
-      ...{code, stdout: ''},
+      code,
+      stdout: '',
       stderr: expect.stringMatching(words),
     });
   await refused([], '', 2, /--url: expected the account's base address.*the answers are options/);

@@ -179,7 +179,9 @@ describe.each(whos)('run as %s', (who) => {
     await hold(withLogin(author), `UPDATE warehouse.tasks SET name = 'Wall'`);
     const told: string[] = [];
     const pool = openPool(urls[who], {
-      ...{max: 1, applicationName: 'fieldmirror', lockTimeoutMs: 1_000},
+      max: 1,
+      applicationName: 'fieldmirror',
+      lockTimeoutMs: 1_000,
       onWait: (line) => told.push(line),
     });
     const update = (client: pg.Pool | pg.PoolClient) =>

@@ -166,9 +166,13 @@ test.each([
 test('a not-found error names the missing object and includes the given links', () => {
   const ways = [{href: '/changes/7', label: 'change 7'}];
   expect(makeNotFound('change 8')).toMatchObject({
-    ...{status: 404, text: 'There is no change 8.', ways: []},
+    status: 404,
+    text: 'There is no change 8.',
+    ways: [],
   });
   expect(makeNotFound('change 8', ways)).toMatchObject({
-    ...{status: 404, text: 'There is no change 8. Nearest to it:', ways},
+    status: 404,
+    text: 'There is no change 8. Nearest to it:',
+    ways,
   });
 });

@@ -65,7 +65,10 @@ beforeAll(async () => {
   bound = await place.person({role: 'operator'});
   free = await place.person({role: 'admin'});
   const made = await addApiKey(pool, {
-    ...{name: 'erp', accountId: account.accountId, role: 'operator', masks: false},
+    name: 'erp',
+    accountId: account.accountId,
+    role: 'operator',
+    masks: false,
   });
   key = made?.reveal() ?? '';
   await makeRole(author, `LOGIN PASSWORD 'made-up' IN ROLE fieldmirror_author`);

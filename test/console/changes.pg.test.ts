@@ -71,12 +71,16 @@ describe('the list of changes', () => {
     expect(changes).toMatchObject([
       {
         changeId: first,
-        ...{operation: 'update', table: 'customers', number: '1', state: 'held'},
+        operation: 'update',
+        table: 'customers',
+        number: '1',
+        state: 'held',
         next: {text: 'nothing is sent until a person releases it', note: null},
       },
       {
         changeId: second,
-        ...{state: 'pending', waitsFor: first},
+        state: 'pending',
+        waitsFor: first,
         next: {text: `it is sent once change ${first} is done, which is held now`, note: null},
         fields: ['phone_number'],
         application: 'test',
@@ -325,8 +329,16 @@ describe('one change', () => {
 describe('different wording of the next step', () => {
   const look = (): PageContext => ({
     viewer: {
-      ...{sessionId: '1', wayIn: 'key', apiKeyId: '1', name: 'dana', role: 'admin', masks: false},
-      ...{accountId: null, address: '127.0.0.1', createdAt: '', seenAt: '', expiresAt: ''},
+      sessionId: '1',
+      wayIn: 'key',
+      apiKeyId: '1',
+      name: 'dana',
+      role: 'admin',
+      masks: false,
+      accountId: null,
+      address: '127.0.0.1',
+      createdAt: '',
+      expiresAt: '',
       formToken: 'token',
     },
     seen: [place.account],

@@ -65,7 +65,8 @@ describe('the search of documents', () => {
     const {status, text} = await get(`/docs?q=${encodeURIComponent(words)}`);
     expect(status).toBe(200);
     return [...text.matchAll(/<li><a href="([^"]+)">([^<]+)<\/a>/g)].map(([, href, title]) => ({
-      ...{href: href ?? '', title: title ?? ''},
+      href: href ?? '',
+      title: title ?? '',
     }));
   };
 

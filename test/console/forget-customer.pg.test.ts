@@ -59,14 +59,12 @@ describe('before a customer is forgotten', () => {
     const before = await names();
     const story = await admin.json(`${path}?account=acme`);
     expect(story).toMatchObject({
-      ...{
-        number: '21',
-        account: 'acme',
-        name: "Wren O'Brien",
-        isLive: true,
-        refusal: null,
-        receipts: [],
-      },
+      number: '21',
+      account: 'acme',
+      name: "Wren O'Brien",
+      isLive: true,
+      refusal: null,
+      receipts: [],
     });
     expect(story.removed).toEqual(
       expect.arrayContaining([
@@ -166,7 +164,10 @@ describe('after the number is typed back', () => {
       'SELECT name, role, action, subject, after FROM sync.audit ORDER BY audit_id DESC LIMIT 1',
     );
     expect(entry).toEqual({
-      ...{name: 'person-1', role: 'admin', action: 'customers.forget', subject: 'customers 21'},
+      name: 'person-1',
+      role: 'admin',
+      action: 'customers.forget',
+      subject: 'customers 21',
       after: {removed: receipt.removed},
     });
   });

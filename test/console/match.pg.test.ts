@@ -72,7 +72,9 @@ async function compare(context: BrowserContext): Promise<Page> {
   await page.goto(`${place.url}/match?account=acme`);
   await page.getByLabel('Outside system').fill('tryton');
   await page.getByLabel('Its list').setInputFiles({
-    ...{name: 'parties.csv', mimeType: 'text/csv', buffer: Buffer.from(list)},
+    name: 'parties.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(list),
   });
   await page.getByRole('button', {name: 'Compare'}).click();
   await page.waitForURL(/compare/);

@@ -104,7 +104,10 @@ export async function openPlace(
     url: server.url,
     routes: server.routes,
     databaseUrl: database.url,
-    ...{pool, account, stranger, logged},
+    pool,
+    account,
+    stranger,
+    logged,
     person: async (given = {}) => {
       const person = makePerson(server.url);
       const isOfAll = given.isOfAll ?? given.role === 'admin';

@@ -181,7 +181,10 @@ test('a sign-in link gives access to all accounts, with nothing masked', async (
   const person = makePerson(place.url);
   await person.get(`/sign-in?code=${code}`);
   expect(await lastSession()).toMatchObject({
-    ...{way_in: 'link', role: 'operator', account_id: null, masks: false},
+    way_in: 'link',
+    role: 'operator',
+    account_id: null,
+    masks: false,
   });
   expect((await person.get('/records/customers/1?account=acme')).text).toContain('Acme');
 });
@@ -324,7 +327,11 @@ describe('behind a proxy that signs people in', () => {
     expect(await as('lee', 'viewer')).toContain('lee, viewer');
     expect(await as('max', 'viewer')).toContain('max, viewer');
     expect(await lastSession(proxied)).toMatchObject({
-      ...{way_in: 'proxy', name: 'max', role: 'viewer', account_id: null, masks: false},
+      way_in: 'proxy',
+      name: 'max',
+      role: 'viewer',
+      account_id: null,
+      masks: false,
     });
   });
 

@@ -81,7 +81,10 @@ beforeAll(async () => {
   });
   admin = await place.person({role: 'admin'});
   const key = await addApiKey(place.pool, {
-    ...{name: 'erp', accountId: place.account.accountId, role: 'operator', masks: false},
+    name: 'erp',
+    accountId: place.account.accountId,
+    role: 'operator',
+    masks: false,
   });
   bearer = key?.reveal() ?? '';
 });

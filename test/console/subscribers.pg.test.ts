@@ -228,16 +228,15 @@ test('open pages are notified of a failing subscriber, not of accepted batches',
 
 test('a subscriber from a settings file shows that it waits for its address', async () => {
   await writeHookSetting(place.pool, {
-    ...{
-      name: 'office',
-      target: 'office.example.com',
-      account: null,
-      tables: ['jobs'],
-      columns: ['name'],
-      leavesOut: null,
-      system: 'default',
-    },
-    ...{masks: false, most: 100},
+    name: 'office',
+    target: 'office.example.com',
+    account: null,
+    tables: ['jobs'],
+    columns: ['name'],
+    leavesOut: null,
+    system: 'default',
+    masks: false,
+    most: 100,
   });
   const {text} = await (await place.person({role: 'admin'})).get('/alerts?of=office');
   expect(text).toMatch(/office\.example\.com[\s\S]*jobs: name[\s\S]*no address/);

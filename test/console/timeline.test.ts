@@ -12,32 +12,28 @@ const counts = Object.fromEntries(
 
 function tell(given: Partial<Sweep>, more: Partial<SweepStory> = {}): SweepStory {
   const sweep: Sweep = {
-    ...{
-      sweepId: '9',
-      accountId: '1',
-      stream: 'jobs',
-      mode: 'full',
-      windowName: null,
-      recordNumber: null,
-    },
-    ...{
-      state: 'certified',
-      requestedBy: 'schedule',
-      dueAt: at(0),
-      startedAt: at(2),
-      endedAt: at(20),
-    },
-    ...{
-      stage: 'verify',
-      nextPage: 3,
-      fence: 1,
-      leaseUntil: null,
-      failures: 0,
-      rows: null,
-      reasons: [],
-      error: null,
-    },
-    ...{evidence: {}, approvedAt: null, counts},
+    sweepId: '9',
+    accountId: '1',
+    stream: 'jobs',
+    mode: 'full',
+    windowName: null,
+    recordNumber: null,
+    state: 'certified',
+    requestedBy: 'schedule',
+    dueAt: at(0),
+    startedAt: at(2),
+    endedAt: at(20),
+    stage: 'verify',
+    nextPage: 3,
+    fence: 1,
+    leaseUntil: null,
+    failures: 0,
+    rows: null,
+    reasons: [],
+    error: null,
+    evidence: {},
+    approvedAt: null,
+    counts,
     ...given,
   };
   return {sweep, tombstones: [], usual: null, docs: null, ...more};
@@ -112,15 +108,13 @@ test('an approved sweep has all its steps; only the time of the stop is unknown'
 
 test('requests that found missing records are one step, from the first to the last', () => {
   const gone = (number: string, second: number) => ({
-    ...{
-      number,
-      status: 404,
-      message: 'gone',
-      mergedInto: null,
-      requestedAt: at(second),
-      writtenAt: at(20),
-      undoneAt: null,
-    },
+    number,
+    status: 404,
+    message: 'gone',
+    mergedInto: null,
+    requestedAt: at(second),
+    writtenAt: at(20),
+    undoneAt: null,
   });
   const story = tell({evidence: {readAt: at(12)}}, {tombstones: [gone('4', 15), gone('2', 14)]});
   expect(draw(story).at(-1)).toEqual(['found missing records', at(14), at(15), false, null]);

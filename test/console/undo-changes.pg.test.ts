@@ -77,12 +77,10 @@ describe('undoing one change', () => {
       '1 change is taken back by 1 change, held until released.',
     );
     expect(await place.lastAudit()).toMatchObject({
-      ...{
-        action: 'changes.undo',
-        name: 'person-1',
-        subject: `change ${id}`,
-        account_id: place.account.accountId,
-      },
+      action: 'changes.undo',
+      name: 'person-1',
+      subject: `change ${id}`,
+      account_id: place.account.accountId,
       before: {done: id},
       after: {batch: rows[0].batch, undone: {held: id}, made: rows[0].change_id, left: {}},
     });

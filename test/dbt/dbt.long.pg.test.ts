@@ -251,10 +251,14 @@ describe.runIf(packages !== undefined)('dbt', () => {
       'bash',
       ['-ec', ['dbt() { python3 "$PROGRAM" "$@"; }', ...lines, show].join('\n')],
       {
-        ...{cwd: home, encoding: 'utf8'},
+        cwd: home,
+        encoding: 'utf8',
         env: {
-          ...{...process.env, ...storage.keys, HOME: home},
-          ...{PYTHONPATH: packages, PROGRAM: join(packages ?? '', 'bin', 'dbt')},
+          ...process.env,
+          ...storage.keys,
+          HOME: home,
+          PYTHONPATH: packages,
+          PROGRAM: join(packages ?? '', 'bin', 'dbt'),
         },
       },
     );

@@ -138,7 +138,8 @@ describe('storage that refuses a request', () => {
     >
   > = {
     'a wrong key': {
-      ...{keys: wrong, given: 'SignatureDoesNotMatch'},
+      keys: wrong,
+      given: 'SignatureDoesNotMatch',
       says: /got 403 SignatureDoesNotMatch; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/,
     },
     'an unknown key': {

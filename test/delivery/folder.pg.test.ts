@@ -54,7 +54,8 @@ describe('a snapshot', () => {
       }
     }
     expect(manifest?.tables.find(({table}) => table === 'fct_job')?.columns).toContainEqual({
-      ...{name: 'subtotal', type: 'DECIMAL(18, 4)'},
+      name: 'subtotal',
+      type: 'DECIMAL(18, 4)',
       comment: expect.stringMatching(/./),
     });
   });

@@ -78,7 +78,8 @@ const endSweeps = () =>
 /** One look of a worker. @returns the targets that it delivered to */
 async function round(): Promise<string[]> {
   const log = createLogger({
-    ...{level: 'info', secrets: []},
+    level: 'info',
+    secrets: [],
     destination: {write: (line: string) => void logged.push(JSON.parse(line))},
   });
   const rounds = makeDeliveryRounds({pool: place.pool, storage, log}, new Pulse(() => now));
@@ -204,7 +205,9 @@ describe('a missing nightly delivery', () => {
     expect(find(later, 29)).toEqual([]);
     expect(find(later, 31)).toMatchObject([
       {
-        ...{kind: 'not-delivered', subject: 'lake', since: target?.latest?.deliveredAt},
+        kind: 'not-delivered',
+        subject: 'lake',
+        since: target?.latest?.deliveredAt,
         text: expect.stringContaining(`it waits for a certified sweep of customers of ${account}`),
       },
     ]);

@@ -55,7 +55,8 @@ async function round(
   if (isRole) url.searchParams.set('options', '-c role=fieldmirror_worker');
   const pool = openPool(url.href, {max: 4, applicationName: 'test'});
   const log = createLogger({
-    ...{level: 'info', secrets: []},
+    level: 'info',
+    secrets: [],
     destination: {write: (line: string) => void logged.push(JSON.parse(line))},
   });
   const means = {smtpUrl, consoleUrl, allowsHttp: false, onSecret: () => {}};
@@ -319,7 +320,8 @@ describe('a missing report', () => {
     expect(mail.arrived).toHaveLength(2);
     expect(await find(0)).toMatchObject([
       {
-        ...{kind: 'report-unsent', subject: 'owners'},
+        kind: 'report-unsent',
+        subject: 'owners',
         text: expect.stringMatching(
           / is due for .*: its jobs were last proven complete 3 days ago/,
         ),

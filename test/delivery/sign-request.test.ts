@@ -10,7 +10,9 @@ const keys = {
   sessionToken: null,
 };
 const example = {
-  ...{method: 'GET' as const, bodySha256: emptySha256, region: 'us-east-1'},
+  method: 'GET' as const,
+  bodySha256: emptySha256,
+  region: 'us-east-1',
   at: new Date('2013-05-24T00:00:00.000Z'),
 };
 

@@ -11,7 +11,10 @@ import {openService, openWorld, type TestService, type TestWorld} from '../suppo
 import {type Entry, type FeedPlace, openFeedPlace, readEntries} from './place.ts';
 
 const tell = ({table_name, operation, after, before, own, change_id}: Entry) => ({
-  ...{table: table_name, operation, own, change: change_id},
+  table: table_name,
+  operation,
+  own,
+  change: change_id,
   fields: Object.keys(after ?? before ?? {}).toSorted(),
 });
 
@@ -83,7 +86,10 @@ describe('feed entries of writes by an author', () => {
     expect(change).toEqual(expect.any(String));
     expect(await read(start)).toEqual([
       {
-        ...{table: name, own: true, change, fields: expect.any(Array)},
+        table: name,
+        own: true,
+        change,
+        fields: expect.any(Array),
         operation: {create: 'created', update: 'changed', delete: 'removed'}[operation],
       },
     ]);

@@ -10,7 +10,12 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 const brief = ({table_name, operation, number, before, after, own}: Entry) => ({
-  ...{table: table_name, operation, number, before, after, own},
+  table: table_name,
+  operation,
+  number,
+  before,
+  after,
+  own,
 });
 
 test('a sweep that creates, changes and deletes a row adds an entry each time', async () => {

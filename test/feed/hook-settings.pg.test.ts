@@ -51,14 +51,14 @@ describe('a subscriber made by a settings file', () => {
       stdout: expect.stringMatching(/erp \/ tables/),
     });
     expect(await place.hook('erp')).toMatchObject({
-      ...{
-        hasAddress: false,
-        target: 'erp.example.com',
-        tables: ['tasks'],
-        columns: ['name'],
-        leavesOut: ['http: erp'],
-      },
-      ...{most: 100, masks: false, system: 'tryton'},
+      hasAddress: false,
+      target: 'erp.example.com',
+      tables: ['tasks'],
+      columns: ['name'],
+      leavesOut: ['http: erp'],
+      most: 100,
+      masks: false,
+      system: 'tryton',
     });
     await place.sent('tasks', {id: 2, name: 'Meanwhile'});
     await place.round();
@@ -94,7 +94,8 @@ describe('a subscriber made by a settings file', () => {
     const waiting = await place.hook('erp');
     for (const after of [[], ['--after', 'end'], ['--letter', '1']])
       expect(await run('hooks', 'retry', 'erp', ...after)).toMatchObject({
-        ...{code: 2, stdout: ''},
+        code: 2,
+        stdout: '',
         stderr: expect.stringMatching(
           /^subscriber erp waits for its address, .*: fieldmirror hooks add erp --url URL\n/,
         ),

@@ -8,7 +8,9 @@ import {openPool} from '../../src/postgres/database.ts';
 const {DATABASE_URL: directUrl = '', KEY: key = ''} = process.env;
 const pool = openPool(directUrl, {max: 3, applicationName: 'worker'});
 const keeper = new FeedKeeper({
-  ...{pool, directUrl, log: createLogger({level: 'silent', secrets: []})},
+  pool,
+  directUrl,
+  log: createLogger({level: 'silent', secrets: []}),
   means: {keys: parseKeys(key), allowsHttp: false, onSecret: () => {}},
   holds: () => false,
 });

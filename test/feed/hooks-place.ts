@@ -62,7 +62,9 @@ export async function openHookPlace(): Promise<HookPlace> {
     },
     makeKeeper: (pool = feed.pool) => {
       const keeper = new FeedKeeper({
-        ...{pool, directUrl: feed.url, log: createLogger({level: 'silent', secrets: []})},
+        pool,
+        directUrl: feed.url,
+        log: createLogger({level: 'silent', secrets: []}),
         means: {keys, allowsHttp: false, onSecret: () => {}},
         holds: () => place.isHeld,
       });

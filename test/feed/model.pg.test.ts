@@ -27,7 +27,9 @@ test('each of 2,000 transactions reaches readers and subscribers once, in order'
 test('the checker finds entries that are skipped, doubled, made up or out of order', () => {
   const write = (token: string, cause: string | null = null) => ({token, rowId: '1', cause});
   const entry = (id: string, token: string, before: string | null): Noted => ({
-    ...{id, token, before},
+    id,
+    token,
+    before,
     rowId: '1',
     operation: 'changed',
   });

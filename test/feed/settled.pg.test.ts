@@ -68,8 +68,15 @@ describe('a login', () => {
     ]);
     const [entry] = (await read(erp)).filter(({operation}) => operation === 'done');
     expect(entry).toMatchObject({
-      ...{account: 'acme', table_name: 'customers', row_id: rowId, number: String(lastNumber)},
-      ...{before: null, after: null, own: false, overwritten: false, written_by: erp.name},
+      account: 'acme',
+      table_name: 'customers',
+      row_id: rowId,
+      number: String(lastNumber),
+      before: null,
+      after: null,
+      own: false,
+      overwritten: false,
+      written_by: erp.name,
     });
   });
 
@@ -126,7 +133,10 @@ describe('a key of the HTTP API', () => {
   test('reads writes of others and outcomes of the reader’s changes with one cursor', async () => {
     const {cursor} = (await place.get('/v1/feed?after=end')).body;
     const {body} = await place.post({
-      ...{table: 'customers', operation: 'update', number: 1, external_key: 'C-1'},
+      table: 'customers',
+      operation: 'update',
+      number: 1,
+      external_key: 'C-1',
       fields: {phone_number: '555-0188'},
     });
     const path = '/v1/changes/decide';
@@ -135,8 +145,14 @@ describe('a key of the HTTP API', () => {
       (await place.get(`/v1/feed?after=${cursor}${query}`, {key})).body.entries;
     expect(await read('&changes=true&own=false')).toContainEqual(
       expect.objectContaining({
-        ...{operation: 'cancelled', change_id: body.change_id, table: 'customers', number: '1'},
-        ...{external_key: 'C-1', before: null, after: null, own: false},
+        operation: 'cancelled',
+        change_id: body.change_id,
+        table: 'customers',
+        number: '1',
+        external_key: 'C-1',
+        before: null,
+        after: null,
+        own: false,
       }),
     );
     const operations = async (query: string, key?: string) =>

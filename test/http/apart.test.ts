@@ -15,7 +15,10 @@ const number = (requests: readonly (ChangeRequest | HttpProblem)[]): Line[] =>
   requests.map((request, at) => ({line: at + 1, request}));
 
 const upsert = (table: string, key: string, parent?: object): ChangeRequest => ({
-  ...{table, operation: 'upsert', external_key: key, fields: {name: 'x'}},
+  table,
+  operation: 'upsert',
+  external_key: key,
+  fields: {name: 'x'},
   ...(parent === undefined ? {} : {parent}),
 });
 

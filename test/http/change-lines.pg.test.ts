@@ -33,8 +33,12 @@ describe('changes sent as lines', () => {
       [
         upsert(1),
         {
-          ...{table: 'jobs', operation: 'create', external_key: 'J-1'},
-          ...{parent: {external_key: 'C-1'}, fields: {name: 'Roof'}, hold: true},
+          table: 'jobs',
+          operation: 'create',
+          external_key: 'J-1',
+          parent: {external_key: 'C-1'},
+          fields: {name: 'Roof'},
+          hold: true,
         },
         {table: 'customers', operation: 'update', external_key: 'C-1', fields: {fax: '1'}},
         {table: 'customers', operation: 'update', number: 1, fields: {name: 'Acme'}},
@@ -96,7 +100,9 @@ describe('changes sent as lines', () => {
     expect(lines.map(({state}) => state)).toEqual([null, 'pending', null, null]);
     expect(lines[0].problem.errors).toEqual([
       {
-        ...{in: 'body', at: '/external_key', got: 'nothing'},
+        in: 'body',
+        at: '/external_key',
+        got: 'nothing',
         expected: 'a key: by it the line can be sent again without a second row',
       },
     ]);
@@ -123,7 +129,11 @@ describe('changes sent as lines', () => {
   test('use the external keys of the system of their API key', async () => {
     const {accountId} = place.account;
     const secret = await addApiKey(place.pool, {
-      ...{name: 'tryton', accountId, role: 'operator', masks: false, system: 'tryton'},
+      name: 'tryton',
+      accountId,
+      role: 'operator',
+      masks: false,
+      system: 'tryton',
     });
     const key = secret?.reveal() ?? '';
     const asked = ['P-1', 'P-2'].map((name, at) => upsert(31 + at, {external_key: name}));
@@ -148,7 +158,10 @@ describe('changes sent as lines', () => {
     const numbers = Array.from({length: 20}, (_, at) => at + 10);
     const ask = (name: string) =>
       numbers.map((number) => ({
-        ...{table: 'employees', operation: 'update', number, fields: {name}},
+        table: 'employees',
+        operation: 'update',
+        number,
+        fields: {name},
       }));
     const {lines} = await sendAll(place, ask('F'));
     expect(new Set(lines.map(({state}) => state))).toEqual(new Set(['held']));
@@ -183,7 +196,11 @@ describe('random lines', () => {
       [accountId],
     );
     const secret = await addApiKey(opened.pool, {
-      ...{name: 'other', accountId, role: 'operator', masks: false, system},
+      name: 'other',
+      accountId,
+      role: 'operator',
+      masks: false,
+      system,
     });
     const {cursor} = (await opened.get('/v1/feed?after=end')).body;
     return {opened, key: secret?.reveal() ?? '', cursor};
@@ -244,20 +261,25 @@ describe('a request with lines is rejected as a whole', () => {
   test('with an Idempotency-Key, or with a feed cursor to acknowledge', async () => {
     const named = await send(place, [upsert(1)], {headers: {'idempotency-key': 'x'}});
     expect(await named.json()).toMatchObject({
-      ...{status: 400, detail: 'Idempotency-Key: expected nothing beside lines'},
+      status: 400,
+      detail: 'Idempotency-Key: expected nothing beside lines',
       hint: expect.stringContaining('external_key'),
     });
     const {cursor} = (await place.get('/v1/feed?after=end')).body;
     const acked = await send(place, [upsert(1)], {query: `?ack=${encodeURIComponent(cursor)}`});
     expect(await acked.json()).toMatchObject({
-      ...{status: 400, errors: [{in: 'query', at: 'ack', expected: 'nothing beside lines'}]},
+      status: 400,
+      errors: [{in: 'query', at: 'ack', expected: 'nothing beside lines'}],
     });
   });
 
   test('with a key that only reads or that masks, before its body is read', async () => {
     const {accountId} = place.account;
     const masking = await addApiKey(place.pool, {
-      ...{name: 'masking', accountId, role: 'operator', masks: true},
+      name: 'masking',
+      accountId,
+      role: 'operator',
+      masks: true,
     });
     const long = 'x'.repeat(10_000_001);
     for (const [key = '', type] of [
@@ -267,7 +289,8 @@ describe('a request with lines is rejected as a whole', () => {
       for (const body of [long, [upsert(1)]]) {
         const answer = await send(place, body, {key});
         expect(await answer.json()).toMatchObject({
-          ...{status: 403, type: `urn:fieldmirror:problem:${type}`},
+          status: 403,
+          type: `urn:fieldmirror:problem:${type}`,
         });
       }
   });
@@ -286,8 +309,10 @@ describe('a request with lines that is cut off', () => {
   // The first batch goes alone, and then two side by side: 351 to 400 waits, 401 to 450 is made.
   const asked = upserts(600);
   asked[379] = {
-    ...{table: 'customers', operation: 'update', external_key: 'none'},
-    ...{fields: {name: 'Acme Roofs', phone_number: '1'}},
+    table: 'customers',
+    operation: 'update',
+    external_key: 'none',
+    fields: {name: 'Acme Roofs', phone_number: '1'},
   };
   beforeEach(async () => {
     place = await openPlace({lockTimeoutMs: 60_000});

@@ -81,8 +81,11 @@ export async function expectThreeRefused(place: Place, lines: string[]): Promise
     {line: three + 1, problem: {status: 422, detail: expect.stringMatching(/customers\.name: /)}},
   ]);
   expect(answers[0]).toEqual({
-    ...{line: 1, change_id: expect.any(String), row_id: expect.any(String)},
-    ...{state: 'pending', problem: null},
+    line: 1,
+    change_id: expect.any(String),
+    row_id: expect.any(String),
+    state: 'pending',
+    problem: null,
   });
   expect(await count(place, 'warehouse.customers', keyed)).toBe(changed);
   expect(await count(place, 'sync.changes')).toBe(changed);
@@ -113,7 +116,8 @@ export function randomLines(random: Random, cursor: string, ways: Ways): object[
 
 function nameByKey({number: _number, ...line}: RandomLine, key: string): object {
   return {
-    ...{...line, external_key: key},
+    ...line,
+    external_key: key,
     ...(line.operation === 'delete' ? {operation: 'update', fields: {name: 'd'}} : {}),
     ...(line.parent === undefined ? {} : {parent: {external_key: key}}),
   };

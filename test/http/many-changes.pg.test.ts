@@ -12,7 +12,10 @@ beforeEach(async () => {
 afterEach(() => place?.close());
 
 const rename = (number: number, name: string) => ({
-  ...{table: 'customers', operation: 'update', number, fields: {name}},
+  table: 'customers',
+  operation: 'update',
+  number,
+  fields: {name},
 });
 const send = (path: string, body: unknown, key?: string) =>
   place.post(body, {path, ...(key === undefined ? {} : {key})});
@@ -109,13 +112,11 @@ describe('POST /v1/changes/decide', () => {
       {change_id: '999999', refusal: 'change 999999: no change has that number'},
     ]);
     expect(await lastAudit()).toMatchObject({
-      ...{
-        action: 'changes.decide',
-        name: 'http: erp',
-        role: 'operator',
-        session_id: null,
-        subject: '2 changes',
-      },
+      action: 'changes.decide',
+      name: 'http: erp',
+      role: 'operator',
+      session_id: null,
+      subject: '2 changes',
       before: {held: writeNumbers([two, three])},
       after: {verb: 'release', decided: {pending: writeNumbers([two, three])}, refused: {}},
     });
@@ -191,16 +192,18 @@ test('POST /v1/changes/undo cancels unsent changes, and holds the undo of the ot
     ],
   });
   expect((await place.get(`/v1/changes/${undoId}`)).body).toMatchObject({
-    ...{state: 'held', undoes: [one], fields: {name: 'Acme'}, base: {name: 'Ace'}},
-    ...{batch: 'undo of import 4711', requested_by: 'http: erp'},
+    state: 'held',
+    undoes: [one],
+    fields: {name: 'Acme'},
+    base: {name: 'Ace'},
+    batch: 'undo of import 4711',
+    requested_by: 'http: erp',
   });
   expect(await lastAudit()).toMatchObject({
-    ...{
-      action: 'changes.undo',
-      name: 'http: erp',
-      account_id: place.account.accountId,
-      subject: '2 changes',
-    },
+    action: 'changes.undo',
+    name: 'http: erp',
+    account_id: place.account.accountId,
+    subject: '2 changes',
     before: {done: one, pending: two},
     after: {
       batch: 'undo of import 4711',

@@ -65,7 +65,11 @@ export function listRules(): Rule[] {
   const file = 'alerts.yml';
   return rulesFile.parse(parse(read(file))).groups.flatMap(({rules}) =>
     rules.map(({alert, expr, labels, annotations}) => ({
-      ...{file, title: alert, expression: expr, labels, annotations},
+      file,
+      title: alert,
+      expression: expr,
+      labels,
+      annotations,
     })),
   );
 }

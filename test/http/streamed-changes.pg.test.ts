@@ -32,7 +32,8 @@ describe('a streamed POST /v1/changes/decide', () => {
     const lines = parseLines(await answer.text());
     expect(lines.pop()).toEqual({
       totals: {decided: 10_000, refused: 0, left: 0},
-      ...{is_cut: false, problem: null},
+      is_cut: false,
+      problem: null,
     });
     expect(lines).toEqual(ids.map((change_id) => ({change_id, state: 'held', refusal: null})));
     const entries = await listAudited(place);
@@ -190,10 +191,18 @@ describe('a streamed POST /v1/changes/decide', () => {
 describe('decisions in batches', () => {
   const open = (ids: readonly string[], stop = new AbortController()) => {
     const key: AccountKey = {
-      ...{apiKeyId: '1', name: 'erp', role: 'operator', masks: false, timeZone: 'UTC'},
+      apiKeyId: '1',
+      name: 'erp',
+      role: 'operator',
+      masks: false,
+      timeZone: 'UTC',
       system: 'default',
       holdsDeletes: false,
-      ...{account: 'acme', createdAt: '', createdBy: 'test', lastUsedAt: null, revokedAt: null},
+      account: 'acme',
+      createdAt: '',
+      createdBy: 'test',
+      lastUsedAt: null,
+      revokedAt: null,
       accountId: place.account.accountId,
     };
     const explain = (error: unknown) =>

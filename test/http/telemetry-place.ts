@@ -59,7 +59,8 @@ export async function openTelemetry(
   let now = 0;
   const logged: string[] = [];
   const log = createLogger({
-    ...{level: 'info', secrets: []},
+    level: 'info',
+    secrets: [],
     destination: {write: (text: string) => logged.push(text)},
   });
   const requests = new RequestMetrics();
@@ -83,7 +84,16 @@ export async function openTelemetry(
     now += freshMs;
   };
   return {
-    ...{url, pool, line, postgresPort, acme, other, requests, logged, pass, get},
+    url,
+    pool,
+    line,
+    postgresPort,
+    acme,
+    other,
+    requests,
+    logged,
+    pass,
+    get,
     statements: () => statements,
     scrape: async () => {
       pass();

@@ -111,14 +111,12 @@ export async function fillWarehouse(place: TelemetryPlace): Promise<void> {
   const {pool, acme} = place;
   const {accountId} = acme;
   await addSweep(place, {
-    ...{
-      stream: 'jobs',
-      state: 'certified',
-      startedHoursAgo: 3,
-      endedHoursAgo: 2,
-      records: 3_332,
-      pages: 113,
-    },
+    stream: 'jobs',
+    state: 'certified',
+    startedHoursAgo: 3,
+    endedHoursAgo: 2,
+    records: 3_332,
+    pages: 113,
   });
   await addChange(place, 'Rosalind Okafor', `requested_at = now() - interval '2 hours'`);
   await addWorker(place);

@@ -109,28 +109,38 @@ beforeEach(async () => {
   workerPool = openPool(place.url, {max: 12, applicationName: 'fieldmirror'});
   const log = createLogger({level: 'silent', secrets: []});
   const config = {
-    ...{keys: parseKeys(keyText), bounds: null, databaseUrl: place.url, directUrl: null, home: ''},
-    ...{
-      smtpUrl: null,
-      storageKeys: null,
-      consoleUrl: null,
-      allowsHttp: false,
-      allowsLinkLocal: false,
-    },
+    keys: parseKeys(keyText),
+    bounds: null,
+    databaseUrl: place.url,
+    directUrl: null,
+    home: '',
+    smtpUrl: null,
+    storageKeys: null,
+    consoleUrl: null,
+    allowsHttp: false,
+    allowsLinkLocal: false,
     reports: folder,
   };
   const backend = await openQueueBackend({redisUrl: null, databaseUrl: place.url, log});
   workers = await startWorkers(
     {
-      ...{pool: workerPool, databaseUrl: place.url, log, pageReader},
+      pool: workerPool,
+      databaseUrl: place.url,
+      log,
+      pageReader,
       openAccount: () => Promise.reject(new Error('expected no account to be opened, got one')),
       hookMeans: {keys: config.keys, allowsHttp: false, allowsLinkLocal: false, onSecret: () => {}},
     },
     backend,
     {
-      ...{accountIds: [place.accountId], keepsSchedules: true},
+      accountIds: [place.accountId],
+      keepsSchedules: true,
       heartbeat: {
-        ...{workerId: randomUUID(), host: 'host', pid: 4711, version: '0', consoleUrl: null},
+        workerId: randomUUID(),
+        host: 'host',
+        pid: 4711,
+        version: '0',
+        consoleUrl: null,
         reach: () => ({keyIds: config.keys.map(({id}) => id), sendsMail: false, given: null}),
       },
       parts: makePartsFactory({pool: workerPool, log, config, onSecret: () => {}}),
@@ -261,7 +271,8 @@ describe.each(partNames)('the part %s', (part) => {
       expect(doctorCode).not.toBe(0);
       expect(findings).toContainEqual(
         expect.objectContaining({
-          ...{what: 'background', state: 'warning'},
+          what: 'background',
+          state: 'warning',
           found: expect.stringContaining(`part ${part} of the worker`),
         }),
       );

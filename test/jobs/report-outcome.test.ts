@@ -126,13 +126,15 @@ test('a sweep that waits after a failure logs a warning; one put back does not',
 
 describe('a change', () => {
   const change = {
-    ...{changeId: '17', operation: 'update', table: 'customers', number: '12', rowId: '3'},
-    ...{
-      externalKey: 'dana@example.com',
-      fields: {name: 'Dana'},
-      accountName: 'acme',
-      reason: 'Dana is taken',
-    },
+    changeId: '17',
+    operation: 'update',
+    table: 'customers',
+    number: '12',
+    rowId: '3',
+    externalKey: 'dana@example.com',
+    fields: {name: 'Dana'},
+    accountName: 'acme',
+    reason: 'Dana is taken',
   } as unknown as CarriedChange['change'];
   const lines = (end: CarriedChange['end'], own: Partial<CarriedChange['change']> = {}) =>
     linesOf((log) => reportChange(log, {change: {...change, ...own}, end, durationMs: 412}));
@@ -141,18 +143,14 @@ describe('a change', () => {
     const [line, ...others] = lines('done');
     expect(others).toEqual([]);
     expect(line).toMatchObject({
-      ...{
-        level: levels.info,
-        event: 'change.ended',
-        account: 'acme',
-        stream: 'customers',
-        change: '17',
-      },
-      ...{
-        state: 'done',
-        durationMs: 412,
-        msg: 'change 17, update customers 12 (acme), done in 0.4 s',
-      },
+      level: levels.info,
+      event: 'change.ended',
+      account: 'acme',
+      stream: 'customers',
+      change: '17',
+      state: 'done',
+      durationMs: 412,
+      msg: 'change 17, update customers 12 (acme), done in 0.4 s',
     });
     expect(JSON.stringify(line)).not.toMatch(/Dana|dana/);
     expect(lines('rejected', {operation: 'create', number: null})[0]).toMatchObject({
@@ -174,13 +172,11 @@ test('all changes of a push that need a person are logged in one warning', () =>
   const counts = {done: 9, rejected: 1_200, conflict: 1, postponed: 0, inDoubt: 0};
   expect(linesOf((log) => reportPush(log, 'acme', counts))).toMatchObject([
     {
-      ...{
-        level: levels.warn,
-        event: 'push.needs_person',
-        account: 'acme',
-        rejected: 1_200,
-        conflict: 1,
-      },
+      level: levels.warn,
+      event: 'push.needs_person',
+      account: 'acme',
+      rejected: 1_200,
+      conflict: 1,
       msg: 'changes of acme need a person: 1,200 refused, 1 in conflict; fieldmirror changes list',
     },
   ]);

@@ -28,7 +28,9 @@ try {
       delays: some,
       ...counts
     } = await runModel({
-      ...{url: warehouse.url, seed, transactions},
+      url: warehouse.url,
+      seed,
+      transactions,
       accountId: await addAccount(warehouse.url),
     });
     await warehouse.drop();

@@ -66,8 +66,16 @@ const firstNames = [
   'Renée Ana Luis Luisa Frank Franz Peter Petra Andrea Andreas Eva Ava Emma Gemma',
 ].flatMap((line) => line.split(' '));
 const nicknames: Readonly<Record<string, string>> = {
-  ...{Robert: 'Bob', William: 'Bill', James: 'Jim', Elizabeth: 'Liz', Michael: 'Mike'},
-  ...{Richard: 'Dick', Thomas: 'Tom', Jennifer: 'Jenny', Daniel: 'Dan', Steven: 'Steve'},
+  Robert: 'Bob',
+  William: 'Bill',
+  James: 'Jim',
+  Elizabeth: 'Liz',
+  Michael: 'Mike',
+  Richard: 'Dick',
+  Thomas: 'Tom',
+  Jennifer: 'Jenny',
+  Daniel: 'Dan',
+  Steven: 'Steve',
 };
 const commonSurnames = [
   'Smith Johnson Williams Brown Jones Garcia Miller Davis Martin Martinez Anderson',
@@ -102,9 +110,20 @@ const towns = Array.from({length: 40}, (_, at) => ({
 
 /** How often something happens to a customer that both systems have. */
 const shares = {
-  ...{hereAlone: 0.1, thereAlone: 0.1, twiceHere: 0.04, twiceThere: 0.02},
-  ...{typo: 0.1, nickname: 0.015, initial: 0.02, lastFirst: 0.15},
-  ...{noPhone: 0.08, newPhone: 0.07, noEmail: 0.3, newEmail: 0.06, moved: 0.1, noAddress: 0.04},
+  hereAlone: 0.1,
+  thereAlone: 0.1,
+  twiceHere: 0.04,
+  twiceThere: 0.02,
+  typo: 0.1,
+  nickname: 0.015,
+  initial: 0.02,
+  lastFirst: 0.15,
+  noPhone: 0.08,
+  newPhone: 0.07,
+  noEmail: 0.3,
+  newEmail: 0.06,
+  moved: 0.1,
+  noAddress: 0.04,
 } as const;
 
 /** @param size - about so many customers on each side */
@@ -243,7 +262,10 @@ function makeChain(dice: Dice): Person[] {
   const {name, phone, email} = makeFirm(dice);
   const bare = name.replace(/ (LLC|Inc\.?|Co\.|Ltd)$/, '');
   return Array.from({length: 3 + dice.below(12)}, (_, at) => ({
-    ...{name: `${bare} #${at + 1}`, phone, mobile: '', email},
+    name: `${bare} #${at + 1}`,
+    phone,
+    mobile: '',
+    email,
     address: makeAddress(dice),
   }));
 }

@@ -30,7 +30,9 @@ export function judgeMatching(size: number, seed: number): Judged {
   );
   const {user, system} = process.cpuUsage(before);
   return {
-    ...{ours: ours.length, theirs: theirs.length, true: truth.size},
+    ours: ours.length,
+    theirs: theirs.length,
+    true: truth.size,
     ...judge(matches, truth),
     cpuMs: Math.round((user + system) / 1_000),
   };

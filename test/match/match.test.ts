@@ -44,7 +44,9 @@ describe('a pair is sure', () => {
       'however its values are written',
       {id: '1', name: 'José O’Brien', ...phone, addresses: [oak]},
       {
-        ...{id: 'P-1', name: 'OBRIEN, Jose', phones: ['+1 (503) 555 0142']},
+        id: 'P-1',
+        name: 'OBRIEN, Jose',
+        phones: ['+1 (503) 555 0142'],
         addresses: [{street: '12 oak st.', city: '', zip: '97301-0042'}],
       },
     ],
@@ -130,7 +132,8 @@ test('a telephone number that many share, or a common name, does not make a pair
   const tenants = names.map((name, at) => ({id: `${at}`, name: `Tenant ${name}${at}`, ...phone}));
   const smiths = (id: string, seven: string) =>
     Array.from({length: 40}, (_, at) => ({
-      ...{id: `${id}${at}`, name: 'John Smith'},
+      id: `${id}${at}`,
+      name: 'John Smith',
       phones: [`503-55${seven}-01${String(at).padStart(2, '0')}`],
     }));
   const matches = match(
@@ -144,7 +147,10 @@ test('a telephone number that many share, or a common name, does not make a pair
 
 test('a telephone number and an e-mail that a whole house shares count as one value', () => {
   const tenant = (id: string, name: string, flat: number) => ({
-    ...{id, name, ...phone, ...email},
+    id,
+    name,
+    ...phone,
+    ...email,
     addresses: [{...oak, street: `12 Oak Street Apt ${flat}`}],
   });
   const names = Array.from({length: 12}, (_, at) => `Tenant Quux${String.fromCharCode(97 + at)}`);
@@ -159,11 +165,13 @@ test('a telephone number and an e-mail that a whole house shares count as one va
 test('members of a household are distinguished by their first names', () => {
   const house = {...phone, addresses: [oak]};
   const ours = ['Anna', 'Eva', 'Tom'].map((given, at) => ({
-    ...{id: `${at + 1}`, name: `${given} Quux`},
+    id: `${at + 1}`,
+    name: `${given} Quux`,
     ...house,
   }));
   const theirs = ['Tom', 'Eva', 'Anna'].map((given, at) => ({
-    ...{id: `P-${at + 1}`, name: `Quux, ${given}`},
+    id: `P-${at + 1}`,
+    name: `Quux, ${given}`,
     ...house,
   }));
   expect(sureOf(match(ours, theirs)).toSorted()).toEqual(['1=P-3', '2=P-2', '3=P-1']);

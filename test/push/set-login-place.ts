@@ -94,7 +94,11 @@ export async function openSetLoginPlace({
   const {signal} = new AbortController();
   const pools = openPools(databaseUrl, {lockTimeoutMs: 1_000});
   const server = await openServer({
-    ...{pools, log, host: '127.0.0.1', port: 0, console: plainConsole(databaseUrl)},
+    pools,
+    log,
+    host: '127.0.0.1',
+    port: 0,
+    console: plainConsole(databaseUrl),
     ...(opensAccounts ? {setLogin: (asked: LoginRequest) => setLogin(deps, asked, signal)} : {}),
   });
   await pushAccount({...world, log}, accountId, signal);
@@ -106,7 +110,10 @@ export async function openSetLoginPlace({
   bodies.length = 0;
   const place: SetLoginPlace = {
     ...world,
-    ...{service, lines, bodies, url: server.url},
+    service,
+    lines,
+    bodies,
+    url: server.url,
     get weather() {
       return held.weather;
     },
@@ -118,8 +125,12 @@ export async function openSetLoginPlace({
       await setLogin(
         deps,
         {
-          ...{accountId, number, username: `user${number}`, by: null},
-          ...{password: new Secret(password), ...given},
+          accountId,
+          number,
+          username: `user${number}`,
+          by: null,
+          password: new Secret(password),
+          ...given,
         },
         signal,
       ),

@@ -79,11 +79,16 @@ describe('a login can be set with', () => {
     });
     expect(await place.opens(number, password)).toBe(true);
     expect(await place.row(number)).toEqual({
-      ...{username: 'ada.l', can_login: true, swept: true},
-      ...{_pending: null, _change_id: null},
+      username: 'ada.l',
+      can_login: true,
+      swept: true,
+      _pending: null,
+      _change_id: null,
     });
     expect((await place.audit()).at(-1)).toEqual({
-      ...{name: 'http: erp', role: 'operator', action: 'employees.login'},
+      name: 'http: erp',
+      role: 'operator',
+      action: 'employees.login',
       subject: `employee ${number}`,
       before: {username: null, can_login: false},
       after: {username: 'ada.l', can_login: true},

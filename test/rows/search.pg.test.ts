@@ -58,7 +58,11 @@ test.each([
   );
   const hits = await findRows(pool, tables, {
     accountIds: [accountId],
-    ...{number, externalKey: null, words: name.slice(0, 50), phone: null, limit: 10},
+    number,
+    externalKey: null,
+    words: name.slice(0, 50),
+    phone: null,
+    limit: 10,
   });
   expect(hits[0]).toMatchObject({number, by: 'number'});
 });

@@ -191,8 +191,12 @@ test('a field that becomes writable can be written after the next migrate', asyn
 
 test('migrate sets the captured tables to those that the streams define', async () => {
   const defined = allTables.map(({name, capture}) => ({
-    ...{name, key: capture.key, operations: capture.operations, hint: capture.hint},
-    ...{parent: capture.parent?.table ?? null, number: capture.parent?.numberColumn ?? null},
+    name,
+    key: capture.key,
+    operations: capture.operations,
+    hint: capture.hint,
+    parent: capture.parent?.table ?? null,
+    number: capture.parent?.numberColumn ?? null,
   }));
   await pool.query(`UPDATE sync.captured_tables SET operations = '{}', hint = 'old'
     WHERE table_name = 'customers';

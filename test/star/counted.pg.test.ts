@@ -56,22 +56,18 @@ async function insert(table: string, {account_id: owner = accountId, ...row}: Ro
 
 async function insertJob(number: number, {hours, ...row}: Row): Promise<void> {
   await insert('jobs', {
-    ...{
-      job_number: number,
-      id: 1000 + number,
-      customer_id: 1,
-      customer_number: 1,
-      job_type_id: 1,
-      tax_id: 1,
-    },
-    ...{
-      name: 'a job',
-      duration: 20,
-      subtotal: '100.00',
-      tax: '8.00',
-      total: '108.00',
-      balance_remaining: '58.00',
-    },
+    job_number: number,
+    id: 1000 + number,
+    customer_id: 1,
+    customer_number: 1,
+    job_type_id: 1,
+    tax_id: 1,
+    name: 'a job',
+    duration: 20,
+    subtotal: '100.00',
+    tax: '8.00',
+    total: '108.00',
+    balance_remaining: '58.00',
     ...row,
   });
   await insert('job_employees', {job_number: number, employee_id: 1});
@@ -87,7 +83,10 @@ async function insertJob(number: number, {hours, ...row}: Row): Promise<void> {
   });
   if (hours !== undefined)
     await insert('time_entries', {
-      ...{job_number: number, job_id: 1000 + number, id: number, employee_id: 1},
+      job_number: number,
+      job_id: 1000 + number,
+      id: number,
+      employee_id: 1,
       started_on: planned,
       number_of_hours: hours,
       billable: true,

@@ -130,7 +130,8 @@ export async function askFigures(
   try {
     await beginReading(client);
     const asked = await prepareQuestion(client, findQuestion(word), {
-      ...{accountKey, asOf: undefined},
+      accountKey,
+      asOf: undefined,
       ...(hasPeriod ? days : {}),
     });
     const {answer} = await answerQuestion(client, asked, 100_000);

@@ -25,13 +25,22 @@ const weeks = Array.from({length: 60}, (_, at) => ({
 const amounts = {now: '1234567.89', before: '987654.32', yearAgo: '1111111.11'};
 const longName = 'Schmetterlingsgartenbaugesellschaft und Partner';
 const report: Report = {
-  ...{account: 'acme', currency: 'USD', from: '2026-11-16', to: '2026-11-22'},
-  ...{freshAsOf: '2026-11-23T06:00:00.000Z', ageMs: 3_600_000, knownSince: null},
+  account: 'acme',
+  currency: 'USD',
+  from: '2026-11-16',
+  to: '2026-11-22',
+  freshAsOf: '2026-11-23T06:00:00.000Z',
+  ageMs: 3_600_000,
+  knownSince: null,
   figures: [
     {metric: 'revenue', label: 'Revenue', unit: 'money', weeks, ...amounts},
     {
-      ...{metric: 'owed_over_60_days', label: 'Owed for more than 60 days', unit: 'money'},
-      ...{weeks, ...amounts, yearAgo: null},
+      metric: 'owed_over_60_days',
+      label: 'Owed for more than 60 days',
+      unit: 'money',
+      weeks,
+      ...amounts,
+      yearAgo: null,
     },
     {metric: 'open_jobs', label: 'Open jobs', unit: 'jobs', weeks, ...amounts, before: null},
   ],
@@ -44,7 +53,8 @@ const report: Report = {
       names: weeks.slice(0, 26).map(({week}) => week),
       series: [
         {
-          ...{kind: 'bar', name: 'revenue'},
+          kind: 'bar',
+          name: 'revenue',
           values: weeks.slice(0, 26).map(({value}) => Number(value)),
         },
       ],
@@ -55,14 +65,18 @@ const report: Report = {
       title: 'The ten largest debtors',
       columns: ['customer', 'owed (USD)', 'of it for more than 90 days (USD)'],
       amounts: [1, 2],
-      ...{word: 'debtors', stream: 'customers', keys: ['17']},
+      word: 'debtors',
+      stream: 'customers',
+      keys: ['17'],
       rows: [[longName, '1234567.89', '1234567.89']],
     },
     {
       title: 'What should have been done: the ten oldest',
       columns: ['job', 'customer', 'what', 'days late'],
       amounts: [],
-      ...{word: 'overdue', stream: null, keys: []},
+      word: 'overdue',
+      stream: null,
+      keys: [],
       rows: [['4711', longName, longName.replaceAll(' ', ''), '1234']],
     },
   ],

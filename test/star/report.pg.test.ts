@@ -134,8 +134,11 @@ test('the report lists restated figures of a delivered one until the next delive
       jobs: [expect.objectContaining({jobNumber: String(job.job_number)})],
     }),
     {
-      ...{metric: 'revenue', week: job.week, knownAsOf: expect.any(String)},
-      ...{reported: expect.any(String), now: expect.any(String)},
+      metric: 'revenue',
+      week: job.week,
+      knownAsOf: expect.any(String),
+      reported: expect.any(String),
+      now: expect.any(String),
       jobs: [
         {
           jobNumber: String(job.job_number),

@@ -43,20 +43,26 @@ export async function fillUntidyBusiness(
   await insert(
     'customers',
     upTo(customers).map((number) => ({
-      ...{customer_number: number, id: 500 + number, name: `Customer ${number} of ${seed}`},
+      customer_number: number,
+      id: 500 + number,
+      name: `Customer ${number} of ${seed}`,
       service_city: pick('Pinewick', ' Pinewick ', 'Stonebridge', 'pinewick', '', null),
       customer_source_id: pick(1, 2, 3, null),
       phone_number: pick(`555-01${10 + number}`, ' ', null),
       mobile: pick(`555-02${10 + number}`, null),
-      ...{is_active: random() > 0.1, created_at: at(-600)},
+      is_active: random() > 0.1,
+      created_at: at(-600),
       _deleted_at: number % 19 === 0 ? at(-5) : null,
     })),
   );
   await insert(
     'employees',
     upTo(employees).map((number) => ({
-      ...{employee_number: number, id: 700 + number, name: `Person ${number} of ${seed}`},
-      ...{active: number !== employees, hired_date: at(-700)},
+      employee_number: number,
+      id: 700 + number,
+      name: `Person ${number} of ${seed}`,
+      active: number !== employees,
+      hired_date: at(-700),
     })),
   );
   await insert(
@@ -77,12 +83,15 @@ export async function fillUntidyBusiness(
     'job_charges',
     live.flatMap(({job_number, id}) =>
       upTo(below(4)).map((line) => ({
-        ...{job_number, job_id: id, id: Number(id) * 10 + line, item_id: pick(1, 2, 3, null)},
-        ...{description: 'work', quantity: pick(1, 0.3333), price_per_unit: pick(19.99, 7.12345)},
-        ...{
-          total: pick(below(90_000) / 100, 0),
-          discount: pick(below(900) / 100, 0.33333, 0, null),
-        },
+        job_number,
+        job_id: id,
+        id: Number(id) * 10 + line,
+        item_id: pick(1, 2, 3, null),
+        description: 'work',
+        quantity: pick(1, 0.3333),
+        price_per_unit: pick(19.99, 7.12345),
+        total: pick(below(90_000) / 100, 0),
+        discount: pick(below(900) / 100, 0.33333, 0, null),
       })),
     ),
   );
@@ -91,8 +100,13 @@ export async function fillUntidyBusiness(
     live
       .filter(({completed_on}) => completed_on !== null && random() < 0.6)
       .map(({job_number, id, started_on}) => ({
-        ...{job_number, job_id: id, id: Number(id) + 50_000, employee_id: 700 + 1 + below(6)},
-        ...{started_on, number_of_hours: pick(0.3333, 1.25, 2), billable: random() < 0.8},
+        job_number,
+        job_id: id,
+        id: Number(id) + 50_000,
+        employee_id: 700 + 1 + below(6),
+        started_on,
+        number_of_hours: pick(0.3333, 1.25, 2),
+        billable: random() < 0.8,
       })),
   );
 }
@@ -118,14 +132,22 @@ function makeJob(number: number, dice: Dice): Row {
   // The office enters some jobs when their work is done.
   const entered = isDone && random() < 0.2 ? at(-ago + 2.5) : at(-ago);
   return {
-    ...{job_number: number, id: 1000 + number, name: `Job ${number}`, duration: pick(20, 90, null)},
+    job_number: number,
+    id: 1000 + number,
+    name: `Job ${number}`,
+    duration: pick(20, 90, null),
     customer_id: pick(500 + 1 + below(customers), 500 + 1 + below(customers), 9999),
     job_type_id: pick(1, 2, 3, null),
     created_by: pick(700 + 1 + below(employees), null),
     ...makePlan(number, dice),
     total_expenses: pick(below(40_000) / 100, below(400_000) / 10_000, 0, null),
-    ...{subtotal, tax, total, balance_remaining: pick(total, 0, total === null ? null : total / 4)},
-    ...{created_at: entered, updated_at: at(-1), ...life},
+    subtotal,
+    tax,
+    total,
+    balance_remaining: pick(total, 0, total === null ? null : total / 4),
+    created_at: entered,
+    updated_at: at(-1),
+    ...life,
     invoice_date: isInvoiced ? at(-ago + 2 + random() * 3) : null,
     invoice_terms: pick('Net 30', ' net 14 ', 'Due on receipt', null),
     _deleted_at: number % 23 === 0 ? at(-4) : null,
@@ -142,13 +164,21 @@ function makePlan(number: number, {below, pick, at}: Dice): Row {
     recurring_date: pick(at(below(200) - 40), null),
     recurring_end_date: pick(at(below(400) - 200), null),
     recurring_ended: pick(true, false, false, null),
-    ...{recurring_iterator: pick(1, 2, null), max_recurring_iterator: pick(0, 2, 5, null)},
+    recurring_iterator: pick(1, 2, null),
+    max_recurring_iterator: pick(0, 2, 5, null),
   };
 }
 
 const noLife: Life = {
-  ...{status: null, scheduled_on: null, started_on: null, completed_on: null, canceled_on: null},
-  ...{estimate_sent_on: null, estimate_type: null, won_date: null, lost_date: null},
+  status: null,
+  scheduled_on: null,
+  started_on: null,
+  completed_on: null,
+  canceled_on: null,
+  estimate_sent_on: null,
+  estimate_type: null,
+  won_date: null,
+  lost_date: null,
 };
 
 /** What became of a job that was booked so many days ago. */
@@ -156,8 +186,10 @@ function liveOne(ago: number, {random, pick, at}: Dice): Life {
   const soon = at(random() * 13);
   const sold = {estimate_sent_on: at(-ago + 1), won_date: at(-ago + 1.5), estimate_type: 'won'};
   const done = {
-    ...{status: pick('complete', 'new'), scheduled_on: at(-ago + 1)},
-    ...{started_on: at(-ago + 1.1), completed_on: at(-ago + 1 + random())},
+    status: pick('complete', 'new'),
+    scheduled_on: at(-ago + 1),
+    started_on: at(-ago + 1.1),
+    completed_on: at(-ago + 1 + random()),
   };
   return pick<Life>(
     done,

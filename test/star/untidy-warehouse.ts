@@ -20,7 +20,9 @@ export async function openUntidyWarehouse(
   for (const [seed, account] of accounts.entries()) {
     const {name, timeZone, currency} = account;
     ({accountId: account.accountId} = await upsertAccount(pool, {
-      ...{name, timeZone, apiUrl: `http://127.0.0.1:${seed + 1}`},
+      name,
+      timeZone,
+      apiUrl: `http://127.0.0.1:${seed + 1}`,
     }));
     const {accountId} = account;
     await inSweepTransaction(pool, (client) => fillUntidyBusiness(client, {accountId, seed}));

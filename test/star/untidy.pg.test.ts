@@ -52,7 +52,9 @@ async function ask(
     // An analyst's login may ask as well, whatever the days.
     await client.query('SET LOCAL ROLE fieldmirror_reader');
     const asked = await prepareQuestion(client, question, {
-      ...{accountKey, asOf: undefined, isMasked},
+      accountKey,
+      asOf: undefined,
+      isMasked,
       ...days,
     });
     const {answer, fresh} = await answerQuestion(client, asked, 10_000);

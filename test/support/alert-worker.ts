@@ -9,8 +9,14 @@ import {openPool} from '../../src/postgres/database.ts';
 const {DATABASE_URL: databaseUrl = '', KEY: key = '', SMTP_URL: smtpUrl = ''} = process.env;
 const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});
 const config = {
-  ...{keys: parseKeys(key), bounds: null, databaseUrl, directUrl: null, home: ''},
-  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false, allowsLinkLocal: false},
+  keys: parseKeys(key),
+  bounds: null,
+  databaseUrl,
+  directUrl: null,
+  home: '',
+  smtpUrl: new Secret(smtpUrl),
+  allowsHttp: false,
+  allowsLinkLocal: false,
 };
 const deps = {pool, log: createLogger({level: 'silent', secrets: []}), config, onSecret: () => {}};
 do {

@@ -48,18 +48,14 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
     destination: {write: (line) => void logged.push(line)},
   });
   const config = {
-    ...{
-      keys: parseKeys(keyText),
-      bounds: null,
-      databaseUrl: database.url,
-      directUrl: null,
-      home: '',
-    },
-    ...{
-      smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl),
-      allowsHttp: false,
-      allowsLinkLocal: false,
-    },
+    keys: parseKeys(keyText),
+    bounds: null,
+    databaseUrl: database.url,
+    directUrl: null,
+    home: '',
+    smtpUrl: smtpUrl === null ? null : new Secret(smtpUrl),
+    allowsHttp: false,
+    allowsLinkLocal: false,
   };
   const round = async (as: pg.Pool, means: AlertDeps['config']) => {
     await query(`UPDATE sync.alert_checks SET checked_at = now() - interval '2 minutes'`);
@@ -68,7 +64,11 @@ export async function openAlertsPlace(smtpUrl: string | null = null): Promise<Al
     await sendAlerts(deps);
   };
   return {
-    ...{url: database.url, pool, accountId: String(account?.id), logged, query},
+    url: database.url,
+    pool,
+    accountId: String(account?.id),
+    logged,
+    query,
     addRule: async (name, {accountId = null, ...options}) => {
       const {plan, secret} = planRule(config, name, options);
       await insertRule(pool, {...plan, accountId});

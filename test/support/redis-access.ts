@@ -51,8 +51,12 @@ export async function openAccess(
       certificatePath === null ? [`port ${port}`] : listenTls(port, certificatePath),
     ask: async (port, secret, ...[command = '', ...args]) => {
       const redis = new Redis({
-        ...{host: '127.0.0.1', port, password: secret, enableReadyCheck: false},
-        ...{retryStrategy: () => 20, maxRetriesPerRequest: null},
+        host: '127.0.0.1',
+        port,
+        password: secret,
+        enableReadyCheck: false,
+        retryStrategy: () => 20,
+        maxRetriesPerRequest: null,
         ...(ca === null ? {} : {tls: {ca}}),
       });
       redis.on('error', () => {});

@@ -8,7 +8,11 @@ import {openPool} from '../../src/postgres/database.ts';
 const {DATABASE_URL: databaseUrl = '', SMTP_URL: smtpUrl = ''} = process.env;
 const pool = openPool(databaseUrl, {max: 2, applicationName: 'worker'});
 await mailReports({
-  ...{pool, log: createLogger({level: 'silent', secrets: []}), onSecret: () => {}},
-  ...{smtpUrl: new Secret(smtpUrl), allowsHttp: false, consoleUrl: null},
+  pool,
+  log: createLogger({level: 'silent', secrets: []}),
+  onSecret: () => {},
+  smtpUrl: new Secret(smtpUrl),
+  allowsHttp: false,
+  consoleUrl: null,
 });
 await pool.end();

@@ -171,6 +171,21 @@ export function listLongFunctions(text: string): string[] {
   return lengths;
 }
 
+/**
+ * Lines where an object literal spreads another one, as in `{...{a, b}}`: the compiler does not
+ * check for misspelt properties there.
+ */
+export function listNestedSpreads(text: string): number[] {
+  const lines: number[] = [];
+  visitNodes(text, (node) => {
+    if (node?.type !== 'ObjectExpression') return;
+    for (const {type, argument, start} of node.properties)
+      if (type === 'SpreadElement' && argument.type === 'ObjectExpression')
+        lines.push(text.slice(0, start).split('\n').length);
+  });
+  return lines;
+}
+
 const functions = /^(?:FunctionDeclaration|FunctionExpression|ArrowFunctionExpression)$/;
 
 const declaration =

@@ -32,7 +32,8 @@ export async function openToldPlace(): Promise<ToldPlace> {
       .flatMap(({body}) => JSON.parse(body).data.alerts as Told[]);
   return {
     ...place,
-    ...{http, alertsOf},
+    http,
+    alertsOf,
     addHook: (name, options = {}) =>
       place.addRule(name, {webhook: `${http.url}/${name}`, ...options}),
     rounds: async (count = 2) => {

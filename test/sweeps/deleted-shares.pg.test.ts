@@ -37,7 +37,9 @@ describe.each([5, 20, 40, 120, 600, 5_000])('a sweep of a list of %i records', (
     place = await openScript(inPages(range(1, count), 100));
     if (percent !== null)
       await writeRowLimit(place.world.pool, 'deletions', {
-        ...{account: place.world.account.name, of: 'jobs', limit: {percent}},
+        account: place.world.account.name,
+        of: 'jobs',
+        limit: {percent},
       });
     for (const share of shares) {
       leave(range(1, count));

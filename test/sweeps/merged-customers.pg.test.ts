@@ -122,13 +122,19 @@ test('a reader of the feed receives one entry for each of the two customers', as
   expect(await tell('customers', cursor, 'default')).toMatchObject([
     {operation: 'removed', number: '5', key: 'C-5', after: null, merged_into: '3'},
     {
-      ...{operation: 'changed', number: '3', key: 'C-5', merged_into: null},
+      operation: 'changed',
+      number: '3',
+      key: 'C-5',
+      merged_into: null,
       after: {external_key: 'C-5'},
     },
   ]);
   // The key is that of the other row by now.
   expect((await tell('customers', cursor, 'tryton'))[0]).toMatchObject({
-    ...{operation: 'removed', number: '5', key: 'P-5', merged_into: '3'},
+    operation: 'removed',
+    number: '5',
+    key: 'P-5',
+    merged_into: '3',
   });
 });
 
@@ -147,8 +153,10 @@ test('if the service answers 404 for the merged customer, only jobs show the mer
   // Its jobs say it.
   expect(await tell('jobs', cursor, 'tryton')).toMatchObject([
     {
-      ...{operation: 'changed', number: job},
-      ...{before: {customer_number: '5'}, after: {customer_number: '3'}},
+      operation: 'changed',
+      number: job,
+      before: {customer_number: '5'},
+      after: {customer_number: '3'},
     },
   ]);
   expect(await keys('5', 'tryton')).toEqual([{key: 'P-5', holds: true}]);

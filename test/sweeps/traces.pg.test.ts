@@ -97,8 +97,10 @@ describe('a sweep', () => {
     expect(lists.length).toBe(named('page').length);
     for (const {attributes, kind} of lists)
       expect({...attributes, kind}).toMatchObject({
-        ...{'http.request.method': 'GET', 'http.response.status_code': 200},
-        ...{'server.address': '127.0.0.1', kind: SpanKind.CLIENT},
+        'http.request.method': 'GET',
+        'http.response.status_code': 200,
+        'server.address': '127.0.0.1',
+        kind: SpanKind.CLIENT,
       });
   });
 

@@ -249,7 +249,10 @@ describe.runIf(packages !== undefined)('a Tryton and a warehouse', () => {
     await settle();
     await once();
     expect(await tryton.readParty(party)).toMatchObject({
-      ...{name: 'Two Telephones', phone: '555-0162', fax: '555-0163', email: 'two@example.com'},
+      name: 'Two Telephones',
+      phone: '555-0162',
+      fax: '555-0163',
+      email: 'two@example.com',
     });
     const text = await readAtService(number);
     for (const value of ['Two Telephones', '555-0162', '555-0163', 'two@example.com'])

@@ -31,8 +31,15 @@ const awayMs = [0, 6_000] as const;
 
 export class Mayhem {
   readonly counts: Calamities = {
-    ...{kills: 0, stops: 0, longStops: 0, restarts: 0, postgresLosses: 0, redisLosses: 0},
-    ...{serviceLosses: 0, linesDown: 0, slowEnds: []},
+    kills: 0,
+    stops: 0,
+    longStops: 0,
+    restarts: 0,
+    postgresLosses: 0,
+    redisLosses: 0,
+    serviceLosses: 0,
+    linesDown: 0,
+    slowEnds: [],
   };
   readonly #place: Place;
   readonly #random: Random;

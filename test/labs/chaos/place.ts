@@ -154,19 +154,17 @@ export async function openPlace(size: Size): Promise<Place> {
     ...(lines.redis === null ? {} : {REDIS_URL: `redis://127.0.0.1:${lines.redis.port}`}),
   };
   return new Place({
-    ...{
-      home,
-      service,
-      token,
-      serviceUrl,
-      lines,
-      env,
-      size,
-      databaseUrl,
-      serviceDatabaseUrl,
-      setUp,
-      redis,
-    },
+    home,
+    service,
+    token,
+    serviceUrl,
+    lines,
+    env,
+    size,
+    databaseUrl,
+    serviceDatabaseUrl,
+    setUp,
+    redis,
   });
 }
 

@@ -119,7 +119,9 @@ async function live(
   for (const turn of ['first', 'second'])
     troubles.push(...(await sweepAll(place, `the ${turn} time after`)));
   const outcome = await judgeChaos(place, {
-    ...{pool, editor, records},
+    pool,
+    editor,
+    records,
     intents: authors.flatMap(({intents}) => intents),
     lines: [...place.workers, place.service].flatMap(({leaks}) => leaks),
   });

@@ -12,7 +12,14 @@ interface Weather {
 /** All but a last answer: a query would wait for the next one as long as the client lets it. */
 const every = {
   ...noTrouble(),
-  ...{delay: 6, drop: 1, truncate: 2, reset: 3, 'half-close': 2, drip: 2, slow: 1, 'lose-reply': 4},
+  delay: 6,
+  drop: 1,
+  truncate: 2,
+  reset: 3,
+  'half-close': 2,
+  drip: 2,
+  slow: 1,
+  'lose-reply': 4,
 };
 
 export const weathers = {

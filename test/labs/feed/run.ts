@@ -71,7 +71,10 @@ export async function runModel({
     const kills = following.reduce((sum, reader) => sum + reader.kills, 0);
     const {repeats, kills: workerKills} = hooks;
     return {
-      ...{writes: committed.length + 1, kills, repeats, workerKills},
+      writes: committed.length + 1,
+      kills,
+      repeats,
+      workerKills,
       violations: [...early, ...late, ...hooks.violations],
       delays: committed.flatMap(({token, committedAt = 0}) => {
         const heardAt = hooks.heardAt.get(token);
@@ -136,7 +139,8 @@ async function writeAll(
   );
   const writing = Array.from({length: writers}, (_, at) =>
     runWriter({
-      ...{url, rowIds},
+      url,
+      rowIds,
       name: `w${at}`,
       transactions: Math.ceil(transactions / writers),
       random: new Random(seed, 'writer', at),

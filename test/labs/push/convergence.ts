@@ -119,7 +119,11 @@ export async function runConvergence(world: {
   const erps = Array.from({length: systems}, (_, at) => {
     const name = at === 0 ? 'http: erp' : `http: erp ${at + 1}`;
     return new Erp(pool, new Random(String(seed), 'erp', at), {
-      ...{name, fields, groupOf, lag, intents},
+      name,
+      fields,
+      groupOf,
+      lag,
+      intents,
     });
   });
   const lab: Place = {erps, pool, random, service, records, intents};

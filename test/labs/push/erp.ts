@@ -201,7 +201,10 @@ export class Erp {
       .map(({intent: {changeId, fields}, field, known, cursor, at}) =>
         JSON.stringify({
           wrote: this.#edited.name,
-          ...{changeId, fields, cursor, at},
+          changeId,
+          fields,
+          cursor,
+          at,
           knew: [...known].filter((each) => each.startsWith(`${field} `)),
         }),
       );

@@ -35,6 +35,15 @@ export const storm: Weather = {
 /** No trouble strikes any request. */
 export const certain: WriteOdds = {
   ...storm.odds,
-  ...{lose: 0, cut: 0, fail: 0, late: 0, drop: 0, gateway: 0, busy: 0, throttled: 0},
-  ...{empty: 0, 'no-content': 0, located: 0},
+  lose: 0,
+  cut: 0,
+  fail: 0,
+  late: 0,
+  drop: 0,
+  gateway: 0,
+  busy: 0,
+  throttled: 0,
+  empty: 0,
+  'no-content': 0,
+  located: 0,
 };
