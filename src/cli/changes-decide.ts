@@ -78,7 +78,7 @@ export async function changesDecide(
   {verb, ids}: {readonly verb: PlainVerb; readonly ids: readonly string[]},
   options: DecideOptions,
 ): Promise<number> {
-  const deciding = {verb, given: options.reason ?? null};
+  const deciding: DecisionRequest = {verb, argument: options.reason ?? null};
   const isByFilters = isFiltered(verb, ids, options);
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
@@ -104,7 +104,7 @@ export async function resolve(
 ): Promise<number> {
   const isByFilters = isFiltered('resolve', ids, options);
   const {decision, typed} = chooseDecision(ids, options);
-  const deciding = {verb: 'resolve', given: decision} as const;
+  const deciding: DecisionRequest = {verb: 'resolve', argument: decision};
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const {pool} = warehouse;
     if (options.dryRun === true) return await printPreview(warehouse, deciding, {...options, ids});

@@ -12,6 +12,7 @@ import type pg from 'pg';
 import {z} from 'zod';
 import {
   type DecidableChange,
+  type DecisionRequest,
   decideMany,
   listDecidable,
   listUndoable,
@@ -117,7 +118,7 @@ async function decideAndAudit(
   }: DecideRequest & {readonly found: readonly DecidableChange[]},
 ): Promise<DecidedChange[]> {
   if (decidable.length === 0) return [];
-  const decision = {verb, given: take ?? reason ?? null};
+  const decision: DecisionRequest = {verb, argument: take ?? reason ?? null};
   const changeIds = decidable.map(({changeId}) => changeId);
   const results = await decideMany(client, changeIds, decision);
   const note = noteDecision(decidable, results, decision);

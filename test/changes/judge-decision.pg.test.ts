@@ -23,7 +23,10 @@ useChangesPlace();
 
 const decidings: readonly DecisionRequest[] = [
   ...verbs.filter((verb) => verb !== 'resolve').map((verb) => ({verb})),
-  ...['service', 'warehouse', 'resend', '77'].map((given) => ({verb: 'resolve' as const, given})),
+  ...['service', 'warehouse', 'resend', '77'].map((argument) => ({
+    verb: 'resolve' as const,
+    argument,
+  })),
 ];
 
 const settled = ['done', 'rejected', 'cancelled'];
