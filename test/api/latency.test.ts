@@ -18,7 +18,15 @@ describe('latency', () => {
     const latency = new Latency();
     takeIn(latency, 4, eight(1_000));
     expect(takeIn(latency, 8, eight(1_900))).toBe(false);
+    expect(takeIn(latency, 8, eight(2_000))).toBe(false);
     expect(takeIn(latency, 8, eight(2_100))).toBe(true);
+  });
+
+  test('is compared with the best, also if that is only a little better than the one before', () => {
+    const latency = new Latency();
+    takeIn(latency, 4, eight(1_000));
+    takeIn(latency, 4, eight(900));
+    expect(takeIn(latency, 8, eight(1_950))).toBe(true);
   });
 
   test('is never slow if it is less than half a second above the best', () => {
@@ -43,10 +51,30 @@ describe('latency', () => {
     expect(takeIn(latency, 8, eight(3_000))).toBe(true);
   });
 
+  test.each([
+    ['a quarter more', 1_250, true],
+    ['a quarter more and a little', 1_251, false],
+  ])('with fewer requests that took %s counts as about the best: %#', (_, ms, isBest) => {
+    const latency = new Latency();
+    takeIn(latency, 8, eight(1_000));
+    latency.forgetRecent();
+    takeIn(latency, 4, eight(ms));
+    expect(takeIn(latency, 6, eight(3_000))).toBe(isBest);
+  });
+
+  test('that falls by a fifth with more requests was about the best with fewer', () => {
+    const latency = new Latency();
+    takeIn(latency, 4, eight(1_000));
+    takeIn(latency, 8, eight(800));
+    expect(takeIn(latency, 6, eight(3_000))).toBe(true);
+  });
+
   test('is judged by the median of eight answers, not by one', () => {
     const latency = new Latency();
     takeIn(latency, 4, eight(300));
     expect(takeIn(latency, 8, [9_000, 300, 300, 9_000, 300, 9_000, 300, 300])).toBe(false);
+    latency.forgetRecent();
+    expect(takeIn(latency, 8, [9_000, 9_000, 9_000, 300, 300, 300, 9_000, 9_000])).toBe(true);
     latency.forgetRecent();
     expect(takeIn(latency, 8, eight(9_000).slice(1))).toBe(false);
     expect(takeIn(latency, 8, [9_000])).toBe(true);

@@ -74,6 +74,27 @@ describe('the learned concurrency of an account', () => {
     expect(learned.concurrency).toBe(4);
   });
 
+  test('does not grow while one request less runs than it allows', () => {
+    const learned = new LearnedConcurrency(DEFAULT_CONCURRENCY);
+    const running = [1, 2, 3].map((n) => learned.begin(n));
+    for (let n = 4; n < 100; n++) {
+      const oldest = running.shift();
+      if (oldest !== undefined) learned.end(oldest, {load: 'in-time', kind: KIND}, n);
+      running.push(learned.begin(n));
+    }
+    expect(learned.concurrency).toBe(4);
+  });
+
+  test('answers in time before an overload do not count after it', () => {
+    const {end} = fullLine();
+    end(1);
+    expect(end(1, 'too-much')).toBe(2);
+    // Those that began before.
+    end(3, 'unknown');
+    expect(end(1)).toBe(2);
+    expect(end(1)).toBe(3);
+  });
+
   test('halves on each overload, down to one', () => {
     const {learned, running, end} = grownTo(9);
     const levels: number[] = [];
