@@ -1,5 +1,5 @@
 import {Marked, type Token, type Tokens} from 'marked';
-import {makeAnchors} from '../../src/console/document-search.ts';
+import {makeAnchors} from '../../src/console/documents.ts';
 import type {Document} from './list-documents.ts';
 import {addressOf, resolveLink, type Site} from './resolve-link.ts';
 import type {Passage} from './search/search-options.ts';

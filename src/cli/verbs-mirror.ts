@@ -13,7 +13,7 @@ import {
   settingsFile,
 } from './verb.ts';
 
-const loadConfig = () => import('./config.ts');
+const loadSettings = () => import('./settings.ts');
 
 export function addInit(program: Command, {json}: CliContext): void {
   program
@@ -56,7 +56,7 @@ function addExport(verbs: Command, {json}: CliContext): void {
     .option('--force', 'replace an existing file and its comments')
     .action((file, options) =>
       finishVerb(async () =>
-        (await loadConfig()).exportConfig(await config(), file, {...options, ...json()}),
+        (await loadSettings()).exportConfig(await config(), file, {...options, ...json()}),
       ),
     );
 }
@@ -69,7 +69,7 @@ function addPlan(verbs: Command, {json}: CliContext): void {
     .option('--check', 'exit code 1 if anything would change')
     .action((file, options) =>
       finishVerb(async () =>
-        (await loadConfig()).configPlan(await config(), file, {...options, ...json()}),
+        (await loadSettings()).configPlan(await config(), file, {...options, ...json()}),
       ),
     );
 }
@@ -80,7 +80,7 @@ function addApply(verbs: Command, {json}: CliContext): void {
     .description('apply a file of settings: all of it, or nothing')
     .argument('[file]', 'file of settings; - is standard input', settingsFile)
     .action((file) =>
-      finishVerb(async () => (await loadConfig()).apply(await config(), file, json())),
+      finishVerb(async () => (await loadSettings()).apply(await config(), file, json())),
     );
 }
 
@@ -89,7 +89,7 @@ function addSchema(verbs: Command, {json}: CliContext): void {
     .command('schema')
     .description('print the JSON Schema of the file of settings, for editors')
     .argument('[file]', 'file to write; standard output if omitted or -', toFilePath)
-    .action((file) => finishVerb(async () => (await loadConfig()).configSchema(file, json())));
+    .action((file) => finishVerb(async () => (await loadSettings()).configSchema(file, json())));
 }
 
 /** `-` means standard output here, and standard input for the verbs that read. */

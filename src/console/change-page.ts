@@ -1,18 +1,18 @@
-// One change: its next step with the decisions about it, its sides, its details and its requests.
+// The page of one change: its next step with the decisions about it, its sides, its details and its
+// requests: each sent request with its answer, and the one that would be sent.
 
 import {html, type SafeHtml} from '@remix-run/html-template';
-import {listNearestChanges} from '../changes/change.ts';
+import {type Attempt, listNearestChanges} from '../changes/change.ts';
 import {findName, readRecordNames, titleChange} from '../changes/change-list.ts';
 import {listConflictingFields} from '../changes/next-step.ts';
 import {nameState} from '../changes/states.ts';
 import {type ChangeInFull, type FieldSides, readChangeInFull} from '../changes/story.ts';
 import {describeReason, formatWantedValue, nameChange, nameOutcome} from '../changes/words.ts';
 import {formatNumber} from '../core/format.ts';
-import {isId} from '../core/text.ts';
+import {isId, type Tone} from '../core/text.ts';
 import {findStream} from '../streams/all.ts';
 import {makeNotFound} from './access.ts';
 import {renderNextStep} from './change-decisions.ts';
-import {renderRequests} from './change-requests.ts';
 import {hideChangeInFull} from './hide-change.ts';
 import {definePage, hidden, linkTo, type PageContext, type PageRequest} from './page.ts';
 import {
@@ -197,4 +197,75 @@ function renderValue(field: FieldSides, side: (typeof sideNames)[number]): SafeH
   const value = field[side];
   if (value === undefined) return '';
   return html`<span class="value">${formatWantedValue(value)}</span>`;
+}
+
+const outcomes: Readonly<Record<NonNullable<Attempt['outcome']>, readonly [Tone, string]>> = {
+  done: ['good', 'done'],
+  refused: ['bad', 'refused'],
+  'not-sent': ['quiet', 'nothing was written'],
+  'in-doubt': ['warning', 'unknown whether it was written'],
+};
+
+/** Every sent request with its answer, and the one that would be sent. */
+function renderRequests({attempts, change, request}: ChangeInFull, context: PageContext): SafeHtml {
+  return html`${request === null ? '' : renderPlanned(request, change)}
+  <h2>Requests</h2>
+  ${
+    attempts.length === 0
+      ? html`<p class="none">Nothing was sent.</p>`
+      : html`<ol class="story">${attempts.map(
+          (attempt) => html`<li>${renderAttempt(attempt, change, context)}</li>`,
+        )}</ol>`
+  }`;
+}
+
+function renderPlanned(
+  request: NonNullable<ChangeInFull['request']>,
+  {operation}: ChangeInFull['change'],
+): SafeHtml {
+  if ('problem' in request)
+    return html`<h2>Would be sent</h2><p>Nothing can be sent: ${request.problem}</p>`;
+  const {method, path, body} = request;
+  return html`<h2>Would be sent</h2>
+  <pre tabindex="0">${`${method} ${path}`}${body === null ? '' : `\n${body.trimEnd()}`}</pre>
+  ${
+    operation === 'update'
+      ? html`<p class="quiet">Without what the service holds by then: the record is read just
+        before.</p>`
+      : ''
+  }`;
+}
+
+function renderAttempt(
+  attempt: Attempt,
+  {state}: ChangeInFull['change'],
+  context: PageContext,
+): SafeHtml {
+  const {method, path, startedAt, endedAt, outcome, status, answer, request} = attempt;
+  const [tone, label] =
+    outcome === null
+      ? state === 'sending'
+        ? (['busy', 'on its way'] as const)
+        : (['warning', 'its worker was lost'] as const)
+      : outcomes[outcome];
+  return html`<div>${renderTime(startedAt, context)}: <code>${method} ${path}</code></div>
+  <div>${renderMark(tone, label)}${status === null ? '' : `, answered ${status}`}${describeSeconds(
+    startedAt,
+    endedAt,
+  )}</div>
+  ${
+    request === null
+      ? ''
+      : html`<details><summary>The request</summary><pre tabindex="0">${request}</pre></details>`
+  }
+  ${
+    answer === null || answer === ''
+      ? ''
+      : html`<details open><summary>The answer</summary><pre tabindex="0">${answer}</pre></details>`
+  }`;
+}
+
+function describeSeconds(startedAt: string, endedAt: string | null): string {
+  if (endedAt === null) return '';
+  return `, after ${formatNumber((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)} s`;
 }

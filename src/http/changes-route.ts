@@ -15,7 +15,6 @@ import {type ApiResult, isKeyInUse} from '../accounts/access.ts';
 import {changeStates} from '../changes/states.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {type Result, resultsSchema} from './answers.ts';
-import {splitIntoIndependentParts} from './apart.ts';
 import {
   batchNameSchema,
   type ChangeRequest,
@@ -31,6 +30,7 @@ import {
   describeJsonOrLines,
   runInBatches,
   sendLines,
+  splitIntoIndependentParts,
   writeTogether,
 } from './lines.ts';
 import {

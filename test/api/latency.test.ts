@@ -22,7 +22,7 @@ describe('latency', () => {
     expect(takeIn(latency, 8, eight(2_100))).toBe(true);
   });
 
-  test('is compared with the best, also if that is only a little better than the one before', () => {
+  test('is compared with the best, even if that is only a bit better than the one before', () => {
     const latency = new Latency();
     takeIn(latency, 4, eight(1_000));
     takeIn(latency, 4, eight(900));

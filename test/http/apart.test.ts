@@ -1,8 +1,8 @@
 // Lines that are made at the same time have no record in common.
 
 import {expect, test} from 'vitest';
-import {splitIntoIndependentParts} from '../../src/http/apart.ts';
 import type {ChangeRequest} from '../../src/http/change-request.ts';
+import {splitIntoIndependentParts} from '../../src/http/lines.ts';
 import {HttpProblem} from '../../src/http/problem.ts';
 import {Random} from '../../src/service/vocabulary.ts';
 
