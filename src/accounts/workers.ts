@@ -104,8 +104,8 @@ export async function listWorkers(db: Queryable): Promise<Worker[]> {
  * index finds the rows that may be held; `true` if there is none.
  */
 const leaseConditions: Readonly<Record<string, string>> = {
-  alert_deliveries: `state IN ('due', 'sending')`,
   alert_checks: 'true',
+  alert_deliveries: `state IN ('due', 'sending')`,
   changes: `(state IN ('pending', 'in_doubt') AND waits_for IS NULL OR state = 'sending')`,
   delivery_targets: 'true',
   feed_hooks: 'true',
