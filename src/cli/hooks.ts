@@ -6,13 +6,7 @@ import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber} from '../core/format.ts';
 import {checkShortName, defaultSystem, nearest} from '../core/names.ts';
 import {inTone} from '../core/text.ts';
-import {
-  defaultEntries,
-  listFeedColumns,
-  maxEntries,
-  readFeedBatch,
-  sequenceFeed,
-} from '../feed/feed.ts';
+import {listFeedColumns, readFeedBatch, sequenceFeed} from '../feed/feed.ts';
 import {
   type DeadLetter,
   deleteDeadLetter,
@@ -35,6 +29,7 @@ import {
 } from '../feed/hooks.ts';
 import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
 import {sendBatch} from '../feed/send-hooks.ts';
+import {defaultEntries, maxEntries} from '../feed/terms.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';

@@ -1,33 +1,12 @@
-// The feed of what changed: what an entry can report, and how entries are read from sync.feed, for
-// the HTTP API, the terminal and subscribers. A watch wakes the readers that wait, and gives
-// positions to new entries before they read.
+// The feed of what changed: how its entries are read from sync.feed, for the HTTP API, the terminal
+// and subscribers. A watch wakes the readers that wait, and gives positions to new entries before
+// they read.
 
 import pg from 'pg';
 import type {Queryable} from '../postgres/database.ts';
 import {NoticeWatch, type WaitOn} from '../postgres/listen.ts';
 import {allTables, isPersonal} from '../streams/all.ts';
-
-/**
- * What an entry can report of a row. `loaded` is about a stream: its rows are to be read from the
- * tables.
- */
-const rowOperations = ['created', 'changed', 'removed', 'loaded'] as const;
-
-/** What an entry can report of a change that its reader made: the state that the change reached. */
-const changeStates = ['done', 'rejected', 'conflict', 'cancelled'] as const;
-
-export const entryOperations = [...rowOperations, ...changeStates] as const;
-
-export type EntryOperation = (typeof entryOperations)[number];
-
-/** The most entries that one request may have. */
-export const maxEntries = 1_000;
-
-/** The most entries of one request that names no number. */
-export const defaultEntries = 100;
-
-/** The largest state that a reader may store beside its cursor, as text. */
-export const maxStateBytes = 8_192;
+import type {EntryOperation} from './terms.ts';
 
 /** One entry of the feed. Numbers are text, instants ISO 8601 in UTC. */
 export interface FeedEntry {

@@ -9,8 +9,8 @@ import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {claimDue, type FailedTry, noteClaim, type SendClaim, sendLease} from './deliver.ts';
-import {maxEntries} from './feed.ts';
 import type {feedHooks} from './tables.ts';
+import {maxEntries} from './terms.ts';
 
 type HookRow = typeof feedHooks.$inferSelect;
 

@@ -15,7 +15,7 @@ import {
 import {accounts, isSystemName, syncSchema} from '../accounts/tables.ts';
 import {defaultSystem} from '../core/names.ts';
 import {bigNumber, bytea, commentTable, inOneLine, instant, listed} from '../postgres/tables.ts';
-import {defaultEntries, entryOperations, maxEntries, maxStateBytes} from './feed.ts';
+import {defaultEntries, entryOperations, maxEntries, maxStateBytes} from './terms.ts';
 
 // No foreign key to the account: it would be checked once for every entry.
 const feedEntries = syncSchema.table(

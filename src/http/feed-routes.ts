@@ -9,16 +9,15 @@ import {isKeyInUse} from '../accounts/access.ts';
 import {
   ackFeed,
   CursorError,
-  entryOperations,
   type FeedPage,
   type FeedQuery,
   type FeedWatch,
   hideEntry,
   listFeedColumns,
-  maxStateBytes,
   readFeed,
   readFeedPlace,
 } from '../feed/feed.ts';
+import {entryOperations, maxStateBytes} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {buildLineSchema} from './change-request.ts';
 import {getApiKey, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';

@@ -30,7 +30,7 @@ import {
   writeReportList,
   writeTargetSetting,
 } from '../delivery/targets.ts';
-import {defaultEntries, listFeedColumns, maxEntries} from '../feed/feed.ts';
+import {listFeedColumns} from '../feed/feed.ts';
 import {
   deleteHook,
   listAuthors,
@@ -39,6 +39,7 @@ import {
   spellWriter,
   writeHookSetting,
 } from '../feed/hooks.ts';
+import {defaultEntries, maxEntries} from '../feed/terms.ts';
 import {allTables} from '../streams/all.ts';
 import {
   accountName,
