@@ -56,6 +56,10 @@ describe.each(releases)('the upgrade from %s', (release) => {
       await client.query(calendar);
       // A release of this very state would be left as it is.
       await client.query(`UPDATE sync.source SET hash = 'that of the release'`);
+      await client.query(
+        `UPDATE sync.sweeps SET evidence = '{"absent": {"status": 404, "words": "Invalid job."}}'
+          WHERE sweep_id = (SELECT min(sweep_id) FROM sync.sweeps)`,
+      );
     });
     await asSuperuser('REVOKE SET ON PARAMETER "fieldmirror.writer" FROM fieldmirror');
     await withPool(database.url, async (pool) => {
@@ -85,6 +89,12 @@ describe.each(releases)('the upgrade from %s', (release) => {
     expect(
       await query(`SELECT external_key FROM warehouse.customers WHERE customer_number IS NULL`),
     ).toEqual([{external_key: 'erp-4711'}]);
+  });
+
+  test('keeps the answer of the service on a record that does not exist', async () => {
+    expect(await query(`SELECT evidence FROM sync.sweeps WHERE evidence ? 'absent'`)).toEqual([
+      {evidence: {absent: {status: 404, message: 'Invalid job.'}}},
+    ]);
   });
 
   test('leads to the tables, functions, rights and comments of a new warehouse', async () => {
