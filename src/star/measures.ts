@@ -42,7 +42,9 @@ const byCompletedDate = onJobDate('completed_date');
 const byBookedDate = onJobDate('booked_date');
 const byInvoicedDate = onJobDate('invoiced_date');
 const byScheduledDate = onJobDate('scheduled_date');
+const byStartedDate = onJobDate('started_date');
 const byEstimateDate = onJobDate('estimate_date');
+const byChargeDate = {fact: 'fct_job_charge', on: 'completed_date'} as const;
 const byEmployeeDay = {fact: 'fct_employee_day', on: 'date', kind: 'sum'} as const;
 const byBacklogDay = {fact: 'fct_backlog_day', on: 'date'} as const;
 const byRepeatVisit = {fact: 'fct_repeat_visit', on: 'completed_date', kind: 'count'} as const;
@@ -199,16 +201,12 @@ const measureDefinitions = {
     answer: 'week-ahead.without_price',
   },
   jobs_started: {
-    ...onJobDate('started_date'),
-    kind: 'count',
-    value: '$.is_on_time',
+    ...countOf(byStartedDate, '$.is_on_time'),
     comment: 'Jobs that had an appointment and began.',
     answer: 'punctuality.started',
   },
   jobs_started_on_time: {
-    ...onJobDate('started_date'),
-    kind: 'count',
-    value: '$.job_key',
+    ...countOf(byStartedDate, '$.job_key'),
     where: '$.is_on_time',
     comment: 'Jobs that began when they were to, or within the minutes of grace.',
   },
@@ -258,34 +256,22 @@ const measureDefinitions = {
     comment: 'Subtotals of the estimates that were won or lost.',
   },
   line_amount: {
-    fact: 'fct_job_charge',
-    on: 'completed_date',
-    kind: 'sum',
-    value: '$.amount',
+    ...sumOf(byChargeDate, '$.amount'),
     comment: 'Price of the lines of completed jobs, before tax.',
     answer: 'items.revenue',
   },
   line_quantity: {
-    fact: 'fct_job_charge',
-    on: 'completed_date',
-    kind: 'sum',
-    value: '$.quantity',
+    ...sumOf(byChargeDate, '$.quantity'),
     comment: 'How much was charged on completed jobs.',
     answer: 'items.quantity',
   },
   full_price: {
-    fact: 'fct_job_charge',
-    on: 'completed_date',
-    kind: 'sum',
-    value: fullPrice,
+    ...sumOf(byChargeDate, fullPrice),
     comment: 'Price of the lines of completed jobs before their discounts, before tax.',
     answer: 'discounts.full_price',
   },
   discounts: {
-    fact: 'fct_job_charge',
-    on: 'completed_date',
-    kind: 'sum',
-    value: 'coalesce($.discount, 0)',
+    ...sumOf(byChargeDate, 'coalesce($.discount, 0)'),
     comment: 'Discounts on the lines of completed jobs.',
     answer: 'discounts.discount',
   },
