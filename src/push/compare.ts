@@ -71,17 +71,14 @@ export function mergeFields(sides: Sides): Merge {
   };
 }
 
-/**
- * The names of base and fields, those of one group together; groups without a wanted field are left
- * out.
- */
+/** The names of base and fields, those of one group together. */
 function groupFields({fields, base, rules}: Sides): string[][] {
   const units = new Map<string, string[]>();
   for (const name of new Set([...Object.keys(fields), ...Object.keys(base)])) {
     const unit = rules.get(name)?.group ?? name;
     units.set(unit, [...(units.get(unit) ?? []), name]);
   }
-  return [...units.values()].filter((names) => names.some((name) => name in fields));
+  return [...units.values()];
 }
 
 function mergeUnit(names: readonly string[], sides: Sides): Merge {
@@ -171,10 +168,11 @@ function showsOld(
     const held = values[name];
     if (held === undefined || !isMeant(name)) return [];
     const kind = rules.get(name)?.kind ?? 'text';
-    if (isSameValue(kind, wanted, held)) return ['new'];
     const {[name]: before} = base;
-    if (before !== undefined && isSameValue(kind, before, held)) return ['old'];
-    return isEchoOf(kind, wanted, held) ? ['new'] : [];
+    if (before === undefined || !isSameValue(kind, before, held))
+      return isEchoOf(kind, wanted, held) ? ['new'] : [];
+    // A field that is wanted as it was before shows no age.
+    return isSameValue(kind, before, wanted) ? [] : ['old'];
   });
   return ages.includes('old') && !ages.includes('new');
 }

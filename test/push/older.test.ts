@@ -22,6 +22,12 @@ const both: Partial<ClaimedChange> = {
   base: {fax: '555-0100', name: 'Bo'},
 };
 
+/** Two fields, of which one is wanted as it was before. */
+const oneUnchanged: Partial<ClaimedChange> = {
+  fields: {fax: '555-0199', name: 'Bo'},
+  base: {fax: '555-0100', name: 'Bo'},
+};
+
 describe('an update that the service confirmed, directly or in a later check', () => {
   const judge = (change: Partial<ClaimedChange>, shown: string) => {
     const facts = factsOf(change);
@@ -47,6 +53,18 @@ describe('an update that the service confirmed, directly or in a later check', (
     ],
     ['two old values', both, named('Bo')],
     ['an old value, and nothing of the other field', both, withFax('555-0100')],
+    ['an old value, and a third one of the other field', both, named('Cem')],
+    ['an old value, and one that is wanted as it was before', oneUnchanged, named('Bo')],
+    [
+      'what was sent, and in another field what an earlier change replaced',
+      {...both, recentWrites: [wrote({fields: {name: 'Bob'}, base: {name: 'Bo'}})]},
+      named('Bo', '555-0199'),
+    ],
+    [
+      'what was sent, and no value in a field that an earlier change filled',
+      {recentWrites: [wrote({fields: {name: 'Bob'}, base: {name: null}})]},
+      `${withFax('555-0199')}<name nil="true"/>`,
+    ],
     ['what an earlier change replaced', {recentWrites: [wrote()]}, named('Bo', '555-0199')],
   ])('is read again later if the record shows %s', (_, change, shown) => {
     const [written, checked] = judge(change, shown);
@@ -74,10 +92,22 @@ describe('an update that the service confirmed, directly or in a later check', (
       {altered: {fax: {sent: '555-0199', got: '555-0122'}}},
     ],
     [
+      'a third value beside one that is wanted as it was before',
+      oneUnchanged,
+      named('Bo', '555-0122'),
+      {altered: {fax: {sent: '555-0199', got: '555-0122'}}},
+    ],
+    [
       'one new value beside an old one: the reading is no older than the write',
       both,
       named('Bo', '555-0199'),
       {altered: {name: {sent: 'Ada', got: 'Bo'}}},
+    ],
+    [
+      'one new value with a blank after it, beside an old one',
+      both,
+      named('Ada '),
+      {altered: {fax: {sent: '555-0199', got: '555-0100'}}},
     ],
   ])('is done if the record shows %s', (_, change, shown, result) => {
     for (const decision of judge(change, shown))
