@@ -477,7 +477,6 @@ export function listModifiedColumns(
     [stream.table.name]: recordColumns.filter((name) => !unknownColumns.has(name)),
   };
   const element = findElement(context);
-  if (element === null) return modifiedColumns;
   const [rowBefore, rowAfter] = [before, after].map(({children}) =>
     children.find((child) => child.element === element)?.rows.find(({key}) => key === number),
   );

@@ -38,6 +38,7 @@ describe('a create in doubt', () => {
   test.each([
     ['there is none', none, null, 0, 8_000],
     ['there is none for the third time', none, null, 2, 240_000],
+    ['there is none for the fourth time', none, null, 3, 300_000],
     ['there is none for the hundredth time', none, null, 99, 300_000],
     ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
   ])('is searched for again if %s', (_, candidates, remote, checks, delayMs) => {
@@ -134,6 +135,12 @@ describe('an update in doubt', () => {
     expect(decideBy(fax, more)).toMatchObject({what: 'done', number: '7', attempt: null});
   });
 
+  test('is done if one field has arrived and another is wanted as it was before', () => {
+    const facts = doubtful({fields: {fax: '2', name: 'Bo'}, base: {fax: '1', name: 'Bo'}});
+    const remote = remoteOf(facts, `${withFax('2')}<name>Bo</name>`);
+    expect(decideUpdated(facts, known(), remote)).toMatchObject({what: 'done', result: null});
+  });
+
   test('is sent again at once if the record is unchanged', () => {
     expect(decideBy('555-0100')).toMatchObject({what: 'send', fields: {fax: '555-0199'}});
   });
@@ -151,6 +158,11 @@ describe('an update in doubt', () => {
   test.each([
     ['bears a third value', '555-0122', {}],
     ['is as before, and it was sent as often as may be', '555-0100', {sends: 20}],
+    [
+      'is as before, and its kind of value is stopped',
+      '555-0100',
+      {stoppedKinds: ['customers.fax']},
+    ],
   ])('is checked again if the record %s', (_, fax, more) => {
     expect(decideBy(fax, more)).toMatchObject({what: 'doubt', isCheck: true, delayMs: 8_000});
   });

@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {Rule} from '../../src/changes/authored-rows.ts';
-import {decideUpdate} from '../../src/push/decide.ts';
+import {decideDelete, decideUpdate} from '../../src/push/decide.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const facts = factsOf();
@@ -44,6 +44,40 @@ test.each([
     what: 'conflict',
     reason,
     attempt: null,
+  });
+});
+
+test.each([
+  ['the reading', withFax('555-0120'), '555-0120'],
+  [
+    'what its author had seen, if the reading lacks the field',
+    '<customer_number>7</customer_number>',
+    '555-0100',
+  ],
+])('an update compared with what its author had seen has as its base %s', (_, shown, fax) => {
+  const fields = {fax: '555-0120', name: 'Al'};
+  const base = {fax: '555-0100', name: 'Bo'};
+  const compared = factsOf({fields, base, seen: {fax: '555-0100'}});
+  const reading = remoteOf(compared, `${shown}<name>Bo</name>`);
+  expect(decideUpdate(compared, known(), reading)).toMatchObject({
+    what: 'send',
+    narrowed: {fields, base: {fax}},
+  });
+});
+
+describe('a delete', () => {
+  const erase = {operation: 'delete', fields: {}, base: {}} as const;
+
+  test('is sent if its author had read the record as it is now', () => {
+    expect(decideDelete(factsOf(erase), known('delete'))).toMatchObject({what: 'send', fields: {}});
+  });
+
+  test('is left to a person, with the names of the fields, if it is not', () => {
+    const seen = {name: 'Bo', fax: '555-0100'};
+    expect(decideDelete(factsOf({...erase, seen}), known('delete'))).toMatchObject({
+      what: 'conflict',
+      reason: 'changed by somebody else since its author had read it: fax, name',
+    });
   });
 });
 

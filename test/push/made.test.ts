@@ -54,6 +54,12 @@ test('listModifiedColumns of a note returns the columns of its record and its ow
     customers: [],
     customer_notes: [],
   });
-  // A note that is in one reading only has no columns to compare.
-  expect(listModifiedColumns(note, '14', before, noted('1', 'b', 'x'))).toEqual({customers: []});
+  expect(listModifiedColumns(note, '14', before, before)).toEqual({customers: []});
+});
+
+test('listModifiedColumns returns no columns of a note that one of the readings lacks', () => {
+  const empty = remoteOf(note, `${number}<notes/>`);
+  const noted = remoteOf(note, `${number}<notes><note><id>12</id><note>a</note></note></notes>`);
+  expect(listModifiedColumns(note, '12', empty, noted)).toEqual({customers: []});
+  expect(listModifiedColumns(note, '12', noted, empty)).toEqual({customers: []});
 });

@@ -53,6 +53,16 @@ describe('one field', () => {
   });
 });
 
+test.each([
+  ['now shows', {fax: 'b'}, {fax: 'b'}],
+  ['took in since, while the reading shows the value that the author saw', {fax: 'b'}, {fax: 'a'}],
+])('a value that the warehouse %s is a conflict', (_, held, remote) => {
+  expect(merge({fields: {fax: 'x'}, base: {fax: 'a'}, held, remote})).toMatchObject({
+    send: {},
+    conflicts: [{field: 'fax', baseValue: 'a', warehouseValue: 'x', serviceValue: remote.fax}],
+  });
+});
+
 describe('a field that both sides changed', () => {
   const sides = {
     fields: {fax: 'b', name: 'Bo'},

@@ -23,6 +23,7 @@ describe('a change that is due', () => {
   test.each([
     ['a request of an earlier one was lost just now', 0, 900_000],
     ['such a request may still arrive, for a second', 899_000, 1_000],
+    ['such a request may still arrive, for a millisecond', 899_999, 1],
   ])('waits if %s', (_, sentAgainAgoMs, delayMs) => {
     expect(decideWait(factsOf({sentAgainAgoMs}))).toEqual({
       what: 'postpone',
