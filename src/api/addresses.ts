@@ -3,7 +3,7 @@
 // credentials of a machine. Private addresses are allowed, because an ERP has one.
 
 import {lookup as ofSystem} from 'node:dns';
-import {BlockList, isIP, type LookupFunction, SocketAddress} from 'node:net';
+import {BlockList, isIP, type LookupFunction} from 'node:net';
 import type {buildConnector} from 'undici';
 import {RecordError, UsageError} from '../core/errors.ts';
 
@@ -109,31 +109,32 @@ for (const address of ['100.100.100.200', '192.0.0.192', '168.63.129.16'])
 refusedAddresses.addSubnet('fd00:ec2::', 32, 'ipv6');
 refusedAddresses.addSubnet('fd20:ce::', 32, 'ipv6');
 
-/** Prefixes of IPv6 addresses that hold an IPv4 address, and the bit at which that begins. */
+/**
+ * Prefixes of IPv6 addresses that hold an IPv4 address, and the word at which that begins. Node
+ * itself reads the one in `::ffff:0:0`.
+ */
 const embeddedRanges = [
-  {prefix: '::', bits: 96, at: 96},
-  {prefix: '::ffff:0:0', bits: 96, at: 96},
-  {prefix: '::ffff:0:0:0', bits: 96, at: 96},
-  {prefix: '64:ff9b::', bits: 96, at: 96},
-  {prefix: '64:ff9b:1::', bits: 48, at: 96},
-  {prefix: '2002::', bits: 16, at: 16},
-].map(({prefix, bits, at}) => {
+  {prefix: '::', bits: 96, word: 6},
+  {prefix: '::ffff:0:0:0', bits: 96, word: 6},
+  {prefix: '64:ff9b::', bits: 96, word: 6},
+  {prefix: '64:ff9b:1::', bits: 48, word: 6},
+  {prefix: '2002::', bits: 16, word: 1},
+].map(({prefix, bits, word}) => {
   const range = new BlockList();
   range.addSubnet(prefix, bits, 'ipv6');
-  return {range, at};
+  return {range, word};
 });
 
 /**
  * Whether connections to an address are refused, however it is written.
- * @param address - of IPv4 or IPv6
+ * @param address - of IPv4 or IPv6; false for anything else
  */
 export function isRefusedAddress(address: string): boolean {
   const [literal = ''] = address.split('%');
   if (isIP(literal) === 4) return refusedAddresses.check(literal, 'ipv4');
-  if (isIP(literal) !== 6) return false;
   if (refusedAddresses.check(literal, 'ipv6')) return true;
   const matchingRanges = embeddedRanges.filter(({range}) => range.check(literal, 'ipv6'));
-  return matchingRanges.some(({at}) => refusedAddresses.check(readIpv4(literal, at), 'ipv4'));
+  return matchingRanges.some(({word}) => refusedAddresses.check(readIpv4(literal, word), 'ipv4'));
 }
 
 /**
@@ -168,22 +169,18 @@ export function toRefusal(host: string): Error {
   });
 }
 
-/** Reads the IPv4 address in an IPv6 address, where its 32 bits begin at bit `at`. */
-function readIpv4(address: string, at: number): string {
-  const words = readWords(new SocketAddress({address, family: 'ipv6'}).address);
-  const [high = 0, low = 0] = words.slice(at / 16);
+/** Reads the IPv4 address in an IPv6 address, whose two words begin at `word`. */
+function readIpv4(address: string, word: number): string {
+  const [high = 0, low = 0] = readWords(address).slice(word);
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
-/** The eight words of an IPv6 address, as Node writes it. */
+/** The eight words of an IPv6 address. A URL writes all of them as hexadecimal numbers. */
 function readWords(address: string): number[] {
-  const plain = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes) => {
-    const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number);
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`;
-  });
-  const [headText = '', tailText] = plain.split('::');
-  const toWords = (part: string) =>
+  const plain = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const readPart = (part: string) =>
     part === '' ? [] : part.split(':').map((word) => Number.parseInt(word, 16));
-  const [head, tail] = [toWords(headText), toWords(tailText ?? '')];
-  return [...head, ...Array.from({length: 8 - head.length - tail.length}, () => 0), ...tail];
+  const [head = [], tail = []] = plain.split('::').map(readPart);
+  const gap = 8 - head.length - tail.length;
+  return [...head, ...Array.from({length: gap}, () => 0), ...tail];
 }

@@ -3,7 +3,9 @@
 
 import type {LookupAddress} from 'node:dns';
 import type {LookupFunction} from 'node:net';
+import {promisify} from 'node:util';
 import {expect, test} from 'vitest';
+import {onlyThisMachine, refusingLookup} from '../../src/api/addresses.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {openTransport} from './open-transport.ts';
 import {answerOf, EMPTY_LIST, failureOf} from './read-outcome.ts';
@@ -44,4 +46,32 @@ test('nothing is sent in plain http if localhost resolves to another address', a
   const written = await transport.write({method: 'POST', path: '/jobs.xml', body: '<job/>'});
   expect(written).toMatchObject({outcome: 'not-sent'});
   expect(asked()).toBe(0);
+});
+
+test.each([
+  ['127.0.0.1', true],
+  ['::1', true],
+  ['::ffff:127.0.0.1', true],
+  ['0.0.0.0', false],
+  ['::ffff:10.0.0.1', false],
+])('localhost as %s, alone or in a list, is this machine: %s', async (address, isAccepted) => {
+  for (const all of [true, false]) {
+    const found = promisify(onlyThisMachine(saying(address)))('localhost', {all});
+    if (isAccepted) expect(await found).toBeTruthy();
+    else await expect(found).rejects.toThrow(`localhost is ${address}`);
+  }
+});
+
+test('a name that leads to a metadata address is refused, alone or in a list', async () => {
+  for (const all of [true, false]) {
+    const found = promisify(refusingLookup(saying('169.254.169.254')))('erp.example.com', {all});
+    await expect(found).rejects.toThrow(/cloud's metadata/);
+  }
+});
+
+test('the error of a name server is passed on', async () => {
+  const failing: LookupFunction = (_name, _options, callback) =>
+    callback(new Error('no such name'), '', 4);
+  for (const guarded of [onlyThisMachine(failing), refusingLookup(failing)])
+    await expect(promisify(guarded)('erp.example.com', {})).rejects.toThrow('no such name');
 });

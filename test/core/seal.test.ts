@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
 import {FatalError} from '../../src/core/errors.ts';
 import {
+  markToken,
   parseKeys,
   type Sealed,
   type SealingKey,
@@ -83,7 +84,16 @@ describe('a seal', () => {
   test('of a newer version fails with both versions in the error', () => {
     const {keyId, bytes} = seal(token, first, '7');
     const newer = Buffer.concat([Buffer.of(2), bytes.subarray(1)]);
-    expect(refusalOf({keyId, bytes: newer}, [first])).toMatch(/expected version 1, got 2/);
+    expect(refusalOf({keyId, bytes: newer}, [first])).toMatch(/expected version 1, got 2;/);
+  });
+
+  test('of version 1 opens as long as the version is supported', () => {
+    const bytes = Buffer.from(
+      '014a1a3aed8a6cd57471740839c8109b26f6bb5c5c337504579f54211772a19edc67b36785eafbe13f',
+      'hex',
+    );
+    expect(unseal({keyId: '88924e08', bytes}, [first], '7').reveal()).toBe('canary-token');
+    expect(seal(token, first, '7').bytes).toHaveLength(bytes.length);
   });
 
   test('opens with several keys if one of them sealed it', () => {
@@ -106,6 +116,7 @@ describe('keys', () => {
     Buffer.alloc(31).toString('base64'),
     Buffer.alloc(33).toString('base64'),
     `${Buffer.alloc(32).toString('base64').slice(0, 40)}!!!=`,
+    `${Buffer.alloc(32).toString('base64')}!`,
     Buffer.alloc(32).toString('hex'),
   ])('%j is rejected, alone and as the second key', (text) => {
     expect(() => parseKeys(text)).toThrow('expected 32 bytes in base64 (openssl rand -base64 32)');
@@ -118,4 +129,12 @@ describe('keys', () => {
       /canary|Y2FuYXJ5|63616e/,
     );
   });
+});
+
+test('the mark of a token depends on token and salt, and is too short to find the token by', () => {
+  const mark = markToken(token, 'worker 1');
+  expect(mark).toMatch(/^[0-9a-f]{8}$/);
+  expect(markToken(new Secret('canary-token'), 'worker 1')).toBe(mark);
+  expect(markToken(new Secret('canary-tokem'), 'worker 1')).not.toBe(mark);
+  expect(markToken(token, 'worker 2')).not.toBe(mark);
 });

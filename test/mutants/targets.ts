@@ -27,6 +27,12 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/api/concurrency.ts',
     ['limiter', 'learned-concurrency', 'latency'].map((test) => `test/api/${test}.test.ts`),
   ],
+  ['src/core/hide-secrets.ts', ['test/core/hide-secrets.test.ts', 'test/core/log.test.ts']],
+  ['src/core/secret.ts', ['test/core/seal.test.ts', 'test/core/config.test.ts']],
+  [
+    'src/api/addresses.ts',
+    ['refused-addresses', 'base-url', 'rebinding'].map((test) => `test/api/${test}.test.ts`),
+  ],
   ['src/core/lease.ts', ['test/core/lease.test.ts', 'test/core/lease-holder.test.ts']],
   [
     'src/console/access.ts',
