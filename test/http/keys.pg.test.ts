@@ -1,9 +1,11 @@
 // The keys that open the HTTP API, and the answers to callers without one.
 
-import {once} from 'node:events';
+import {EventEmitter, once} from 'node:events';
 import {connect, createServer} from 'node:net';
+import type {FastifyReply} from 'fastify';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {addApiKey, listApiKeys, revokeApiKey} from '../../src/accounts/access.ts';
+import {KeyWatch, WaitingPlaces} from '../../src/http/keys.ts';
 import {runCommand, startCommand} from '../support/command.ts';
 import {openPlace, type Place} from './place.ts';
 
@@ -73,6 +75,28 @@ test('a key is rejected as soon as it is revoked', async () => {
   expect(await revokeApiKey(place.pool, 'old')).toBe(true);
   expect((await place.get('/v1/tasks', {key})).status).toBe(401);
   expect(await revokeApiKey(place.pool, 'old')).toBe(false);
+});
+
+test('a waiting request ends with 401 once its key is revoked, whatever its work returns', async () => {
+  const {accountId} = place.account;
+  const wait = async (name: string) => {
+    await addApiKey(place.pool, {name, accountId, role: 'operator', masks: false});
+    const key = (await listApiKeys(place.pool)).find((candidate) => candidate.name === name);
+    const raw = Object.assign(new EventEmitter(), {closed: false});
+    const ended = places.take(key?.apiKeyId ?? '', {raw} as unknown as FastifyReply, (signal) =>
+      once(signal, 'abort'),
+    );
+    return {raw, ended};
+  };
+  const places = new WaitingPlaces('the feed', 'Wait.', new KeyWatch(place.pool));
+  const [revoked, kept] = [await wait('revoked'), await wait('kept')];
+  let hasKeptEnded = false;
+  void kept.ended.finally(() => (hasKeptEnded = true));
+  await revokeApiKey(place.pool, 'revoked');
+  await expect(revoked.ended).rejects.toMatchObject({body: {status: 401}});
+  expect(hasKeptEnded).toBe(false);
+  kept.raw.emit('close');
+  expect(await kept.ended).toHaveLength(1);
 });
 
 test('a read-only key can read but not write', async () => {

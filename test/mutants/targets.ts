@@ -43,10 +43,13 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/http/keys.ts',
     [
       'test/console/access.test.ts',
+      'test/http/turns.test.ts',
       ...['http/keys', 'http/requests', 'feed/http', 'http/wait-change'].map(
         (test) => `test/${test}.pg.test.ts`,
       ),
-      ...['own-keys', 'load', 'streamed-changes'].map((test) => `test/http/${test}.pg.test.ts`),
+      ...['own-keys', 'load', 'streamed-changes', 'changes'].map(
+        (test) => `test/http/${test}.pg.test.ts`,
+      ),
     ],
   ],
   [
