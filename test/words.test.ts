@@ -45,13 +45,17 @@ function readTexts(path: string): string[] {
   return texts;
 }
 
+/** Titles of tests, and the first texts in the rows of `test.each`, which complete a title. */
 function readTitles(path: string): string[] {
   const text = readText(path);
   const titles: string[] = [];
   visitNodes(text, (node) => {
     const isTest = /^(?:test|describe)\b/.test(text.slice(node?.callee?.start, node?.end));
     const [title] = node?.type === 'CallExpression' && isTest ? node.arguments : [];
-    if (/Literal$/.test(title?.type)) titles.push(text.slice(title.start, title.end));
+    const rows = title?.type === 'ArrayExpression' ? title.elements : [];
+    const labels = rows.map((row: {elements?: unknown[]} | null) => row?.elements?.[0] ?? row);
+    for (const part of [title, ...labels])
+      if (/Literal$/.test(part?.type)) titles.push(text.slice(part.start, part.end));
   });
   return titles;
 }

@@ -141,7 +141,7 @@ describe('alerts add', () => {
       /--every: expected it with --ping/,
     ],
     [
-      'a span that is none',
+      'a value that is no duration',
       ['--ping', 'https://example.com', '--every', 'often'],
       /expected a span such as 30s/,
     ],

@@ -59,7 +59,7 @@ test.each([
   ['a reference to one', job('<name>&#1;</name>')],
   ['a reference to half of a pair', job('<name>&#xD800;</name>')],
   ['a character that XML forbids', job('<name>\uffff</name>')],
-  ['a number that is none', job('<id type="integer">x</id>')],
+  ['a value that is no number', job('<id type="integer">x</id>')],
   ['a number that is empty', job('<id type="integer"></id>')],
   ['content in a nil element', job('<name nil="true">a</name>')],
   ['elements in a nil element', job('<name nil="true"><a>1</a></name>')],

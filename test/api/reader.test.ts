@@ -211,7 +211,7 @@ describe('a single record', () => {
     '<job><id>1</id></job>',
     '<errors><error>x</error></errors>',
     '<customer><id>5</id>',
-    'gone',
+    'no XML',
     '',
   ])('is not read from %s', (xml) => {
     expect(() => readOne(Buffer.from(xml), CUSTOMERS)).toThrow(RetryableError);

@@ -169,7 +169,7 @@ describe('limits', () => {
   });
 
   test.each<[string, Buffer, string]>([
-    ['gzip that is none', Buffer.from(EMPTY_LIST), 'gzip'],
+    ['gzip with other bytes', Buffer.from(EMPTY_LIST), 'gzip'],
     ['gzip cut short', gzipSync(makeJobPage({jobs: 5})).subarray(0, 500), 'gzip'],
     ['brotli', Buffer.from('x'), 'br'],
     ['gzip twice', gzipSync(gzipSync('x')), 'gzip, gzip'],

@@ -70,7 +70,7 @@ describe('a text', () => {
     ['a control character', 'ab\u0001', 'got U+0001 at 3'],
     ['a vertical tab', '\u000b', 'got U+000B at 1'],
     ['an escape', 'a\u001b', 'got U+001B at 2'],
-    ['a character that is none', 'é\ufffe', 'got U+FFFE at 2'],
+    ['a noncharacter', 'é\ufffe', 'got U+FFFE at 2'],
     ['another one', '\uffff', 'got U+FFFF at 1'],
   ])('with %s is rejected with the position of the character', async (_, value, place) => {
     const why = `warehouse.customers.name: expected characters that XML has, ${place}`;

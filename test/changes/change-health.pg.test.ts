@@ -55,7 +55,7 @@ async function late(): Promise<string[]> {
 describe('the list of late changes', () => {
   test.each([
     [
-      'that is due and nobody takes up',
+      'that is due and that no worker takes up',
       `due_at = ${ago('14 min')}`,
       `due_at = ${ago('16 min')}`,
       'untaken 1',
@@ -73,7 +73,7 @@ describe('the list of late changes', () => {
       'failing 1',
     ],
     [
-      'whose worker was lost and that nobody else took up',
+      'whose worker was lost and that no other worker took up',
       `state = 'sending', sends = 1, sent_at = now(), lease_until = ${ago('14 min')}`,
       `lease_until = ${ago('16 min')}`,
       'untaken 1',

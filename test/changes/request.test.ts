@@ -79,16 +79,16 @@ describe('a number that is not known yet', () => {
 describe('the record that shows the outcome of a change', () => {
   test.each([
     ['its own', {operation: 'update', number: '7', parent: null}, '7'],
-    ['that which it hangs on', {operation: 'delete', number: '12', parent: customer}, '7'],
+    ['its parent', {operation: 'delete', number: '12', parent: customer}, '7'],
   ] as const)('is %s', (_, subject, number) => {
     expect(findRemoteNumber(subject)).toBe(number);
   });
 
   test.each([
     ['the new one', 'jobs', customer, '5', '5'],
-    ['the new one, whatever it hangs on', 'jobs', null, '5', '5'],
-    ['that which a note hangs on', 'job_notes', job, '12', '5'],
-    ['unknown where nobody knows what a note hangs on', 'job_notes', null, '12', null],
+    ['the new one, also without a parent', 'jobs', null, '5', '5'],
+    ['the parent of a note', 'job_notes', job, '12', '5'],
+    ['unknown for a note whose parent is unknown', 'job_notes', null, '12', null],
   ])('after a create is %s', (_, table, parent, created, number) => {
     const subject = {operation: 'create', parent} as const;
     expect(findCreatedRemoteNumber({writes: findWrites(table)}, subject, created)).toBe(number);

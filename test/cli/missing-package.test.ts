@@ -77,7 +77,7 @@ test('for an installed program, the error advises to install it again', () => {
 
 test.each([
   [
-    'a file of ours',
+    'a file of this program',
     Object.assign(new Error("Cannot find module '/app/src/a.ts' imported from /app/b.ts"), {
       code: 'ERR_MODULE_NOT_FOUND',
     }),

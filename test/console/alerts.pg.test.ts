@@ -95,11 +95,11 @@ describe('an admin', () => {
 
   test.each([
     ['a name that is taken', {}, 'there is an alert rule ops already'],
-    ['an address that is none', {name: 'new', address: 'hush'}, 'expected a URL'],
+    ['a text that is no address', {name: 'new', address: 'hush'}, 'expected a URL'],
     ['plain http elsewhere', {name: 'new', address: 'http://example.com/hush'}, 'expected https'],
-    ['a span that is none', {name: 'new', quiet: 'long'}, 'quiet time: expected a span'],
+    ['a text that is no duration', {name: 'new', quiet: 'long'}, 'quiet time: expected a span'],
     ['a clock without a ping', {name: 'new', every: '5m'}, 'expected it with --ping'],
-    ['a cause that is none', {name: 'new', causes: 'weather'}, 'no cause &quot;weather&quot;'],
+    ['an unknown cause', {name: 'new', causes: 'weather'}, 'no cause &quot;weather&quot;'],
     ['these causes alone, and none', {name: 'new', scope: 'these', causes: ''}, 'none was ticked'],
   ])('cannot store a rule with %s', async (_, fields, words) => {
     const admin = await place.person({role: 'admin'});

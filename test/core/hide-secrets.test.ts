@@ -131,6 +131,13 @@ describe('ordinary words are kept', () => {
   });
 });
 
+test('a secret of four characters is hidden as a word, and one of three is not hidden', () => {
+  expect(hide('pin 7k2x, token long-token, 7k2xy', '7k2x', 'long-token')).toBe(
+    'pin [secret], token [secret], 7k2xy',
+  );
+  expect(hide('pin 7k2, 7k2', '7k2')).toBe('pin 7k2, 7k2');
+});
+
 test('hiding 50 secrets in a log line uses less than a millisecond of CPU time', () => {
   const secrets = Array.from(
     {length: 50},

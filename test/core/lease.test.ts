@@ -29,13 +29,13 @@ describe('a lease', () => {
     ['until just before its end', leaseMs - 1, leaseMs - 1, true],
     ['not at its end', leaseMs, leaseMs, false],
     [
-      'not when the machine was suspended past it, and only the wall clock went on',
+      'not when the machine was suspended past its end, and only the wall clock advanced',
       5,
       leaseMs,
       false,
     ],
     [
-      'not when the wall clock was set back, and the monotonic one went on',
+      'not when the wall clock was set back, and the monotonic clock reached its end',
       leaseMs,
       -3_600_000,
       false,

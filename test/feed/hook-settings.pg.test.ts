@@ -203,7 +203,7 @@ describe('the file is refused, and no subscriber made, because of', () => {
     ['a limit', 'erp: {host: x.example.com, limit: 1001}', /whole number, 1 to 1000, got 1001/],
     ['a name', '"a b": {host: x.example.com}', /expected a name of up to 50 letters/],
     [
-      'a key that there is none of, where there are others',
+      'an unknown API key',
       'erp: {host: x.example.com, leave_out: ["http:ero"]}',
       /leave_out: expected a login, .*, got http: ero \(did you mean http: erp\?\)/,
     ],

@@ -16,7 +16,7 @@ test.each<[case_: string, found: Partial<Installation>, by: string]>([
   ['no worker has begun', {names: null, isSameServer: false}, name],
   ['nothing has changed', {}, name],
   [
-    'its server was started anew, or its standby promoted, and the address is known',
+    'its server was restarted, or its standby promoted, and the address is known',
     {isSameServer: false},
     name,
   ],

@@ -74,7 +74,7 @@ describe('changes sent as lines', () => {
   const same = {table: 'customers', operation: 'update', number: 1, fields: {name: 'Other'}};
   test.each<[string, object]>([
     ['a column that there is not', {...same, fields: {nmae: 'x'}}],
-    ['a value that is none', {...same, fields: {name: 7}}],
+    ['an invalid value', {...same, fields: {name: 7}}],
     ['a row that there is not', {...same, number: 99}],
     ['what a trigger refuses', {...same, fields: {name: null}}],
     ['an employee that there is not', {...same, table: 'jobs', fields: {scheduled_on: 'x'}}],

@@ -77,7 +77,7 @@ test('a key is rejected as soon as it is revoked', async () => {
   expect(await revokeApiKey(place.pool, 'old')).toBe(false);
 });
 
-test('a waiting request ends with 401 once its key is revoked, whatever its work returns', async () => {
+test('a waiting request gets 401 once its key is revoked, whatever its work returns', async () => {
   const {accountId} = place.account;
   const wait = async (name: string) => {
     await addApiKey(place.pool, {name, accountId, role: 'operator', masks: false});

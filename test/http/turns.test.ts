@@ -44,7 +44,7 @@ describe('the turns of a key', () => {
     expect(fifth.hasBegun).toBe(true);
   });
 
-  test('refuse a request too many with 429, but no part of a request, and no other key', async () => {
+  test('refuse one request too many with 429, but no part of one, and no other key', async () => {
     const turns = new Turns('writes', limits);
     const work = makeWork(5);
     const taken = work.slice(0, 3).map(({begin}) => turns.take('1', begin));

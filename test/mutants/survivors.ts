@@ -135,6 +135,13 @@ export const survivors: readonly Survivor[] = [
   {
     source: 'src/http/keys.ts',
     line: "if (key === undefined) throw new HttpProblem(401, 'unauthorized');",
+    before: '401',
+    after: '402',
+    reason: 'the hook has refused a request without a key before',
+  },
+  {
+    source: 'src/http/keys.ts',
+    line: "if (key === undefined) throw new HttpProblem(401, 'unauthorized');",
     before: 'key === undefined',
     after: 'false',
     reason: 'the hook has refused a request without a key before',

@@ -27,7 +27,6 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
     'src/api/concurrency.ts',
     ['limiter', 'learned-concurrency', 'latency'].map((test) => `test/api/${test}.test.ts`),
   ],
-  ['src/core/hide-secrets.ts', ['test/core/hide-secrets.test.ts', 'test/core/log.test.ts']],
   ['src/core/secret.ts', ['test/core/seal.test.ts', 'test/core/config.test.ts']],
   [
     'src/api/addresses.ts',
@@ -47,7 +46,7 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
       ...['http/keys', 'http/requests', 'feed/http', 'http/wait-change'].map(
         (test) => `test/${test}.pg.test.ts`,
       ),
-      ...['own-keys', 'load', 'streamed-changes', 'changes'].map(
+      ...['own-keys', 'load', 'streamed-changes', 'many-changes'].map(
         (test) => `test/http/${test}.pg.test.ts`,
       ),
     ],

@@ -224,12 +224,12 @@ describe('each fault is found', () => {
       },
     ],
     [
-      'a create that is called done and was never made',
+      'a create that is reported as done and was never made',
       {lost: 1, diverged: 1},
       {effects: [], records: []},
     ],
     [
-      'two creates that are called done by one record',
+      'two creates that are reported as done by one record',
       {lost: 1},
       {
         intents: [create, {...create, changeId: '4', rowId: '11'}],
@@ -237,12 +237,12 @@ describe('each fault is found', () => {
       },
     ],
     [
-      'an update that is called done and never arrived',
+      'an update that is reported as done and never arrived',
       {lost: 1, diverged: 1, unrecorded: 1},
       {...edited, effects: [created], records: [record]},
     ],
     [
-      'a delete that is called done, and the record lives',
+      'a delete that is reported as done although the record exists',
       {lost: 1, phantomDelete: 1},
       {intents: [create, remove], changes: [done, doneDelete], rows: [{...row, isDeleted: true}]},
     ],
@@ -262,12 +262,12 @@ describe('each fault is found', () => {
       writtenOver,
     ],
     [
-      'an effect that nobody wanted',
+      'an effect that no change wanted',
       {unexpected: 1, unrecorded: 1},
       {effects: [created, {...updated, fields: {phone_number: '1'}, before: {phone_number: '2'}}]},
     ],
     [
-      'a record of which nobody wanted a create',
+      'a record that no change created',
       {unexpected: 1, diverged: 1},
       {
         effects: [created, {...created, number: '8', key: '#9'}],
@@ -280,12 +280,12 @@ describe('each fault is found', () => {
       putBack,
     ],
     [
-      'a delete that nobody wanted',
+      'a delete that no change wanted',
       {unexpected: 1, diverged: 1},
       {effects: [created, deleted], records: []},
     ],
     [
-      'a create that is called refused, and was made',
+      'a create that is reported as refused and was made',
       {unexpected: 1, diverged: 1},
       {
         changes: [{...done, state: 'rejected', number: null, reason: 'no'}],
@@ -293,12 +293,12 @@ describe('each fault is found', () => {
       },
     ],
     [
-      'a row that is marked deleted while its record lives',
+      'a row that is marked deleted although its record exists',
       {phantomDelete: 1},
       {rows: [{...row, isDeleted: true}]},
     ],
     [
-      'a refusal without a word',
+      'a refusal without a reason',
       {unreported: 1},
       {
         effects: [],
@@ -308,7 +308,7 @@ describe('each fault is found', () => {
       },
     ],
     [
-      'a change that is given up though nobody took it back',
+      'a change that is cancelled although its author did not cancel it',
       {unreported: 1},
       {
         effects: [],
@@ -327,12 +327,12 @@ describe('each fault is found', () => {
     ],
     ['a secret in a log', {leaked: 1}, {canaryHits: ['log: token']}],
     [
-      'a value of the service that nobody saw and nothing keeps',
+      'a value of the service that no reading saw and no table keeps',
       {unrecorded: 1},
       {...edited, effects: [created, theirs, {...updated, before: {name: 'Theirs'}}]},
     ],
     [
-      'a value of the author that lost, and nothing keeps',
+      'a value of the author that lost and that no table keeps',
       {unrecorded: 1},
       {
         intents: [create, update],

@@ -36,11 +36,11 @@ describe('a create in doubt', () => {
   });
 
   test.each([
-    ['there is none', none, null, 0, 8_000],
-    ['there is none for the third time', none, null, 2, 240_000],
-    ['there is none for the fourth time', none, null, 3, 300_000],
-    ['there is none for the hundredth time', none, null, 99, 300_000],
-    ['one is there that seems older', {ours: [], older: ['3']}, null, 0, 8_000],
+    ['no record matches', none, null, 0, 8_000],
+    ['no record matches for the third time', none, null, 2, 240_000],
+    ['no record matches for the fourth time', none, null, 3, 300_000],
+    ['no record matches for the hundredth time', none, null, 99, 300_000],
+    ['the only match seems older', {ours: [], older: ['3']}, null, 0, 8_000],
   ])('is searched for again if %s', (_, candidates, remote, checks, delayMs) => {
     const doubt = {
       what: 'doubt',
@@ -54,8 +54,8 @@ describe('a create in doubt', () => {
   });
 
   test.each([
-    ['is gone', gone],
-    ['hangs on a record that nobody knows any more', null],
+    ['no longer exists', gone],
+    ['has a parent that is no longer known', null],
     ['is not what was read', made],
   ])('whose record was found, and %s, keeps its number and is never sent again', (_, reading) => {
     const found = {ours: ['8'], older: []};
@@ -71,8 +71,8 @@ describe('a create in doubt', () => {
   });
 
   test.each([
-    ['so long ago, but looked for too seldom', {requestEndedAgoMs: hourMs, checks: 1}],
-    ['looked for often enough, but too soon', {requestEndedAgoMs: 899_999, checks: 9}],
+    ['long enough ago, but checked too few times', {requestEndedAgoMs: hourMs, checks: 1}],
+    ['too recently, although checked often enough', {requestEndedAgoMs: 899_999, checks: 9}],
   ])('is kept in doubt if it was sent %s', (_, more) => {
     expect(decideCreated(create(more), none, null)).toMatchObject({what: 'doubt', isCheck: true});
   });
@@ -95,7 +95,7 @@ describe('a create in doubt', () => {
       'sent 1 times, and no trace of it for 15 minutes: reset',
     ],
     [
-      'whose answer told its number',
+      'whose answer contained its number',
       {number: '7'},
       'it was created as customers 7, and readings no longer show it: reset',
     ],
@@ -128,9 +128,9 @@ describe('an update in doubt', () => {
   };
 
   test.each([
-    ['bears what was sent', '555-0199', {}],
-    ['bears it with blanks around it', ' 555-0199 ', {}],
-    ['bears something else, after the service said that it is written', '0', {isWritten: true}],
+    ['contains the values that were sent', '555-0199', {}],
+    ['contains them with blanks around them', ' 555-0199 ', {}],
+    ['contains another value, after the service confirmed the write', '0', {isWritten: true}],
   ])('is done if the record %s', (_, fax, more) => {
     expect(decideBy(fax, more)).toMatchObject({what: 'done', number: '7', attempt: null});
   });
@@ -156,8 +156,8 @@ describe('an update in doubt', () => {
   });
 
   test.each([
-    ['bears a third value', '555-0122', {}],
-    ['is as before, and it was sent as often as may be', '555-0100', {sends: 20}],
+    ['contains a third value', '555-0122', {}],
+    ['is as before, and the maximum number of times is reached', '555-0100', {sends: 20}],
     [
       'is as before, and its kind of value is stopped',
       '555-0100',

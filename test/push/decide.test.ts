@@ -101,7 +101,7 @@ describe('a change written but not read back is in doubt, its request recorded a
   test.each<[string, Partial<SendOutcome>, string, string | null]>([
     ['an update', {}, 'it was written, and could not be read back', null],
     [
-      'a create whose answer told no number',
+      'a create whose answer contains no number',
       {plan: sendPlan(fresh)},
       'the service created it, and did not say under which number',
       null,
@@ -151,9 +151,9 @@ describe('a change that the service refused', () => {
   });
 
   test.each([
-    ['says nothing, after the time that was drawn', null, 1_700],
-    ['asks for less, after that time as well', 500, 1_700],
-    ['asks for more, when it asks', 60_000, 60_000],
+    ['requests no delay, after the random delay', null, 1_700],
+    ['requests a shorter delay, after the random delay as well', 500, 1_700],
+    ['requests a longer delay, after that', 60_000, 60_000],
   ])('temporarily is sent later; if the service %s', (_, retryAfterMs, delayMs) => {
     const error = new RetryableError('429: send it later', {retryAfterMs});
     expect(decide(update, outcomeOf(refused(429, 'Slow down.', {error})))).toEqual({

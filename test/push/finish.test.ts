@@ -14,7 +14,7 @@ function resultOf(sent: ChangeValues, elements: string, unsent: readonly string[
 describe('the result of a change', () => {
   test.each([
     ['the same', {fax: '1'}, '<fax>1</fax>', null],
-    ['nothing that it tells', {fax: '1'}, '', null],
+    ['missing from the reading', {fax: '1'}, '', null],
     [
       'the same in another writing: tidied',
       {name: ' Ada  B '},

@@ -56,12 +56,12 @@ describe('an update that the service confirmed, directly or in a later check', (
     ['an old value, and a third one of the other field', both, named('Cem')],
     ['an old value, and one that is wanted as it was before', oneUnchanged, named('Bo')],
     [
-      'what was sent, and in another field what an earlier change replaced',
+      'the new value, and in another field a value that an earlier change replaced',
       {...both, recentWrites: [wrote({fields: {name: 'Bob'}, base: {name: 'Bo'}})]},
       named('Bo', '555-0199'),
     ],
     [
-      'what was sent, and no value in a field that an earlier change filled',
+      'the new value, and no value in a field that an earlier change filled',
       {recentWrites: [wrote({fields: {name: 'Bob'}, base: {name: null}})]},
       `${withFax('555-0199')}<name nil="true"/>`,
     ],
@@ -78,9 +78,9 @@ describe('an update that the service confirmed, directly or in a later check', (
   });
 
   test.each([
-    ['what was sent', {}, withFax('555-0199'), null],
+    ['the new value', {}, withFax('555-0199'), null],
     [
-      'what was sent, which an earlier change had replaced: the change takes it back',
+      'the new value, which an earlier change had replaced: this change restores it',
       {recentWrites: [wrote({fields: {fax: '555-0100'}, base: {fax: '555-0199'}})]},
       withFax('555-0199'),
       null,

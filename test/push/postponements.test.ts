@@ -38,7 +38,7 @@ describe('a change that is due', () => {
   test.each([
     ['nothing speaks against it', {}],
     ['what is stopped is a kind of other values', {stoppedKinds: ['instant', 'customers.name']}],
-    ['no request of an earlier one can arrive any more', {sentAgainAgoMs: 900_000}],
+    ['no request of an earlier one can still arrive', {sentAgainAgoMs: 900_000}],
   ])('does not wait if %s', (_, change) => {
     expect(decideWait(factsOf(change))).toBeNull();
   });

@@ -60,7 +60,7 @@ describe('of the records that match a create', () => {
 
   test.each([
     [
-      'each may be ours that is nobody else’s',
+      'each may be ours that no other create can have made',
       [row('7'), row('8')],
       {},
       {ours: ['7', '8'], older: []},
@@ -78,7 +78,7 @@ describe('of the records that match a create', () => {
       {ours: ['8'], older: []},
     ],
     [
-      'each may be ours that another create could be that said as much',
+      'each may be ours that matches another create equally well',
       [row('7', '1')],
       {rivals: [{name: 'Ada'}]},
       {ours: ['7'], older: []},
@@ -95,7 +95,7 @@ describe('of the records that match a create', () => {
       {older: new Set(['7']), known: new Set(['7'])},
       {ours: [], older: []},
     ],
-    ['one that stood on two pages counts once', [row('7'), row('7')], {}, {ours: ['7'], older: []}],
+    ['one that was on two pages counts once', [row('7'), row('7')], {}, {ours: ['7'], older: []}],
   ])('%s', (_, rows, claimants, candidates) => {
     expect(pickCandidates(facts, rows, {...nobody, ...claimants})).toEqual(candidates);
   });
@@ -111,7 +111,7 @@ describe('the timestamps of a record', () => {
       {createdAt: 'A', shownAt: '2027-03-01T20:00:00.000Z'},
     ],
     ['may have another name', {created_on: 'B'}, shown, {createdAt: 'B'}],
-    ['need not be told', {created_at: null}, null, {createdAt: null, shownAt: null}],
+    ['may be missing', {created_at: null}, null, {createdAt: null, shownAt: null}],
     ['are unknown where they cannot be read', {}, 'yesterday', {createdAt: null, shownAt: null}],
   ])('%s', (_, values, dateHeader, expected) => {
     expect(toAppearance({number: '7', values, dateHeader})).toMatchObject({
@@ -128,7 +128,7 @@ test.each([
   ['nothing, where the name has a no-break space', {name: 'Ada\u00a0B'}, false, {}],
   ['nothing, where a letter has several Unicode forms', {name: 'Ad\u00e9la'}, false, {}],
   ['nothing, where the name is blank', {name: '  '}, false, {}],
-  ['nothing, where there is no name', {fax: '1', name: null}, false, {}],
+  ['nothing if there is no name', {fax: '1', name: null}, false, {}],
   ['nothing, in the last look', {name: 'Ada'}, true, {}],
 ])('a list is filtered by %s', (_, fields, isLast, filters) => {
   expect(listFiltersOf(fields, {isLast})).toEqual(filters);

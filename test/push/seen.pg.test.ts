@@ -422,7 +422,11 @@ test('an undo is held, and the cursor of the session does not affect it', async 
 
 describe('a cursor', () => {
   test.each([
-    ['that is none', 'yesterday', 'fieldmirror.seen: expected a cursor that the feed gave, such'],
+    [
+      'in a wrong form',
+      'yesterday',
+      'fieldmirror.seen: expected a cursor that the feed gave, such',
+    ],
     ['of another warehouse', '0123456789ab-1', 'expected one of this warehouse'],
   ])('%s is rejected, and nothing is written', async (_, seen, words) => {
     await expect(set(seen, `phone_number = '555-B'`)).rejects.toThrow(words);

@@ -26,14 +26,14 @@ describe('a kind that was stopped while changes wait for their turn', () => {
 
   test.each([
     [
-      'goes on when a change that was taken up later knows of no stop: somebody has looked',
+      'is sent again when a change that was claimed later has no stop: a person has checked',
       2,
       [],
       false,
     ],
-    ['stays while later changes know of it', 2, ['instant'], true],
-    ['stays, though one that was taken up before it knew nothing of it yet', 1, [], true],
-    ['stays, though one that was taken up long before knew nothing of it', 0, [], true],
+    ['stays stopped while later changes have the stop', 2, ['instant'], true],
+    ['stays stopped if a change that was claimed just before has no stop yet', 1, [], true],
+    ['stays stopped if a change that was claimed long before has no stop', 0, [], true],
   ])('%s', (_, minute, kinds, isStopped) => {
     stops.add(['instant']);
     learn(minute, kinds);

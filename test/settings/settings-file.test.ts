@@ -37,7 +37,7 @@ describe('an error in a settings file is reported with its place', () => {
       'accounts: {n: {url: "https://u:s3cret@x.example.com"}}',
       /no user name or password/,
     ],
-    ['an address that is none', 'accounts: {n: {url: 5}}', /expected the base address .*, got 5$/],
+    ['a number as an address', 'accounts: {n: {url: 5}}', /expected the base address .*, got 5$/],
     [
       'a zone',
       'accounts: {n: {time_zone: EST5}}',
@@ -97,11 +97,7 @@ describe('an error in a settings file is reported with its place', () => {
       'capacity: {n: {bob: {remove: true}}}',
       /expected a number from 1 on, got "bob"$/,
     ],
-    [
-      'a day that is none',
-      'closed_days: {n: {2026-02-30: x}}',
-      /expected a day, .*, got "2026-02-30"$/,
-    ],
+    ['30 February', 'closed_days: {n: {2026-02-30: x}}', /expected a day, .*, got "2026-02-30"$/],
     ['a name that is a number', 'closed_days: {n: {2026-12-25: 3}}', /expected a text, got 3$/],
     ['an unknown kind of label', 'labels: {n: {task_typ: {}}}', /\(did you mean task_type\?\)/],
     [

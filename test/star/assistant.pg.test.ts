@@ -317,7 +317,7 @@ describe.each([
     ],
     ['a second statement', `SELECT 1; DROP TABLE warehouse.jobs`, /multiple commands|syntax error/],
     [
-      'a view that ends and goes on',
+      'a view that ends early, with a second statement',
       `SELECT 1) AS x; DELETE FROM warehouse.jobs; --`,
       /syntax error|multiple commands/,
     ],

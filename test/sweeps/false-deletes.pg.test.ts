@@ -86,7 +86,7 @@ describe('evidence of a deletion', () => {
     ['400 for another reason', 400, words('Invalid page.'), 'application/xml'],
     ['400 in plain text', 400, 'Invalid job.', 'application/xml'],
     [
-      '400 Invalid customer., which is not what was asked for',
+      '400 Invalid customer., although a job was requested',
       400,
       words('Invalid customer.'),
       'application/xml',
@@ -254,9 +254,9 @@ describe('sweeps that may not delete', () => {
 
 describe('records that come back', () => {
   test.each([
-    ['before its record was asked for is marked', '+1 ms', 1],
-    ['in the moment in which its record was asked for is marked', '0 ms', 1],
-    ['after its record was asked for has come back, and stays', '-1 ms', 0],
+    ['before its record was requested is marked', '+1 ms', 1],
+    ['at the time when its record was requested is marked', '0 ms', 1],
+    ['after its record was requested has returned, and stays', '-1 ms', 0],
   ])('a row that was written %s', async (_, asked, marked) => {
     place = await openHeld(3);
     const {pool} = place.world;
