@@ -127,11 +127,12 @@ const embeddedRanges = [
 
 /**
  * Whether connections to an address are refused, however it is written.
- * @param address - of IPv4 or IPv6; false for anything else
+ * @param address - of IPv4 or IPv6
  */
 export function isRefusedAddress(address: string): boolean {
   const [literal = ''] = address.split('%');
   if (isIP(literal) === 4) return refusedAddresses.check(literal, 'ipv4');
+  if (isIP(literal) !== 6) return false;
   if (refusedAddresses.check(literal, 'ipv6')) return true;
   const matchingRanges = embeddedRanges.filter(({range}) => range.check(literal, 'ipv6'));
   return matchingRanges.some(({word}) => refusedAddresses.check(readIpv4(literal, word), 'ipv4'));
@@ -175,7 +176,7 @@ function readIpv4(address: string, word: number): string {
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
 
-/** The eight words of an IPv6 address. A URL writes all of them as hexadecimal numbers. */
+/** The eight words of an IPv6 address. In a URL, all of them are hexadecimal numbers. */
 function readWords(address: string): number[] {
   const plain = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const readPart = (part: string) =>
