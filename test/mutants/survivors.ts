@@ -184,6 +184,13 @@ export const survivors: readonly Survivor[] = [
   {
     source: 'src/http/keys.ts',
     line: 'if (this.#waiting.size > 0 || this.#timer === null) return;',
+    before: '===',
+    after: '!==',
+    reason: 'a watch that does not end costs a query every two seconds',
+  },
+  {
+    source: 'src/http/keys.ts',
+    line: 'if (this.#waiting.size > 0 || this.#timer === null) return;',
     before: 'this.#waiting.size > 0 || this.#timer === null',
     after: 'true',
     reason: 'a watch that does not end costs a query every two seconds',
