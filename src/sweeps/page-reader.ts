@@ -236,7 +236,7 @@ class PageThread {
 }
 
 function toError({name, message}: {readonly name: string; readonly message: string}): Error {
-  if (name === 'RetryableError') return new RetryableError(message);
+  if (name === 'RetryableError') return new RetryableError(message, {kind: 'service'});
   if (name === 'FatalError') return new FatalError(message, {kind: 'service'});
   return name === 'RecordError' ? new RecordError(message) : new Error(message);
 }

@@ -2,7 +2,7 @@
 // sweep only.
 
 import {afterEach, expect, test} from 'vitest';
-import {FatalError, RetryableError} from '../../src/core/errors.ts';
+import {FatalError, RetryableError, seePage} from '../../src/core/errors.ts';
 import {PageReader} from '../../src/sweeps/page-reader.ts';
 import {job, list} from '../support/scripted-service.ts';
 
@@ -78,6 +78,22 @@ test('a page with too many attributes fails without ending the thread', async ()
   const hostile = reader.read(task(1, `<jobs><job ${attributes}/></jobs>`));
   await expect(hostile).rejects.toThrow(FatalError);
   await expect(hostile).rejects.toThrow(/more than 32 attributes/);
+});
+
+test.each([
+  ['cut short', '<jobs><job>', RetryableError],
+  ['with a DOCTYPE', '<!DOCTYPE x><jobs/>', FatalError],
+])('a page %s fails alike with the thread and without', async (_, xml, type) => {
+  const withThread = new PageReader({bytes: 0});
+  const without = new PageReader();
+  readers.push(withThread, without);
+  const [there, here] = await Promise.allSettled(
+    [withThread, without].map((reader) => reader.read(task(1, xml))),
+  );
+  expect(there).toEqual(here);
+  const {reason} = there as PromiseRejectedResult;
+  expect(reason).toBeInstanceOf(type);
+  expect(seePage(reason)).toBe('see: fieldmirror explain E07');
 });
 
 test('closing the reader rejects every page that waits', async () => {
