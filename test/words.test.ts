@@ -1,6 +1,7 @@
 // Texts for users are plain technical English: words of a private dialect stay out of the README,
 // docs (docs/cli.md has all help texts), log messages, errors, pages and comments of the database,
-// and of the titles of tests. Lower an exception that got better.
+// and of the titles of tests with the labels that complete them. Lower an exception that got
+// better.
 
 import {expect, test} from 'vitest';
 import {listFiles, listSources, readText} from './support/structure.ts';

@@ -1,13 +1,10 @@
-// The terms of the feed: what an entry can report, and its limits. They are separate, so that a
-// short command does not load the reading of the feed.
+// The terms of the feed: the operations that entries report, and the limits. They are separate, so
+// that a short command does not load the reading of the feed.
 
-/**
- * What an entry can report of a row. `loaded` is about a stream: its rows are to be read from the
- * tables.
- */
+/** The operations on a row. `loaded` concerns a whole stream: read its rows from the tables. */
 const rowOperations = ['created', 'changed', 'removed', 'loaded'] as const;
 
-/** What an entry can report of a change that its reader made: the state that the change reached. */
+/** The states that a change of the reader itself can reach. */
 const changeStates = ['done', 'rejected', 'conflict', 'cancelled'] as const;
 
 export const entryOperations = [...rowOperations, ...changeStates] as const;

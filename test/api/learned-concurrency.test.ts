@@ -89,7 +89,7 @@ describe('the learned concurrency of an account', () => {
     const {end} = fullLine();
     end(1);
     expect(end(1, 'too-much')).toBe(2);
-    // Those that began before.
+    // The requests that had begun earlier.
     end(3, 'unknown');
     expect(end(1)).toBe(2);
     expect(end(1)).toBe(3);
