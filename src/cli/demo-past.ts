@@ -1,7 +1,7 @@
-// The past of the demo. Its business is played from night to night, and swept like a real account:
-// once a week, and nightly in the last week. The rows that the sweeps noted are then dated back to
-// their night. So history, changes of state, payments and reports of past weeks exist from the
-// start.
+// The past of the demo. Its business is played from night to night, and swept like a real account,
+// but first every two weeks, then every week, and only in the last week nightly. The rows that the
+// sweeps noted are then dated back to their night. So history, changes of state, payments and
+// reports of past weeks exist from the start.
 
 import type pg from 'pg';
 import {Temporal} from 'temporal-polyfill';
@@ -36,8 +36,10 @@ const likelyTargets: readonly Target[] = [
   ['tasks', 'open'],
   ['tasks', 'this_week'],
 ];
-/** In every ninth of the swept nights the customers, which have no window, are read as well. */
-const customersEveryTimes = 9;
+/** In every seventh of the swept nights the customers, which have no window, are read as well. */
+const customersEveryTimes = 7;
+/** Of the last weeks every Monday is swept, of those before every second one. */
+const weeklyAtEnd = 5;
 /** This many of the last nights are swept one by one. */
 const nightlyAtEnd = 6;
 
@@ -96,13 +98,26 @@ async function playNights(
 }
 
 /**
- * The nights that are swept: the first one, those to a Monday, and all of the last week, but not
- * the present one.
+ * The nights that are swept: the first one, some of those to a Monday, and all of the last week,
+ * but not the present one.
  */
-function sweptNights({begin, nights}: Past): readonly number[] {
-  const isSwept = (night: number) =>
-    night === 0 || night >= nights - nightlyAtEnd || begin.add({days: night}).dayOfWeek === 1;
+function sweptNights(past: Past): readonly number[] {
+  const {nights} = past;
+  const isSwept = (night: number) => {
+    const weeksAgo = countWeeksSince(past, night);
+    const isWeekSwept = weeksAgo <= weeklyAtEnd || weeksAgo % 2 === 0;
+    return night === 0 || night >= nights - nightlyAtEnd || (isMonday(past, night) && isWeekSwept);
+  };
   return Array.from({length: nights}, (_, night) => night).filter(isSwept);
+}
+
+function isMonday({begin}: Past, night: number): boolean {
+  return begin.add({days: night}).dayOfWeek === 1;
+}
+
+/** The whole weeks from a night to the present one. */
+function countWeeksSince({nights}: Past, night: number): number {
+  return Math.floor((nights - night) / 7);
 }
 
 /**
@@ -196,8 +211,8 @@ async function sweep(
 }
 
 /** The owner read a report on a Monday a week ago, so the next one has something to restate. */
-function isReportRead({begin, nights}: Past, night: number): boolean {
-  return begin.add({days: night}).dayOfWeek === 1 && Math.floor((nights - night) / 7) === 1;
+function isReportRead(past: Past, night: number): boolean {
+  return isMonday(past, night) && countWeeksSince(past, night) === 1;
 }
 
 async function readReport(
