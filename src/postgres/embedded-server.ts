@@ -56,11 +56,8 @@ export async function startOrJoin(
       output += `${refusal}\n${error instanceof Error ? error.message : String(error)}\n`;
     }
   }
-  throw explainStartFailure(
-    {dataFolder: place.dataFolder, user: place.runner.user},
-    output,
-    failure,
-  );
+  const {runner} = await place.findTools();
+  throw explainStartFailure({dataFolder: place.dataFolder, user: runner.user}, output, failure);
 }
 
 /**
@@ -68,13 +65,14 @@ export async function startOrJoin(
  * @throws {FatalError} with the whole output of Postgres' programs
  */
 export async function startServer(
-  {dataFolder, programs, runner}: EmbeddedPlace,
+  {dataFolder, findTools}: EmbeddedPlace,
   port: number,
 ): Promise<void> {
-  const log = join(dataFolder, 'postgres.log');
+  const {programs, runner} = await findTools();
+  const log = logOf(dataFolder);
   const sizeBefore = await sizeOf(log);
   try {
-    await runner.run(programs.pg_ctl, startArguments({dataFolder, log, port}));
+    await runner.run(programs.pg_ctl, startArguments(dataFolder, port));
   } catch (cause) {
     if (!(cause instanceof FatalError)) throw cause;
     throw new FatalError(`${cause.message}\n${await readFrom(log, sizeBefore)}`, {cause});
@@ -82,25 +80,24 @@ export async function startServer(
 }
 
 /** Stops a server that runs but refuses our connection: it is of no use. */
-async function expectAnswer(
-  {dataFolder, programs, runner}: EmbeddedPlace,
-  server: EmbeddedServer,
-): Promise<void> {
+async function expectAnswer(place: EmbeddedPlace, server: EmbeddedServer): Promise<void> {
   const refusal = await findRefusal(server);
   if (refusal === null) return;
-  await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
+  await stopServer(place);
   throw new FatalError(refusal, {kind: 'embedded-postgres'});
 }
 
-function startArguments({
-  dataFolder,
-  log,
-  port,
-}: {
-  dataFolder: string;
-  log: string;
-  port: number;
-}): string[] {
+/** @throws {FatalError} with the whole output of Postgres' programs */
+export async function stopServer({dataFolder, findTools}: EmbeddedPlace): Promise<void> {
+  const {programs, runner} = await findTools();
+  await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
+}
+
+function logOf(dataFolder: string): string {
+  return join(dataFolder, 'postgres.log');
+}
+
+function startArguments(dataFolder: string, port: number): string[] {
   const settings = [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
@@ -114,7 +111,7 @@ function startArguments({
     'log_parameter_max_length_on_error=0',
   ];
   const options = settings.map((setting) => `-c ${setting}`).join(' ');
-  return ['start', '-D', dataFolder, '-w', '-t', '60', '-l', log, '-o', options];
+  return ['start', '-D', dataFolder, '-w', '-t', '60', '-l', logOf(dataFolder), '-o', options];
 }
 
 /**
@@ -184,8 +181,21 @@ export async function withClient<T>(
 export interface EmbeddedPlace {
   readonly folder: string;
   readonly dataFolder: string;
-  readonly programs: Programs;
-  readonly runner: ProgramRunner;
+  /** Looks for them once. A verb that joins a running server needs none. */
+  readonly findTools: () => Promise<{programs: Programs; runner: ProgramRunner}>;
+}
+
+export function placeOf(folder: string): EmbeddedPlace {
+  const findTools = async () => ({
+    programs: await findPrograms(),
+    runner: await programRunner(folder),
+  });
+  let tools: ReturnType<typeof findTools> | null = null;
+  return {
+    folder,
+    dataFolder: join(folder, 'postgres'),
+    findTools: () => (tools ??= findTools()),
+  };
 }
 
 /** The only user that a new embedded Postgres has. */
@@ -231,9 +241,10 @@ async function makePassword(place: EmbeddedPlace, file: string): Promise<void> {
 
 /** Postgres in single-user mode needs no password, and refuses to run while a server is running. */
 async function replacePassword(
-  {dataFolder, programs, runner}: EmbeddedPlace,
+  {dataFolder, findTools}: EmbeddedPlace,
   password: string,
 ): Promise<void> {
+  const {programs, runner} = await findTools();
   try {
     const statement = `ALTER ROLE ${owner} PASSWORD '${password}'\n`;
     await runner.run(programs.postgres, ['--single', '-D', dataFolder, 'postgres'], statement);
@@ -248,6 +259,7 @@ async function replacePassword(
  * two at once, leave no incomplete data folder.
  */
 export async function initialise(place: EmbeddedPlace, password: string): Promise<void> {
+  const {programs, runner} = await place.findTools();
   const temporaryFolder = join(
     place.folder,
     `postgres-new-${process.pid}-${randomBytes(3).toString('hex')}`,
@@ -255,9 +267,9 @@ export async function initialise(place: EmbeddedPlace, password: string): Promis
   await mkdir(join(temporaryFolder, 'data'), {recursive: true, mode: 0o711});
   const passwordFile = join(temporaryFolder, 'password');
   await writeFile(passwordFile, password, {mode: 0o600});
-  await place.runner.own(passwordFile);
-  await place.runner.own(join(temporaryFolder, 'data'));
-  await place.runner.run(place.programs.initdb, [
+  await runner.own(passwordFile);
+  await runner.own(join(temporaryFolder, 'data'));
+  await runner.run(programs.initdb, [
     `--pgdata=${join(temporaryFolder, 'data')}`,
     `--username=${owner}`,
     '--auth=scram-sha-256',

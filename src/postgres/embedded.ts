@@ -15,14 +15,14 @@ import {
   addressOf,
   type EmbeddedPlace,
   type EmbeddedServer,
-  findPrograms,
   findRefusal,
   initialise,
-  programRunner,
+  placeOf,
   readPassword,
   readServerPort,
   startOrJoin,
   startServer,
+  stopServer,
   withClient,
 } from './embedded-server.ts';
 
@@ -55,14 +55,11 @@ export async function openEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const openedAt = new Date();
   const folder = resolve(home);
-  const dataFolder = join(folder, 'postgres');
   const displayedFolder = join(home, 'postgres');
   await makeFolder(folder);
-  const programs = await findPrograms();
-  const runner = await programRunner(folder);
-  const place = {folder, dataFolder, programs, runner};
+  const place = placeOf(folder);
   const password = await readPassword(place);
-  if (!existsSync(dataFolder)) {
+  if (!existsSync(place.dataFolder)) {
     onStep(`making a separate Postgres in ${displayedFolder}`);
     await initialise(place, password);
   }
@@ -149,12 +146,9 @@ async function isInUse(server: EmbeddedServer, openedAt: Date): Promise<boolean>
 }
 
 /** Stops the server; another process that leaves at the same moment may do it first. */
-async function stop(
-  {dataFolder, programs, runner}: EmbeddedPlace,
-  server: EmbeddedServer,
-): Promise<void> {
+async function stop(place: EmbeddedPlace, server: EmbeddedServer): Promise<void> {
   try {
-    await runner.run(programs.pg_ctl, ['stop', '-D', dataFolder, '-m', 'fast', '-w']);
+    await stopServer(place);
   } catch (error) {
     if (!(await hasStopped(server))) throw error;
   }
