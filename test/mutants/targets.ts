@@ -59,7 +59,9 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
   ],
   [
     'src/sweeps/tombstones.ts',
-    ['tombstones', 'false-deletes', 'approval'].map((test) => `test/sweeps/${test}.pg.test.ts`),
+    ['tombstones', 'false-deletes', 'approval', 'merged-customers'].map(
+      (test) => `test/sweeps/${test}.pg.test.ts`,
+    ),
   ],
   [
     'src/sweeps/full-sweep.ts',

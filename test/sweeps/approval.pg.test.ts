@@ -1,7 +1,9 @@
 // A stopped sweep, and the effect of a person's approval.
 
 import {afterEach, expect, test} from 'vitest';
-import {approveSweep} from '../../src/sweeps/tombstones.ts';
+import {UsageError} from '../../src/core/errors.ts';
+import {readSweep, type Sweep} from '../../src/sweeps/sweeps.ts';
+import {approveDeletions, approveSweep} from '../../src/sweeps/tombstones.ts';
 import {inPages, openScript, range, type ScriptPlace} from '../labs/adversary-place.ts';
 
 let place: ScriptPlace;
@@ -57,4 +59,31 @@ test('the next sweep is stopped as well, and the first can no longer be approved
   const sweepId = await openStopped();
   expect(await place.sweep()).toMatchObject({state: 'stopped'});
   expect(await approveSweep(place.world.pool, sweepId)).toBeNull();
+});
+
+/** @returns the approved sweep, as approved by a person. @throws the error that the person gets */
+async function approve(sweepId: string): Promise<Sweep> {
+  const sweep = await readSweep(place.world.pool, sweepId);
+  if (sweep === null) throw new Error(`expected a sweep ${sweepId}`);
+  return await approveDeletions(place.world.pool, sweep);
+}
+
+test('a stopped sweep is approved once, and is due again', async () => {
+  const sweepId = await openStopped();
+  expect(await approve(sweepId)).toMatchObject({sweepId, state: 'due'});
+  expect(await approveSweep(place.world.pool, sweepId)).toBeNull();
+  await expect(approve(sweepId)).rejects.toThrow(
+    new UsageError(`sweep ${sweepId} is due: only a stopped one waits for approval`),
+  );
+});
+
+test('the error of an approval that comes too late names the later sweep', async () => {
+  const sweepId = await openStopped();
+  await place.sweep();
+  await expect(approve(sweepId)).rejects.toThrow(
+    new UsageError(
+      `sweep ${sweepId}: a later full sweep of jobs has come to its end: ` +
+        'look at that one (fieldmirror sweeps list jobs)',
+    ),
+  );
 });

@@ -101,6 +101,7 @@ test('external keys move to the kept customer unless it has a key in that system
   await link('5', 'P-5', 'tryton');
   await link('5', 'S-5', 'shopware');
   await link('3', 'S-3', 'shopware');
+  await link('7', 'O-7', 'odoo');
   await merging.merge('5', '3');
   expect(await world.sweep('customers')).toMatchObject({state: 'certified'});
   expect([await read('5'), await read('3')]).toEqual([
@@ -111,6 +112,7 @@ test('external keys move to the kept customer unless it has a key in that system
   expect(await keys('5', 'tryton')).toEqual([{key: 'P-5', holds: false}]);
   expect(await keys('3', 'shopware')).toEqual([{key: 'S-3', holds: true}]);
   expect(await keys('5', 'shopware')).toEqual([{key: 'S-5', holds: true}]);
+  expect(await keys('7', 'odoo')).toEqual([{key: 'O-7', holds: true}]);
 });
 
 test('a reader of the feed receives one entry for each of the two customers', async () => {
