@@ -22,8 +22,6 @@ import {
 import {saveAnswers, saveSuspects} from './tombstones.ts';
 import {type Findings, resolveOpenNumbers, type SecondPass, verifyList} from './verify-list.ts';
 
-const noSample = {records: 0, altered: 0, isWhole: false};
-
 /**
  * Runs a full sweep to its end and writes that end.
  * @throws {RetryableError} the service or the database failed temporarily; the checkpoint stays
@@ -73,10 +71,11 @@ function saveMissing(run: SweepRun): SaveMissing {
   return (client, {gone, requestedAt}) => saveAnswers(client, {...scopeOf(run), gone, requestedAt});
 }
 
-/** Restores the first pass, if an earlier run of this sweep has made it. */
+/** Restores the first pass, which an earlier run of this sweep has made. */
 async function restoreFirstPass(run: SweepRun): Promise<FirstPass> {
-  const {firstPass, sample = noSample} = run.sweep.evidence;
-  const {lastPage = 1, endedBy = 'nothing-new'} = firstPass ?? {};
+  // The checkpoint that ended the stage of reading contains both.
+  const {firstPass, sample} = run.sweep.evidence as Required<Evidence>;
+  const {lastPage, endedBy} = firstPass;
   return {seen: await readSeen(run), pages: new PageNumbers(), lastPage, endedBy, sample};
 }
 

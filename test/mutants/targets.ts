@@ -69,9 +69,10 @@ export const targets: ReadonlyMap<string, readonly string[]> = new Map<string, r
       'test/sweeps/breaker.test.ts',
       'test/star/fields.pg.test.ts',
       ...[
-        ...['false-deletes-employees', 'endless-lists', 'quarantine', 'sub-customers'],
-        ...['capped-lists', 'approval', 'drift', 'false-deletes'],
+        ...['false-deletes', 'approval', 'false-deletes-employees', 'endless-lists'],
+        ...['quarantine', 'sub-customers', 'capped-lists', 'drift'],
       ].map((test) => `test/sweeps/${test}.pg.test.ts`),
+      'test/push/lagging.pg.test.ts',
     ],
   ],
 ]);

@@ -33,6 +33,7 @@ test('a stopped sweep lists every row it would delete, requested already or not'
     [sweepId],
   );
   expect(rows[0].asked).toBeGreaterThan(50);
+  expect(rows[0].open).toBeGreaterThan(0);
   expect(rows[0].asked + rows[0].open).toBe(80);
 });
 

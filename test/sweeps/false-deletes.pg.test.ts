@@ -1,4 +1,5 @@
-// Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
+// Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it; full
+// sweeps that resume, or only mark rows.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {deleteRowLimit, writeRowLimit} from '../../src/accounts/settings.ts';
@@ -208,6 +209,19 @@ describe('the limit of deletions', () => {
     expect(listed.filter(({written}) => written === true)).toEqual([]);
   });
 
+  test('a suddenly empty list is not believed even for a single row', async () => {
+    place = await openHeld(1);
+    leave([]);
+    expect(await place.sweep()).toMatchObject({outcome: 'ended', state: 'stopped'});
+    expect(asked()).toEqual([]);
+    expect(await place.live()).toEqual([1]);
+  });
+
+  test('an empty list is certified if no row is live', async () => {
+    place = await openHeld(0);
+    expect(await place.sweep()).toMatchObject({state: 'certified'});
+  });
+
   test('after a stopped sweep, a complete list is certified, and nothing is marked', async () => {
     place = await openHeld(20);
     leave([]);
@@ -331,4 +345,41 @@ describe('records that come back', () => {
       {number: 20, undone: false},
     ]);
   });
+});
+
+test('a sweep that resumes after its first pass does not read the list again', async () => {
+  place = await openScript(inPages(range(1, 70), 30));
+  place.script.twist = ({kind}, response) => kind === 'keys' && refuse(response, 503, {body: ''});
+  expect(await place.sweep()).toMatchObject({outcome: 'postponed'});
+  place.script.questions.length = 0;
+  place.script.twist = () => false;
+  expect(await place.sweep()).toMatchObject({state: 'certified'});
+  expect(place.script.questions.filter(({kind}) => kind === 'page')).toEqual([]);
+  const {rows} = await place.world.pool.query(
+    `SELECT evidence->'firstPass' AS pass, evidence->'sample' AS sample FROM sync.sweeps`,
+  );
+  expect(rows).toEqual([
+    {
+      pass: {lastPage: 4, endedBy: 'empty-page', numbers: 70},
+      sample: {records: 0, altered: 0, isWhole: true},
+    },
+  ]);
+});
+
+test('a sweep that only marks a row deleted counts the filled shares again', async () => {
+  place = await openScript(inPages(range(1, 61), 30));
+  place.script.more = (number) =>
+    `<custom-text1>${number === 61 ? 'Only here' : ''}</custom-text1>`;
+  const readShare = async () =>
+    (
+      await place.world.pool.query(
+        `SELECT filled_share FROM sync.fields WHERE field = 'custom_text1'`,
+      )
+    ).rows[0]?.filled_share;
+  await place.sweep();
+  expect(await place.sweep()).toMatchObject({counts: {known: 61, tombstoned: 0}});
+  expect(await readShare()).toBeCloseTo(1 / 61, 5);
+  leave(range(1, 60));
+  expect(await place.sweep()).toMatchObject({counts: {known: 60, records: 60, tombstoned: 1}});
+  expect(await readShare()).toBe(0);
 });
