@@ -118,12 +118,22 @@ export async function readFeed(db: Queryable, query: FeedQuery): Promise<FeedPag
     .map(({end: _, ...entry}) => entry);
   const lastEntry = foundEntries.at(-1);
   const end = rows[0]?.end ?? '';
-  // If sync.feed_after has left out very many entries, it returns one that does not match.
-  const isLastSkipped =
-    columns !== null && lastEntry !== undefined && !isRelevant(lastEntry, columns);
-  const hasMore = foundEntries.length >= limit || isLastSkipped;
+  const isCut = columns !== null && lastEntry !== undefined && mayBeCut(after, lastEntry);
+  const isLastSkipped = isCut && !isRelevant(lastEntry, columns);
+  const hasMore = foundEntries.length >= limit || isCut;
   const entries = isLastSkipped ? foundEntries.slice(0, -1) : foundEntries;
   return {entries, cursor: hasMore ? (lastEntry?.cursor ?? end) : end, hasMore};
+}
+
+/** For a reader of some columns, sync.feed_after reads at least this many entries at once. */
+const readAtOnce = 20_000;
+
+/**
+ * Whether sync.feed_after may have stopped at an entry, because it had read very many of which few
+ * matched. It returns the entry at which it stops, whether that matches or not.
+ */
+function mayBeCut(after: string | null, {cursor}: FeedEntry): boolean {
+  return after === null || readPosition(cursor) - readPosition(after) >= readAtOnce;
 }
 
 /** Whether an entry is relevant to a reader of some columns. */

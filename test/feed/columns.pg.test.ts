@@ -73,26 +73,72 @@ test('a table without the columns has no changes; an unknown column is refused',
     await expect(read(start, none)).rejects.toThrow('columns: expected columns of');
 });
 
-test('a reader without matching entries advances at most 20,000 positions per read', async () => {
-  const start = await place.end();
+/** Adds entries that change the rows of another entry, the same way. @returns the end of the feed */
+async function repeat(table: string, count: number): Promise<string> {
   await place.pool.query(
     `INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at)
      SELECT entry.account_id, entry.table_name, entry.row_id, 'changed', entry.at
-       FROM (SELECT * FROM sync.feed_entries WHERE operation = 'changed' AND table_name = 'tasks'
-              ORDER BY entry_id DESC LIMIT 1) AS entry, generate_series(1, 30000)`,
+       FROM (SELECT * FROM sync.feed_entries WHERE operation = 'changed' AND table_name = $1
+              ORDER BY entry_id DESC LIMIT 1) AS entry, generate_series(1, $2::integer)`,
+    [table, count],
   );
-  const end = await place.end();
-  const query = {
-    limit: 10,
-    tables: null,
-    columns: ['fax'],
-    changes: false,
-    accountId: null,
-    system: null,
-  };
-  const first = await readFeed(place.pool, {...query, after: start, readers: null});
+  return await place.end();
+}
+
+const distance = (from: string, to: string) =>
+  Number(to.split('-')[1]) - Number(from.split('-')[1]);
+
+const query = {
+  limit: 10,
+  tables: null,
+  columns: ['fax'],
+  changes: false,
+  accountId: null,
+  readers: null,
+  system: null,
+};
+
+test('a reader without matching entries advances at most 20,000 positions per read', async () => {
+  const start = await place.end();
+  const end = await repeat('tasks', 30_000);
+  const first = await readFeed(place.pool, {...query, after: start});
   expect(first).toMatchObject({entries: [], hasMore: true});
-  expect(Number(first.cursor.split('-')[1]) - Number(start.split('-')[1])).toBe(20_000);
-  const second = await readFeed(place.pool, {...query, after: first.cursor, readers: null});
+  expect(distance(start, first.cursor)).toBe(20_000);
+  const second = await readFeed(place.pool, {...query, after: first.cursor});
   expect(second).toEqual({entries: [], cursor: end, hasMore: false});
+});
+
+test('a reader far behind receives each match, also after one at the 20,000th entry', async () => {
+  await set(`fax = '4'`);
+  const start = await place.end();
+  await repeat('tasks', 19_999);
+  const matching = await repeat('customers', 1);
+  expect(distance(start, matching)).toBe(20_000);
+  await repeat('tasks', 400);
+  const end = await repeat('customers', 2);
+  const first = await readFeed(place.pool, {...query, after: start});
+  expect(first).toMatchObject({entries: [{cursor: matching}], hasMore: true});
+  const second = await readFeed(place.pool, {...query, after: first.cursor});
+  expect(second).toMatchObject({entries: [{}, {}], cursor: end, hasMore: false});
+  // The rule of docs/feed.md for a reader in SQL.
+  const cursors: string[] = [];
+  for (let [after, entries] = [start, [] as Entry[]]; ; after = entries.at(-1)?.cursor ?? '') {
+    entries = await read(after, '{fax}', ', most => 10');
+    if (entries.length === 0) break;
+    cursors.push(...entries.map(({cursor}) => cursor));
+  }
+  expect([cursors[0], cursors.length, cursors.at(-1)]).toEqual([matching, 3, end]);
+  const fromOldest: string[] = [];
+  for (let after: string | null = null, hasMore = true; hasMore; ) {
+    const page = await readFeed(place.pool, {...query, after});
+    fromOldest.push(...page.entries.map(({cursor}) => cursor));
+    ({cursor: after, hasMore} = page);
+  }
+  expect(fromOldest.slice(-3)).toEqual(cursors);
+});
+
+test('without a limit, every matching entry comes at once', async () => {
+  const start = await place.end();
+  for (const value of ['5', '6', '7']) await set(`fax = '${value}'`);
+  expect(await read(start, '{fax}', ', most => NULL')).toHaveLength(3);
 });

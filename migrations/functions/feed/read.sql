@@ -154,8 +154,8 @@ COMMENT ON FUNCTION sync.feed_in_columns
   IS 'Of some entries those with news in some columns, in the order of the feed.';
 
 -- The next entries after a position. With columns, entries are read until enough of them match, or
--- until the end. But the 20,000th entry is returned whatever it changed, so that a reader who is
--- far behind moves on.
+-- until the end. But the 20,000th entry is returned whatever it changed, and none after it, so that
+-- a reader who is far behind moves on. So fewer than `most` may come before the end.
 CREATE OR REPLACE FUNCTION sync.feed_after(start bigint, most integer, of_tables text[],
   accounts bigint[], of_columns text[], authors text[]) RETURNS bigint[]
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
@@ -185,7 +185,7 @@ BEGIN
     END IF;
     start := (SELECT position FROM sync.feed_entries WHERE entry_id = next_ids[at_once]);
   END LOOP;
-  RETURN found[:most];
+  RETURN CASE WHEN most IS NULL THEN found ELSE found[:most] END;
 END
 $$;
 COMMENT ON FUNCTION sync.feed_after IS 'The next entries after a position of the feed, by number.';
