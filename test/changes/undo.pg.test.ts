@@ -67,6 +67,22 @@ describe('the undo of an update', () => {
     });
   });
 
+  test('leaves the settings of its transaction as they were', async () => {
+    await set(`name = 'b'`);
+    await finish();
+    const [id] = await ids();
+    await world.author(`BEGIN;
+      SET LOCAL fieldmirror.batch = 'import 5';
+      SELECT sync.undo_changes('{${id}}', 'undo');
+      SELECT sync.undo_changes('{${id}}', 'refused');
+      INSERT INTO warehouse.tasks (name) VALUES ('x');
+      COMMIT`);
+    expect((await world.changes('state, batch, undoes')).slice(1)).toEqual([
+      {state: 'held', batch: 'undo', undoes: [id]},
+      {state: 'pending', batch: 'import 5', undoes: null},
+    ]);
+  });
+
   test('that was not sent cancels it', async () => {
     await set(`name = 'b'`);
     const [undone] = await undo(await ids());

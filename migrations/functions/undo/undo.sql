@@ -14,7 +14,10 @@ SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   change sync.changes;
   hint text;
-  cursor text := coalesce(current_setting('fieldmirror.seen', true), '');
+  settings text[] := '{fieldmirror.seen,fieldmirror.mode,fieldmirror.writer,fieldmirror.batch,'
+    'fieldmirror.undoes}';
+  before text[] := ARRAY(SELECT coalesce(current_setting(name, true), '')
+    FROM unnest(settings) WITH ORDINALITY AS setting (name, at) ORDER BY at);
 BEGIN
   -- Undo already leaves fields that were changed since, so the session's cursor does not count.
   PERFORM set_config('fieldmirror.seen', '', true);
@@ -53,8 +56,8 @@ BEGIN
     END;
     RETURN NEXT;
   END LOOP;
-  PERFORM set_config('fieldmirror.undoes', '', true),
-    set_config('fieldmirror.seen', cursor, true);
+  -- What the caller writes later in its transaction is no part of this.
+  PERFORM set_config(name, value, true) FROM unnest(settings, before) AS setting (name, value);
 END
 $$;
 COMMENT ON FUNCTION sync.undo_changes
