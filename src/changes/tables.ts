@@ -184,7 +184,9 @@ export const changesTable = commentTable(
     parent_row_id: 'Of a create: row_id of the customer or job that the record belongs to.',
     external_key: 'Key of the row in your own system, as it was then.',
     fields: 'The changed fields with the values wanted, as text.',
-    base: 'What the same fields, and those that move with them, held before.',
+    base:
+      'What the same fields, and those that move with them, held before. Of a delete: what the ' +
+      'record must still hold; empty if it is deleted in any case.',
     seen: 'What its author had seen of fields that others changed since; null where none.',
     state:
       'held (a person releases it), pending, sending, in_doubt (settled by reading), ' +

@@ -74,6 +74,31 @@ export function decideDelete({change}: ChangeFacts, subject: KnownSubject): Plan
 }
 
 /**
+ * Sends a delete whose record shows the values that its author knew. If it shows others, the delete
+ * is left to a person. A reading without the record proves nothing: the service decides.
+ */
+export function decideComparedDelete(
+  facts: ChangeFacts,
+  subject: KnownSubject,
+  reading: Remote | MissingRecord,
+): Plan {
+  const rowOrReason = findRow(facts, subject, reading);
+  if (typeof rowOrReason === 'string') return sendUnread(subject, {});
+  const {change, rules} = facts;
+  const {row} = rowOrReason;
+  if (isBeforeRecentWrites(facts, row)) return waitForNewer(change.recentWrites.at(-1)?.agoMs ?? 0);
+  const names = Object.entries(change.base).flatMap(([name, known]) => {
+    const {[name]: shown} = row.values;
+    const kind = rules.get(name)?.kind ?? 'text';
+    return shown === undefined || isSameValue(kind, known, shown) ? [] : [name];
+  });
+  if (names.length === 0) return sendUnread(subject, {});
+  return createConflict(
+    `changed at the service since its author had read it: ${names.sort().join(', ')}`,
+  );
+}
+
+/**
  * Finds the row of a record that was just read; returns words that report its absence if there is
  * none.
  */

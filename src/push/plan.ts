@@ -14,8 +14,9 @@ import {
   type Subject,
 } from '../changes/request.ts';
 import {RecordError} from '../core/errors.ts';
-import {readParentNumbers} from '../rows/held-rows.ts';
+import {listUndeleted, readParentNumbers} from '../rows/held-rows.ts';
 import {readMadeAgoMs} from '../rows/table-sql.ts';
+import {allWrites, findStream} from '../streams/all.ts';
 import {readRows} from '../streams/record-rows.ts';
 import type {Writes} from '../streams/stream.ts';
 import {
@@ -28,6 +29,7 @@ import {
 } from './compare.ts';
 import {
   checkAgain,
+  decideComparedDelete,
   decideCreated,
   decideDelete,
   decideDeleted,
@@ -40,14 +42,20 @@ import {
   type Decision,
   decideWait,
   decideWithoutNumber,
+  findElement,
   listRemoteRows,
   type Plan,
+  postpone,
+  type Remote,
   type RemoteRow,
   type ShownRow,
   sendUnread,
 } from './decision.ts';
 import {readRemote, readReplacement} from './remote.ts';
 import {atStep, type PushRun} from './run.ts';
+
+/** How long a delete waits for deletes of records that belong to its record. */
+const dependentsDelayMs = 2_000;
 
 /** Plans the next step of a claimed change; reads the record that the plan is based on. */
 export async function plan(run: PushRun): Promise<Plan> {
@@ -68,21 +76,66 @@ export async function plan(run: PushRun): Promise<Plan> {
 }
 
 /**
- * Plans a delete. It needs a reading for one reason alone: under the number of a record that was
- * merged at the service, it would delete the record that stayed.
+ * Plans a delete. Under the number of a record that was merged at the service, it would delete the
+ * record that stayed, so such a record is read. A record whose values the author knew is compared
+ * with them.
  */
 async function planDelete(run: PushRun, subject: KnownSubject): Promise<Plan> {
-  const {stream, writes} = run;
+  const {change, stream, writes} = run;
   const deletePlan = decideDelete(run, subject);
-  if (deletePlan.what !== 'send' || !stream.isMergeable || writes.table !== stream.table)
-    return deletePlan;
-  const mergedInto = await readReplacement(run, subject.number);
+  if (deletePlan.what !== 'send') return deletePlan;
+  const isOwnRecord = writes.table === stream.table;
+  if (stream.isMergeable && isOwnRecord) {
+    const mergedInto = await readReplacement(run, subject.number);
+    await atStep(run, 'read');
+    const mismatch = `${stream.item} ${subject.number}, got ${mergedInto}`;
+    if (mergedInto !== null)
+      return createConflict(
+        `expected ${mismatch}: it was merged at the service, and nothing was deleted`,
+      );
+  }
+  if (Object.keys(change.base).length === 0) return deletePlan;
+  const reading = await readRemote(run, findRemoteNumber(subject));
   await atStep(run, 'read');
-  if (mergedInto === null) return deletePlan;
-  const mismatch = `${stream.item} ${subject.number}, got ${mergedInto}`;
-  return createConflict(
-    `expected ${mismatch}: it was merged at the service, and nothing was deleted`,
-  );
+  const comparedPlan = decideComparedDelete(run, subject, reading);
+  if (comparedPlan.what !== 'send' || change.undoes === null || isMissingRecord(reading))
+    return comparedPlan;
+  return (isOwnRecord ? await planForDependents(run, subject, reading) : null) ?? comparedPlan;
+}
+
+/**
+ * Looks for records at the service that belong to a record which is to be deleted. If they are
+ * being deleted as well, the record waits for that; otherwise it is left to a person.
+ * @returns null if there are none
+ */
+async function planForDependents(
+  run: PushRun,
+  {number}: KnownSubject,
+  reading: Remote,
+): Promise<Decision | null> {
+  const {deps, change, stream, writes} = run;
+  for (const dependent of allWrites) {
+    if (dependent.parent?.table !== writes.table.name) continue;
+    const dependentRun = {...run, writes: dependent, stream: findStream(dependent.stream)};
+    const element = findElement(dependentRun);
+    const rows = reading.children.some((child) => child.element === element)
+      ? listRemoteRows(dependentRun, reading)
+      : await readUnderParent(dependentRun, {table: dependent.parent.table, number});
+    const undeleted = await listUndeleted(deps.pool, {
+      accountId: change.accountId,
+      table: dependent.table,
+      numbers: rows.map((row) => row.number),
+    });
+    if (undeleted.length === 0) continue;
+    const names = `${dependent.table.name} ${undeleted.map((each) => each.number).join(', ')}`;
+    if (undeleted.every(({isBeingDeleted}) => isBeingDeleted))
+      return postpone(`${names} that belong to its record are deleted first`, dependentsDelayMs);
+    return createConflict(
+      `expected no records that belong to ${stream.item} ${number}, got ${names}: ` +
+        'they would be deleted with it',
+    );
+  }
+  return null;
 }
 
 /** Looks once for the effect of a doubtful request. */

@@ -193,6 +193,41 @@ function numberSql({table, parent, numberColumn}: Nesting): string {
        WHERE held.row_id = change.row_id)`;
 }
 
+/** A record that is not deleted here, or whose delete is not done at the service. */
+interface UndeletedRecord {
+  readonly number: string;
+  /** Its delete is sent by itself; it waits for no person. */
+  readonly isBeingDeleted: boolean;
+}
+
+/** Of some numbers of records of a table, those that are not deleted, in order of number. */
+export async function listUndeleted(
+  db: Queryable,
+  {
+    accountId,
+    table,
+    numbers,
+  }: {
+    readonly accountId: string;
+    readonly table: MirrorTable;
+    readonly numbers: readonly string[];
+  },
+): Promise<UndeletedRecord[]> {
+  const {rows} = await db.query<UndeletedRecord>(
+    `SELECT asked.number, coalesce(change.state IN ('pending', 'sending', 'in_doubt'), false)
+              AS "isBeingDeleted"
+       FROM unnest($2::bigint[]) AS asked (number)
+       LEFT JOIN ${nameTable(table)} AS held
+         ON held.account_id = $1 AND held.${keyOf(table)} = asked.number
+       LEFT JOIN sync.changes AS change ON change.table_name = $3
+        AND change.row_id = held.row_id AND change.operation = 'delete' AND change.is_open
+      WHERE held._deleted_at IS NULL OR change.change_id IS NOT NULL
+      ORDER BY asked.number`,
+    [accountId, numbers, table.name],
+  );
+  return rows;
+}
+
 /**
  * The number of a customer that is found by its internal key; null if no such customer is stored.
  */

@@ -73,7 +73,7 @@ test('a table without the columns has no changes; an unknown column is refused',
     await expect(read(start, none)).rejects.toThrow('columns: expected columns of');
 });
 
-/** Adds entries that change the rows of another entry, the same way. @returns the end of the feed */
+/** Adds entries that change the row of another entry again. @returns the end of the feed */
 async function repeat(table: string, count: number): Promise<string> {
   await place.pool.query(
     `INSERT INTO sync.feed_entries (account_id, table_name, row_id, operation, at)

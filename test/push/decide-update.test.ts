@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import type {Rule} from '../../src/changes/authored-rows.ts';
-import {decideDelete, decideUpdate} from '../../src/push/decide.ts';
+import {decideComparedDelete, decideDelete, decideUpdate} from '../../src/push/decide.ts';
 import {factsOf, gone, known, note, remoteOf, withFax} from './facts.ts';
 
 const facts = factsOf();
@@ -77,6 +77,54 @@ describe('a delete', () => {
     expect(decideDelete(factsOf({...erase, seen}), known('delete'))).toMatchObject({
       what: 'conflict',
       reason: 'changed by somebody else since its author had read it: fax, name',
+    });
+  });
+
+  const compared = (base: Record<string, string | null>, more: object = {}) =>
+    factsOf({...erase, base, ...more});
+  const shown = (elements: string) => remoteOf(facts, elements);
+
+  test('is sent if its record still shows the values that its author knew', () => {
+    const base = {fax: '555-0100', name: 'Bo', pager: null, unknown: '1'};
+    const reading = shown(`${withFax('555-0100')}<name>Bo</name>`);
+    expect(decideComparedDelete(compared(base), known('delete'), reading)).toMatchObject({
+      what: 'send',
+      fields: {},
+    });
+  });
+
+  test('is left to a person, with the names of the fields, if its record shows others', () => {
+    const base = {name: 'Bo', fax: '555-0100', email_address: null};
+    const reading = shown(
+      `${withFax('555-0122')}<name>Ada</name><email_address>ada@example.com</email_address>`,
+    );
+    expect(decideComparedDelete(compared(base), known('delete'), reading)).toMatchObject({
+      what: 'conflict',
+      reason: 'changed at the service since its author had read it: email_address, fax, name',
+    });
+  });
+
+  test('is sent if its record is not there: the service decides', () => {
+    expect(decideComparedDelete(compared({fax: '1'}), known('delete'), gone)).toMatchObject({
+      what: 'send',
+    });
+  });
+
+  test('waits for a newer reading if its record shows a value that was replaced just now', () => {
+    const recentWrites = [
+      {
+        operation: 'update',
+        fields: {fax: '555-0199'},
+        base: {fax: '555-0100'},
+        made: {},
+        agoMs: 3_000,
+      },
+    ];
+    const erased = compared({fax: '555-0199'}, {recentWrites});
+    const reading = shown(withFax('555-0100'));
+    expect(decideComparedDelete(erased, known('delete'), reading)).toMatchObject({
+      what: 'postpone',
+      delayMs: 3_000,
     });
   });
 });

@@ -368,6 +368,45 @@ describe('a delete', () => {
     expect([await states(), there('name')]).toEqual([['done', 'done'], undefined]);
   });
 
+  test('of a record that was changed since its last reading is left to a person', async () => {
+    await dispatch({phone_number: '555-A'}, false);
+    await remove(await cursor());
+    await place.push();
+    expect(await place.changes('state, reason')).toEqual([
+      {
+        state: 'conflict',
+        reason: 'changed at the service since its author had read it: phone_number',
+      },
+    ]);
+    expect(there('phone_number')).toBe('555-A');
+    await place.author(`SELECT sync.resolve_change(1, 'resend')`);
+    await place.rest();
+    expect([await states(), there('name')]).toEqual([['done'], undefined]);
+  });
+
+  test('right after an update waits for it, and is compared with its result', async () => {
+    const seen = await cursor();
+    await place.pass(100);
+    place.mischief.script = ({method}) => (method === 'PUT' ? 'lose' : 'pass');
+    place.service.lag = () => 10;
+    await set(seen, `phone_number = '555-B'`);
+    await place.push();
+    expect(await states()).toEqual(['in_doubt']);
+    await remove(seen);
+    expect(await place.changes('base')).toMatchObject([{}, {base: {phone_number: '555-B'}}]);
+    await place.rest();
+    expect([await states(), there('name')]).toEqual([['done', 'done'], undefined]);
+  });
+
+  test('of a record that is deleted already is done', async () => {
+    const {store} = place.service;
+    const customer = store.find(customerResource, '1');
+    await remove(await cursor());
+    if (customer !== null) store.delete(customer, by);
+    await place.rest();
+    expect(await states()).toEqual(['done']);
+  });
+
   test('does not cancel a change of another author', async () => {
     const seen = await cursor();
     await set(null, `phone_number = '555-A'`, office);

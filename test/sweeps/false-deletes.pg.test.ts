@@ -1,5 +1,5 @@
-// Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it; full
-// sweeps that resume, or only mark rows.
+// Ways to take a live record for a deleted one (docs/traps.md "Absence"), each as others met it.
+// Sweeps that resume, or only mark rows.
 
 import {afterEach, describe, expect, test} from 'vitest';
 import {deleteRowLimit, writeRowLimit} from '../../src/accounts/settings.ts';

@@ -1,9 +1,11 @@
 -- Captures a DELETE by an author. The row comes back as a tombstone, with the same row_id, until
 -- the service has deleted the record. A row that the service never knew is removed for good,
 -- together with its create. A tombstone that still had unsent changes stays without them. If
--- another writer changed the row unseen by the author, a person decides the delete.
+-- another writer changed the row unseen by the author, a person decides the delete. If the author
+-- says what it has seen, or takes a create back, the change keeps the values of the row, and a
+-- worker compares the record with them before it deletes it.
 CREATE OR REPLACE FUNCTION sync.capture_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+SET search_path = pg_catalog, pg_temp SET timezone = 'UTC' AS $$
 DECLARE
   captured sync.captured_tables;
   number bigint;
@@ -11,6 +13,9 @@ DECLARE
   is_on_its_way boolean := false;
   before jsonb := '{}';
   is_gone boolean := false;
+  is_compared boolean := sync.seen_position() IS NOT NULL
+    OR current_setting('fieldmirror.was', true) <> ''
+    OR current_setting('fieldmirror.undoes', true) <> '';
   unseen jsonb := sync.unseen(TG_TABLE_NAME, sync.seen_row(TG_TABLE_NAME, to_jsonb(OLD)),
     to_jsonb(OLD), ARRAY(SELECT field FROM sync.write_rules WHERE table_name = TG_TABLE_NAME));
 BEGIN
@@ -56,7 +61,9 @@ BEGIN
   PERFORM set_config('fieldmirror.writer', '', true);
   IF OLD._deleted_at IS NULL THEN
     PERFORM sync.record_change(OLD.account_id, TG_TABLE_NAME, OLD.row_id, 'delete', number, '{}',
-      '{}', NULL, OLD.external_key, unseen);
+      CASE WHEN is_compared THEN sync.as_texts(to_jsonb(OLD) || before, ARRAY(
+        SELECT field FROM sync.write_rules WHERE table_name = TG_TABLE_NAME AND kind <> 'ids'))
+           ELSE '{}' END, NULL, OLD.external_key, unseen);
   END IF;
   RETURN NULL;
 END

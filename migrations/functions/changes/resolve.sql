@@ -81,8 +81,9 @@ BEGIN
      WHERE change_id = wanted;
     RETURN 'in_doubt';
   ELSIF NOT is_fought AND change.operation <> 'update' AND decision = 'resend' THEN
+    -- A delete is not compared any more.
     UPDATE sync.changes SET state = 'pending', reason = NULL, due_at = now(), sends = 0,
-      seen = NULL WHERE change_id = wanted;
+      seen = NULL, base = '{}' WHERE change_id = wanted;
     RETURN 'pending';
   END IF;
   RAISE EXCEPTION 'change %: expected %, got %', wanted,
