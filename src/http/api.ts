@@ -109,6 +109,7 @@ export async function addApi(
   await app.register(
     async (api) => {
       api.removeContentTypeParser('text/plain');
+      acceptJson(api);
       // Lines are checked one by one, by the address that accepts them.
       api.setValidatorCompiler<z.ZodType>(({schema, httpPart, contentType}) =>
         contentType === linesType ? (value) => ({value}) : checkWith(schema, httpPart),
@@ -132,6 +133,38 @@ export async function addApi(
       api.get('/openapi.json', {schema: {hide: true}}, async () => api.swagger());
     },
     {prefix: '/v1'},
+  );
+}
+
+/**
+ * Accepts bodies of JSON in UTF-8 alone. The parser of fastify reads bytes of another encoding as
+ * signs of replacement, and they would be sent on to the service.
+ */
+function acceptJson(api: FastifyInstance): void {
+  const parse = api.getDefaultJsonParser('error', 'error');
+  const utf8 = new TextDecoder('utf-8', {fatal: true});
+  const expectJson = (charset: string) =>
+    new HttpProblem(415, 'unsupported', {
+      detail: `expected a body in UTF-8, got charset=${charset}`,
+      errors: [{in: 'header', at: 'content-type', expected: 'charset=utf-8', got: charset}],
+    });
+  api.removeContentTypeParser('application/json');
+  api.addContentTypeParser<Buffer>(
+    'application/json',
+    {parseAs: 'buffer'},
+    (request, bytes, done) => {
+      const charset = /;\s*charset\s*=\s*"?([^";\s]+)/i.exec(
+        request.headers['content-type'] ?? '',
+      )?.[1];
+      if (charset !== undefined && !/^utf-?8$/i.test(charset)) return done(expectJson(charset));
+      let text: string;
+      try {
+        text = utf8.decode(bytes);
+      } catch {
+        return done(new HttpProblem(400, 'invalid', {detail: 'the body is no JSON in UTF-8'}));
+      }
+      parse(request, text, done);
+    },
   );
 }
 

@@ -100,6 +100,16 @@ const flawed: readonly (readonly [string, unknown, string])[] = [
   ],
 ];
 
+/** Sends bytes as the body of a change. */
+async function sendBytes(body: Buffer, contentType: string) {
+  const response = await fetch(`${place.url}/v1/changes`, {
+    method: 'POST',
+    headers: {authorization: `Bearer ${place.keys.writer}`, 'content-type': contentType},
+    body: new Uint8Array(body),
+  });
+  return {status: response.status, body: await response.json()};
+}
+
 test.each(flawed)(
   'a body with %s is rejected with the position of the flaw',
   async (_what, body, at) => {
@@ -151,6 +161,28 @@ describe('a body that is not acceptable JSON', () => {
     expect((await place.post('{}', {headers})).status).toBe(415);
   });
 
+  test.each([
+    ['Latin-1', 'latin1'],
+    ['UTF-16', 'utf16le'],
+  ] as const)('is rejected with 400 if its bytes are %s', async (_, encoding) => {
+    const bytes = Buffer.from(JSON.stringify(update({name: 'Jürgen'})), encoding);
+    expect(await sendBytes(bytes, 'application/json')).toMatchObject({
+      status: 400,
+      body: {detail: 'the body is no JSON in UTF-8'},
+    });
+  });
+
+  test.each(['ISO-8859-1', '"utf-16"', 'windows-1252; x=1'])(
+    'is rejected with 415 if its content type has charset=%s',
+    async (charset) => {
+      const bytes = Buffer.from(JSON.stringify(update({name: 'x'})));
+      expect(await sendBytes(bytes, `application/json; charset=${charset}`)).toMatchObject({
+        status: 415,
+        body: {errors: [{in: 'header', at: 'content-type', expected: 'charset=utf-8'}]},
+      });
+    },
+  );
+
   test('is rejected with 413 if it is too large', async () => {
     const {status, body} = await place.post(update({name: 'x'.repeat(1_000_001)}));
     expect(status).toBe(413);
@@ -164,6 +196,16 @@ test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1/2', '/v1/api_keys', 
     const {status, headers} = await place.get(path);
     expect([400, 404]).toContain(status);
     expect(headers.get('content-type')).toBe('application/problem+json');
+  },
+);
+
+test.each(['utf-8', '"UTF-8"', 'utf8'])(
+  'a body of JSON with charset=%s is read',
+  async (charset) => {
+    const bytes = Buffer.from(JSON.stringify({...update({name: 'ü'}), number: 999}));
+    expect(await sendBytes(bytes, `application/json; charset=${charset}`)).toMatchObject({
+      status: 404,
+    });
   },
 );
 
