@@ -46,7 +46,7 @@ export function parseTime(text: string, timeZone: string): ParsedTime {
  * Writes a moment in one of the shapes, as the clock of the account's zone shows it.
  * @param instant - ISO with an offset, as `parseTime` returns it
  * @throws {RecordError} no instant; or the shape cannot express it: it has seconds, or a year
- *   outside of 2000 to 2099 for the shape with two digits
+ *   outside of 2000 to 2068 for the shape with two digits
  */
 export function formatTime(
   instant: string,
@@ -123,9 +123,10 @@ function formatDate(local: Temporal.ZonedDateTime, shape: Exclude<TimeShape, 'is
   const {year, month, day} = local;
   if (shape === 'MM/DD/YYYY hh:mmam') return `${pad(month, 2)}/${pad(day, 2)}/${pad(year, 4)}`;
   if (shape === 'M/D/YYYY hh:mmam') return `${month}/${day}/${pad(year, 4)}`;
-  if (year < 2000 || year > 2099)
+  // The service takes 69 to 99 as years of the last century, as Ruby does.
+  if (year < 2000 || year > 2068)
     throw new RecordError(
-      `time: expected a year from 2000 to 2099, got ${year}: the shape has two digits`,
+      `time: expected a year from 2000 to 2068, got ${year}: the shape has two digits`,
     );
   return `${month}/${day}/${pad(year % 100, 2)}`;
 }

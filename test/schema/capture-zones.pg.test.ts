@@ -101,6 +101,14 @@ describe('a session that sets no time zone', () => {
     ['a day', `'2027-03-01'`],
     ['a day of America', `'3/1/2027 9:00 am'`],
     ['a literal of the type', `timestamp '${naive}'`],
+    ['a value cast to the type', `concat('2027', '-03-01 09:00')::timestamp(0)`],
+    ['a day with the name of its month', `'March 1, 2027 09:00'`],
+    ['a day with the name of its month in between', `'1 mar 2027 9:00 am'`],
+    ['a day with a short name of its month', `'01-Mar-2027'`],
+    ['a day and an hour without signs', `'20270301T090000'`],
+    ['a day without signs and an hour', `'20270301 09:00'`],
+    ['a result of make_timestamp', 'make_timestamp(2027, 3, 1, 9, 0, 0)'],
+    ['a result of to_timestamp', `to_timestamp('2027 060 09', 'YYYY DDD HH24')`],
   ])('cannot write a time as %s', async (_, given) => {
     await expect(write(task(given))).rejects.toThrow(refused('warehouse.tasks.scheduled_at'));
   });
@@ -109,6 +117,9 @@ describe('a session that sets no time zone', () => {
     ['an offset', `'${naive}+05:45'`],
     ['Z', `'2027-03-01T03:15:00Z'`],
     ['a zone', `'${naive} ${zone}'`],
+    ['an offset after the name of a month', `'March 1, 2027 09:00+05:45'`],
+    ['a type with a zone', `concat(2027, '-03-01 03:15Z')::timestamp with time zone`],
+    ['seconds since 1970', `to_timestamp(1803870900)`],
     ['AT TIME ZONE', `timestamp '${naive}' AT TIME ZONE '${zone}'`],
     [
       'a reckoning with moments',

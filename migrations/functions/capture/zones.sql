@@ -4,15 +4,21 @@
 -- time in two cases only. Either its clock and the account's show the same at that time, or the
 -- statement itself shows that no time in it lacks its zone.
 
--- Whether a statement may hold a time without a zone: a parameter, or a quoted day, with or without
--- an hour, and nothing after it. AT TIME ZONE gives the zone. `$1` inside a quoted text is no
--- parameter.
+-- Whether a statement may hold a time without a zone: a parameter; a quoted day, with or without an
+-- hour, and nothing after it; the type or a function that makes times without a zone. AT TIME ZONE
+-- gives the zone. `$1` inside a quoted text is no parameter. What a function or a column of the
+-- author's own tables holds cannot be seen.
 CREATE OR REPLACE FUNCTION sync.may_lack_zone(statement text) RETURNS boolean
   LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT statement !~* '\mat\s+time\s+zone\M'
      AND (regexp_replace(statement, $re$'(?:[^']|'')*'$re$, '', 'g') ~ '\$\d'
-          OR statement ~* ($re$'\s*\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}$re$
-            || $re$(?:[t\s]\s*\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?)?\s*(?:[ap]m)?\s*'$re$))
+          OR statement ~* ($re$'\s*(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|$re$ || months || $re$)$re$
+            || $re$(?:[t\s]\s*\d{1,2}:\d{2}(?::\d{2}(?:\.\d*)?)?)?\s*(?:[ap]m)?\s*'$re$)
+         OR statement ~* $re$'\s*\d{8}[t\s]\s*\d{1,2}:?\d{2}(?::?\d{2}(?:\.\d*)?)?\s*'$re$
+         OR statement ~* ($re$\mtimestamp\M(?!\s*(?:\(\d\)\s*)?with\s+time)|\mlocaltimestamp\M|$re$
+            || $re$\mmake_timestamp\s*\(|\mto_timestamp\s*\(\s*'$re$))
+    FROM (VALUES ($re$(?:\d{1,2}[\s-])?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*$re$
+      || $re$[\s.,-]+\d{1,4}(?:,?\s+\d{4})?$re$)) AS form (months)
 $$;
 COMMENT ON FUNCTION sync.may_lack_zone IS 'Whether a time of a statement may lack its zone.';
 
