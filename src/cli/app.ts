@@ -185,14 +185,18 @@ async function openOwn(
   const {account, keys} = opening.config;
   if (account !== null)
     return await openEnvironmentAccount(opening.config, account, {...deps, isCopy});
-  if (keys.length > 0) return null;
-  const storedAccounts = (await listAccounts(deps.pool)).filter(({name}) => name !== demoName);
-  if (storedAccounts.length === 0) {
+  const storedAccounts = await listAccounts(deps.pool);
+  const ownAccounts = storedAccounts.filter(({name}) => name !== demoName);
+  // Whoever has set a key and has no account yet adds one. A demo that is there goes on with the
+  // key, which hooks and alerts need, too.
+  const isDemoWanted = keys.length === 0 || storedAccounts.length > 0;
+  if (ownAccounts.length === 0 && isDemoWanted) {
     const demo = await openDemo(opening, deps);
     return {...demo, account: await resumeStopped(deps.pool, demo.account)};
   }
+  if (keys.length > 0) return null;
   throw new UsageError(
-    `config: ${expectAccess(storedAccounts)}; without it made-up data would be mixed with theirs`,
+    `config: ${expectAccess(ownAccounts)}; without it made-up data would be mixed with theirs`,
   );
 }
 

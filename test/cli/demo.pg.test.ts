@@ -1,6 +1,7 @@
 // The demo has a past: its business was played from night to night, and what the sweeps saw is
 // dated back. The last day is left to the sweep that a user sees.
 
+import {randomBytes} from 'node:crypto';
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -134,4 +135,12 @@ test('an account keeps the address of a demo service as long as that service run
     await running.close();
   }
   expect(await sync()).not.toEqual([running.url]);
+});
+
+test('the demo continues if the person has set a key since, as hooks and alerts need', async () => {
+  const key = randomBytes(32).toString('base64');
+  const {code, stdout} = await runCommand(['start', '--once'], {...env, FIELDMIRROR_KEY: key});
+  expect(stdout).toContain('the reference service at');
+  expect(stdout).toMatch(/^jobs {7}certified: /m);
+  expect(code).toBe(0);
 });

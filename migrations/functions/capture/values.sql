@@ -21,7 +21,8 @@ BEGIN
     IF NOT isfinite(moment) OR extract(year FROM moment AT TIME ZONE zone) NOT BETWEEN 2000 AND 2068
       THEN
       RAISE EXCEPTION '%: expected a year from 2000 to 2068, got another', name
-        USING ERRCODE = 'check_violation', HINT = 'The service takes years of two digits, and 69 to 99 as 1969 to 1999. NULL says '
+        USING ERRCODE = 'check_violation',
+          HINT = 'The service takes years of two digits, and 69 to 99 as 1969 to 1999. NULL says '
           'that there is none.';
     -- Clocks have been set back by half an hour to four hours.
     ELSIF EXISTS (SELECT FROM generate_series(15, 240, 15) AS minutes
