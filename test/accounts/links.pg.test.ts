@@ -173,6 +173,19 @@ describe('rejected, and nothing is written:', () => {
     await expect(world.as(tryton, text)).rejects.toThrow(told);
   });
 
+  test.each([
+    ['an empty external_key', `''`, 0],
+    ['a long external_key', `repeat('x', 201)`, 201],
+  ])('%s', async (_, key, length) => {
+    const told = `warehouse.customers.external_key: expected 1 to 200 characters, got ${length}`;
+    await expect(
+      world.as(plain, `INSERT INTO warehouse.customers (name, external_key) VALUES ('x', ${key})`),
+    ).rejects.toThrow(told);
+    await expect(
+      world.as(plain, `UPDATE warehouse.customers SET external_key = ${key} WHERE row_id = ${row}`),
+    ).rejects.toThrow(told);
+  });
+
   test('external_key by an author for another system, unless the value is unchanged', async () => {
     const told = 'warehouse.customers.external_key: expected a key of the system default';
     await expect(

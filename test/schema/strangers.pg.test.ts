@@ -159,10 +159,11 @@ const known = {
   settings: {
     // Hints: what they say is about the author's own change.
     'fieldmirror.mode': ['sync.first_state'],
-    'fieldmirror.seen': ['sync.seen_position', 'sync.undo_changes'],
-    'fieldmirror.was': ['sync.seen_row', 'sync.seen_assigned'],
+    'fieldmirror.seen': ['sync.seen_position'],
+    // With either of these two, a delete is compared with the record before it is sent.
+    'fieldmirror.was': ['sync.seen_row', 'sync.seen_assigned', 'sync.capture_delete'],
     'fieldmirror.batch': ['sync.batch', 'sync.undo_changes'],
-    'fieldmirror.undoes': ['sync.record_change', 'sync.undoing'],
+    'fieldmirror.undoes': ['sync.record_change', 'sync.undoing', 'sync.capture_delete'],
     'fieldmirror.last_change': ['sync.last_change'],
     // Spares a session that chose no zone a second look; it may choose any.
     'fieldmirror.zone_checked': ['sync.check_zone'],

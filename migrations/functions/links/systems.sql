@@ -84,9 +84,13 @@ BEGIN
       format(CASE WHEN NEW.external_key IS NULL
         THEN 'Leave it out, and call sync.remove_link(%L, row_id).'
         ELSE 'Leave it out, and call sync.set_link(%L, row_id, key).' END, TG_TABLE_NAME));
+  ELSIF length(NEW.external_key) NOT BETWEEN 1 AND 200 THEN
+    PERFORM sync.refuse_column(TG_TABLE_NAME, 'external_key',
+      format('expected 1 to 200 characters, got %s', length(NEW.external_key)),
+      'NULL says that the row has no key.');
   END IF;
   RETURN NEW;
 END
 $$;
 COMMENT ON FUNCTION sync.check_external_key
-  IS 'Trigger: refuses external_key to an author for another system.';
+  IS 'Trigger: refuses external_key to an author for another system, and a key of wrong length.';
