@@ -30,7 +30,7 @@ import {connect, inspectRedis, prefixAt} from './redis.ts';
 export const queueNames = {sweeps: 'sweep', pushes: 'push'} as const;
 
 /** The part of BullMQ's queue that Fieldmirror uses, with either backend. */
-export type WakeQueue = Pick<Queue, 'addBulk' | 'waitUntilReady' | 'close'>;
+export type WakeQueue = Pick<Queue, 'addBulk' | 'count' | 'waitUntilReady' | 'close'>;
 
 export interface WakeWorker {
   waitUntilReady(): Promise<unknown>;

@@ -79,6 +79,8 @@ export interface WorkerOptions {
   readonly times?: Partial<BackgroundTimes>;
   /** Notes that the process is alive; absent in processes that end automatically. */
   readonly heartbeat?: HeartbeatPlan;
+  /** Runs before the process is noted as alive, so it can still see that no worker was. */
+  readonly beforeAlive?: () => Promise<void>;
 }
 
 /** The parts that the functions of a worker share. */
@@ -146,13 +148,14 @@ export async function startWorkers(
   const begunAt = performance.now();
   deps.log.info({event: 'worker.started', queue: backend.kind}, 'the worker is running');
   if (options.keepsSchedules) listenForChanges(context, backend, options);
+  await options.beforeAlive?.();
   background.begin();
   const throwExplained = (error: unknown): never => {
     throw explainDatabaseError(error, deps.databaseUrl);
   };
   const wakeOnce = () => wakeDueWork(context, options.keepsSchedules).catch(throwExplained);
-  const pollOnce = makePollRound(context, options, heartbeat);
   const {outage} = backend;
+  const pollOnce = makePollRound(context, options, {heartbeat, outage});
   return {
     broken: poll(() => pulse.round(pollOnce).catch(throwExplained), {outage, signal}),
     // If the queue refuses jobs at the moment, the process does not end: the next round tries
@@ -193,10 +196,12 @@ function makeQueueWorkers(
 function makePollRound(
   context: WorkerContext,
   {keepsSchedules}: Pick<WorkerOptions, 'keepsSchedules'>,
-  heartbeat: Heartbeat | null,
+  {heartbeat, outage}: {readonly heartbeat: Heartbeat | null; readonly outage: Outage},
 ): () => Promise<void> {
   const overdue = new OverdueSchedules(context.deps);
   return async () => {
+    // Without due work a round sends nothing to the queue, and would seem to show that it is back.
+    if (outage.isUnderWay) await context.sweeps.count();
     await wakeDueWork(context, keepsSchedules);
     const {served} = context.accounts;
     if (keepsSchedules) await overdue.tell(served);

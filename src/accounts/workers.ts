@@ -76,20 +76,24 @@ export async function saveWorker(
 
 /**
  * A worker that stops properly leaves no row. If a row is left, its worker was killed, or cannot
- * reach the database.
+ * reach the database. Rows of workers that were killed before are removed, too: a person stops this
+ * one, so that no worker is alive is then no consequence of theirs.
  */
 export async function removeWorker(db: Queryable, workerId: string): Promise<void> {
-  await db.query('DELETE FROM sync.workers WHERE worker_id = $1', [workerId]);
+  await db.query(`DELETE FROM sync.workers WHERE worker_id = $1 OR NOT ${isAlive}`, [workerId]);
 }
+
+/** Whether a worker has checked for work lately: a condition, as SQL. */
+const isAlive = `seen_at > now() - interval '1 minute'`;
 
 /** Whether workers of more than one version are alive, as in a rollout: a condition, as SQL. */
 export const hasSeveralVersions = `(SELECT count(DISTINCT version) > 1 FROM sync.workers
-  WHERE seen_at > now() - interval '1 minute')`;
+  WHERE ${isAlive})`;
 
 /** Every worker that is alive or was within the last day, the latest seen first. */
 export async function listWorkers(db: Queryable): Promise<Worker[]> {
   const {rows} = await db.query<Worker>(
-    `SELECT ${selectColumns(columns)}, seen_at > now() - interval '1 minute' AS "isAlive",
+    `SELECT ${selectColumns(columns)}, ${isAlive} AS "isAlive",
             account_ids::text[] AS "accountIds", key_ids AS "keyIds", sends_mail AS "sendsMail",
             CASE WHEN given_account_id IS NOT NULL
                  THEN jsonb_build_object('accountId', given_account_id::text, 'tokenMark',

@@ -261,6 +261,11 @@ export interface AlertOverview {
   readonly rules: readonly RuleStatus[];
   /** The oldest first. */
   readonly open: readonly Alert[];
+  /**
+   * When the last check ended, if that was minutes ago, because no worker is alive; ISO 8601. Else
+   * null.
+   */
+  readonly uncheckedSince: string | null;
 }
 
 /** Reads the rules with their health, and the open alerts. */
@@ -275,5 +280,14 @@ export async function readAlertOverview(db: Queryable): Promise<AlertOverview> {
       return ruleHealth === undefined ? [] : [{...rule, ...ruleHealth}];
     }),
     open: await listOpenAlerts(db),
+    uncheckedSince: await readUncheckedSince(db),
   };
+}
+
+async function readUncheckedSince(db: Queryable): Promise<string | null> {
+  const {rows} = await db.query<{checkedAt: string}>(
+    `SELECT checked_at AS "checkedAt" FROM sync.alert_checks
+      WHERE checked_at < now() - interval '3 minutes'`,
+  );
+  return rows[0]?.checkedAt ?? null;
 }

@@ -184,7 +184,7 @@ async function findRule(db: Queryable, name: string, verb: string): Promise<Aler
 }
 
 /** The text of `alerts list`: a table of rules, then the open alerts. */
-function formatAlerts({rules, open}: AlertOverview): string {
+function formatAlerts({rules, open, uncheckedSince}: AlertOverview): string {
   if (rules.length === 0)
     return (
       'no one is notified of problems: fieldmirror alerts add NAME --email ADDRESS, ' +
@@ -211,7 +211,16 @@ function formatAlerts({rules, open}: AlertOverview): string {
     ...failing,
     ...waiting,
     '',
-    formatOpenAlerts(open),
+    ...(uncheckedSince === null
+      ? []
+      : [
+          inTone(
+            `The last check was ${formatAgo(uncheckedSince)}: no worker is alive; ` +
+              'fieldmirror status checks now.',
+            'bad',
+          ),
+        ]),
+    ...(uncheckedSince === null || open.length > 0 ? [formatOpenAlerts(open)] : []),
   ].join('\n');
 }
 

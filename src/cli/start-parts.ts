@@ -114,6 +114,18 @@ async function saveProblems(
 }
 
 /**
+ * Checks once whether no worker was alive until now. If the check fails, the first of the usual
+ * rounds repeats it.
+ */
+export async function reportAbsence(deps: AlertDeps): Promise<void> {
+  await checkForProblems(deps).catch((error: unknown) => logFailedCheck(deps, error));
+}
+
+function logFailedCheck({log}: AlertDeps, error: unknown): void {
+  log.error({event: 'alert.check_failed', reason: String(error)}, 'alerts wait; it is tried again');
+}
+
+/**
  * Sends the messages that are due.
  * @param options.onTried - is called after each try
  */
@@ -130,11 +142,7 @@ export async function sendAlerts(
  */
 function makeAlertRounds(deps: AlertDeps, pulse: (part: 'alerts' | 'messages') => Pulse): Rounds[] {
   const messages = pulse('messages');
-  const onFailure = (error: unknown) =>
-    deps.log.error(
-      {event: 'alert.check_failed', reason: String(error)},
-      'alerts wait; it is tried again',
-    );
+  const onFailure = (error: unknown) => logFailedCheck(deps, error);
   return [
     new Rounds({
       everyMs: alertsEveryMs,

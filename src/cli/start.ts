@@ -39,7 +39,7 @@ import {
 } from './process.ts';
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {formatPushed, hasPushed, pushAll} from './push.ts';
-import {makePartsFactory} from './start-parts.ts';
+import {makePartsFactory, reportAbsence} from './start-parts.ts';
 import {exitCodeOfSweeps, formatSummary, requestSweepNow, summarise, watchSweeps} from './sync.ts';
 import {fitTable, formatNextSteps, print} from './terminal.ts';
 
@@ -171,6 +171,7 @@ async function startReportingWorkers(
         keepsSchedules: true,
         heartbeat: makeHeartbeat(app, config, server),
         parts: makePartsFactory({...app, config, onSecret: app.keepOut}),
+        beforeAlive: () => reportAbsence({...app, config, onSecret: app.keepOut}),
       };
   return await startWorkers(deps, backend, {
     accountIds,

@@ -35,7 +35,7 @@ import {
   renderTime,
 } from './render.ts';
 
-interface Story extends AlertOverview {
+interface Story extends Pick<AlertOverview, 'rules' | 'open'> {
   /** The newest first. */
   readonly deliveries: readonly PastDelivery[];
   /** Subscribers of the feed, by name. */

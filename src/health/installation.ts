@@ -343,14 +343,14 @@ export async function removeParts(db: Queryable, workerId: string): Promise<void
 }
 
 /**
- * The parts of every worker that has noted them within the last minute. The problem `no-worker`
- * reports the others.
+ * The parts of every worker that has noted them lately; a worker does so every ten seconds. A part
+ * of a killed worker is not late: the problem `no-worker` reports it if no other worker is alive.
  */
 export async function listParts(db: Queryable): Promise<PartHealth[]> {
   const {rows} = await db.query<PartHealth>(
     `SELECT ${selectColumns(columns, 'beat')}, worker.host, worker.pid
        FROM sync.heartbeats AS beat LEFT JOIN sync.workers AS worker USING (worker_id)
-      WHERE beat.noted_at > now() - interval '1 minute'
+      WHERE beat.noted_at > now() - interval '30 seconds'
       ORDER BY beat.part, beat.good_at, beat.worker_id`,
   );
   return rows;

@@ -118,6 +118,28 @@ describe('a worker', () => {
     );
   });
 
+  test('that was killed gets an alert from the next one, which is alive by then', async () => {
+    await add('a');
+    const rule = ['alerts', 'add', 'ops', '--webhook', 'https://receiver.example/alerts'];
+    expect(await runCommand(rule, env)).toMatchObject({code: 0});
+    const {process: worker, ended} = await work();
+    worker.kill('SIGKILL');
+    await ended;
+    await client.query(`UPDATE sync.workers SET seen_at = now() - interval '5 minutes'`);
+    await client.query(
+      `UPDATE sync.alert_checks SET checked_at = now() - interval '5 minutes', lease_until = NULL`,
+    );
+    const listed = (await runCommand(['alerts', 'list'], env)).stdout;
+    expect(listed).toContain('The last check was 5 min');
+    expect(listed).not.toContain('Nothing is wrong');
+    running = startCommand(['start'], env);
+    await expect.poll(async () => (await readRows()).length, {timeout: 20_000}).toBe(2);
+    const {rows} = await client.query(`SELECT text FROM sync.alerts WHERE cause = 'no-worker'`);
+    expect(rows).toEqual([
+      {text: expect.stringContaining(`pid ${worker.pid}, was last seen 5 min`)},
+    ]);
+  });
+
   test('that was killed is reported with its process ID until another one is alive', async () => {
     await add('a');
     const {process: worker, ended} = await work();

@@ -54,6 +54,16 @@ test('a changed heartbeat is written at once', async () => {
   expect(await alive()).toMatchObject([{accountIds: ['1', '2']}]);
 });
 
+test('a stopped heartbeat also deletes the rows of workers that were killed before', async () => {
+  await pool.query(
+    `INSERT INTO sync.workers (worker_id, host, pid, version, account_ids, key_ids, seen_at)
+     VALUES (gen_random_uuid(), 'killed', 2, '0', '{}', '{}', now() - interval '2 minutes'),
+            (gen_random_uuid(), 'alive', 3, '0', '{}', '{}', now())`,
+  );
+  await heartbeat.stop();
+  expect((await listWorkers(pool)).map(({host}) => host)).toEqual(['alive']);
+});
+
 test('a stopped heartbeat deletes its row and writes nothing more', async () => {
   await heartbeat.stop();
   nowMs += 15_000;

@@ -229,6 +229,28 @@ describe('a queue that is out of reach', () => {
     },
   );
 
+  test.skipIf(!isInstalled())('in Redis fails each round, although no work is due', async () => {
+    const redis = await startServer();
+    const workerId = '00000000-0000-4000-8000-000000000007';
+    const reach = () => ({keyIds: [], sendsMail: false, given: null});
+    const workers = await startWorkers(world, await openBackend(redis.url), {
+      accountIds: [world.account.accountId],
+      keepsSchedules: true,
+      heartbeat: {workerId, host: 'h', pid: 1, consoleUrl: null, version: '0', reach},
+      times: {noteMs: 100},
+    });
+    closers.push(workers.stop);
+    await redis.stop();
+    const lastError = async () =>
+      (
+        await world.pool.query(
+          `SELECT last_error FROM sync.heartbeats WHERE worker_id = $1 AND part = 'rounds'`,
+          [workerId],
+        )
+      ).rows[0]?.last_error ?? null;
+    await expect.poll(lastError, {timeout: 30_000}).not.toBeNull();
+  });
+
   test('in Postgres recovers after all its sessions were terminated', async () => {
     await start(await openBackend(null));
     expect(await endOf(await request('tasks'))).toMatchObject([{state: endedWell}]);
