@@ -1,3 +1,4 @@
+import {setImmediate} from 'node:timers/promises';
 import {afterAll, afterEach, beforeAll, expect, inject, test, vi} from 'vitest';
 import {endSession, openSession} from '../../src/accounts/access.ts';
 import {SessionReads} from '../../src/console/sign-in.ts';
@@ -50,6 +51,38 @@ test('a session requested during a read waits for the next statement', async () 
   await expect.poll(() => query.mock.calls.length).toBe(1);
   expect((await reads.read(other))?.name).toBe('other');
   expect((await first)?.name).toBe('one');
+  expect(query).toHaveBeenCalledTimes(2);
+});
+
+test('all sessions requested during a read share the next statement', async () => {
+  const [one, two, three] = [
+    await place.signIn('one'),
+    await place.signIn('two'),
+    await place.signIn('three'),
+  ];
+  const first = Promise.withResolvers<void>();
+  const run = place.pool.query.bind(place.pool) as (...args: unknown[]) => Promise<unknown>;
+  const query = vi.spyOn(place.pool, 'query').mockImplementationOnce((async (
+    ...args: unknown[]
+  ) => {
+    await first.promise;
+    return await run(...args);
+  }) as never);
+  const reads = new SessionReads(place.pool);
+  const sessions = [reads.read(one)];
+  await expect.poll(() => query.mock.calls.length).toBe(1);
+  for (const token of [two, three]) {
+    sessions.push(reads.read(token));
+    await setImmediate();
+    await setImmediate();
+  }
+  first.resolve();
+  expect((await Promise.all(sessions)).map((session) => session?.name)).toEqual([
+    'one',
+    'two',
+    'three',
+  ]);
+  for (let turn = 0; turn < 50; turn++) await setImmediate();
   expect(query).toHaveBeenCalledTimes(2);
 });
 
