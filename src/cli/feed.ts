@@ -101,7 +101,9 @@ async function readPage({pool}: Warehouse, query: FeedQuery): Promise<FeedPage> 
     const nextStep = cause.isGone
       ? 'begin again: keep the cursor of `fieldmirror feed --after end`, read the tables, ' +
         'then continue from that cursor'
-      : 'leave --after out to read from the oldest entry';
+      : cause.message.startsWith('columns:')
+        ? 'docs/data-dictionary.md lists the columns'
+        : 'leave --after out to read from the oldest entry';
     throw new UsageError(`feed: ${cause.message}; ${nextStep}`, {
       cause,
       kind: cause.isGone ? 'cursor' : undefined,

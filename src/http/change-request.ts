@@ -87,9 +87,10 @@ const textSchema = z
   .string()
   .refine(isText, {error: 'expected text without U+0000 and without half a character'});
 
+const expectedNumber = 'expected a number from 1 on; one of more than 15 digits as text';
 const numberSchema = z
-  .union([z.string().regex(idPattern), z.int().min(1)], {
-    error: 'expected a number from 1 on; one of more than 15 digits as text',
+  .union([z.string().regex(idPattern, {error: expectedNumber}), z.int().min(1)], {
+    error: expectedNumber,
   })
   .transform(String);
 
@@ -97,7 +98,7 @@ const expectedDecimal = `expected a decimal number; one of more than ${exactDigi
 const decimalSchema = z
   .union(
     [
-      z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/),
+      z.string().regex(/^-?\d{1,30}(\.\d{1,30})?$/, {error: expectedDecimal}),
       z.number().refine(isExact, {error: expectedDecimal}),
     ],
     {error: expectedDecimal},

@@ -226,7 +226,7 @@ export async function readParties(
     return party;
   });
   const {taken: parties, refused, columns} = result;
-  requireColumns(['key'], columns, name);
+  if (columns.size > 0 || refused.length === 0) requireColumns(['key'], columns, name);
   const unknown = [...columns].filter(
     (column) => !partyColumns.some((knownColumn) => knownColumn === column),
   );

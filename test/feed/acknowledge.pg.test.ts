@@ -76,7 +76,10 @@ describe('a login', () => {
     await ack(erp, await place.end(), {run: 3});
     const before = await told(erp);
     await expect(ack(erp, null)).rejects.toThrow('cursor: expected one that the feed gave');
-    await expect(ack(erp, '7')).rejects.toThrow('cursor: expected a cursor that the feed gave');
+    await expect(ack(erp, '7')).rejects.toMatchObject({
+      message: expect.stringContaining('cursor: expected a cursor that the feed gave'),
+      hint: expect.stringContaining('SELECT sync.feed_end() gives that of now.'),
+    });
     await expect(ack(erp, '000000000000-7')).rejects.toMatchObject({code: 'FM410'});
     await expect(ack(erp, await place.end(), {text: 'x'.repeat(8_200)})).rejects.toThrow(
       'state: expected at most 8192 bytes as text, got 8212',

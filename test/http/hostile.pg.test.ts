@@ -144,6 +144,20 @@ test('the answer to a flawed body has the expected and the actual value of each 
   ]);
 });
 
+test.each([
+  [{table: 'customers', operation: 'delete', number: '0'}, '/number', 'a number from 1 on; one of'],
+  [
+    entry({employee_id: 501, number_of_hours: '1e2', started_at: '2027-03-01 09:00'}),
+    '/fields/number_of_hours',
+    'a decimal number; one of more than',
+  ],
+])('a flawed number is answered with what is expected: %j', async (body, at, expected) => {
+  const {body: problem} = await place.post(body);
+  expect(problem.errors).toContainEqual(
+    expect.objectContaining({at, expected: expect.stringContaining(expected)}),
+  );
+});
+
 describe('a body that is not acceptable JSON', () => {
   test.each([
     '{',

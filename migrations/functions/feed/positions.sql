@@ -79,7 +79,8 @@ BEGIN
     RAISE EXCEPTION '%: expected a cursor that the feed gave, such as %-%, got %', place,
       state.feed_id, state.last_position, quote_literal(left(cursor, 40))
       USING ERRCODE = 'invalid_parameter_value',
-        HINT = CASE place WHEN 'cursor' THEN 'Leave it out to read from the oldest entry kept.'
+        HINT = CASE place WHEN 'cursor' THEN 'SELECT sync.feed_end() gives that of now. The feed '
+          'is read from the oldest entry kept if none is given.'
           ELSE format('RESET %s writes without saying what you had seen.', place) END;
   ELSIF parts[1] <> state.feed_id THEN
     RAISE EXCEPTION '% %: expected one of this warehouse, whose cursors begin with %, got one '
