@@ -234,21 +234,19 @@ export function toProblem(
   const reason = isOwnError
     ? error.message
     : `${error.name} ${error.stack?.replace(/^.*?(?=\n\s+at )/s, '') ?? ''}`;
-  log.error(
-    {
-      method: request.method,
-      route: request.routeOptions.url,
-      reason,
-      docs: findErrorCode(isOwnError ? 'unavailable' : 'bug'),
-    },
-    'http: a request failed',
-  );
+  const {
+    method,
+    routeOptions: {url: route},
+  } = request;
   if (isLocked(error)) {
+    log.warn({method, route, reason, docs: findErrorCode('locked')}, 'http: a row was locked');
     return new HttpProblem(503, 'locked', {
       detail: 'another transaction is changing a row that this change needs, and has not ended',
       hint: 'Nothing was done: send the same again later.',
     });
   }
+  const docs = findErrorCode(isOwnError ? 'unavailable' : 'bug');
+  log.error({method, route, reason, docs}, 'http: a request failed');
   if (!isOwnError) return new HttpProblem(500, 'bug', {hint: 'The log of the HTTP API has more.'});
   return new HttpProblem(503, 'unavailable', {
     detail: 'the warehouse cannot be reached, or is too busy',

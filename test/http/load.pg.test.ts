@@ -106,6 +106,8 @@ test('a write that waits too long for a row is answered 503 and has no effect', 
     type: 'urn:fieldmirror:problem:locked',
     detail: expect.stringContaining('another transaction'),
   });
+  const [line] = place.logged.map((text) => JSON.parse(text)).filter(({reason}) => reason);
+  expect(line).toMatchObject({level: 40, docs: answer.body.docs, msg: 'http: a row was locked'});
   const {rowCount} = await place.pool.query(
     `SELECT FROM sync.changes WHERE fields ->> 'name' = 'Never'`,
   );
