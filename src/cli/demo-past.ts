@@ -69,12 +69,19 @@ export async function playPast(deps: PastDeps, past: Past): Promise<void> {
     if (deps.signal?.aborted !== true) {
       await pastService.playUntil(past.nights);
       counter.at(past.nights);
+      await requestLastDay(deps.pool, past.account);
     }
   } finally {
     counter.end();
     await pastService.close();
     await refreshStar(deps.pool);
   }
+}
+
+/** Leaves the last day to full sweeps that are due at once, with `start --once` and without. */
+async function requestLastDay(pool: pg.Pool, {accountId}: Account): Promise<void> {
+  for (const {name: stream} of allStreams)
+    await requestSweep(pool, {accountId, stream, mode: 'full', requestedBy: 'command'});
 }
 
 async function playNights(

@@ -144,3 +144,26 @@ test('the demo continues if the person has set a key since, as hooks and alerts 
   expect(stdout).toMatch(/^jobs {7}certified: /m);
   expect(code).toBe(0);
 });
+
+test('whichever command makes the demo, full sweeps of its last day are due', async () => {
+  const newHome = await mkdtemp(join(tmpdir(), 'fieldmirror-demo-'));
+  const newEnv = {FIELDMIRROR_HOME: newHome, FIELDMIRROR_DEMO_NIGHTS: '1'};
+  expect(await runCommand(['sync', 'employees'], newEnv)).toMatchObject({code: 0});
+  const newPostgres = await openEmbeddedPostgres(newHome);
+  const newPool = openPool(await newPostgres.url('warehouse'), {max: 1, applicationName: 'test'});
+  try {
+    const {rows} = await newPool.query(
+      `SELECT stream, mode, state FROM sync.sweeps WHERE requested_by = 'command' ORDER BY stream`,
+    );
+    expect(rows).toEqual([
+      {stream: 'customers', mode: 'full', state: 'due'},
+      {stream: 'employees', mode: 'full', state: 'certified'},
+      {stream: 'jobs', mode: 'full', state: 'due'},
+      {stream: 'tasks', mode: 'full', state: 'due'},
+    ]);
+  } finally {
+    await newPool.end();
+    await newPostgres.leave();
+    await rm(newHome, {recursive: true, force: true});
+  }
+});
