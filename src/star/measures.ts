@@ -337,7 +337,7 @@ const measureDefinitions = {
     kind: 'sum',
     value: '$.amount',
     where: `$.dated_by = 'observed'`,
-    comment: 'What of it is dated by when the balance was seen to fall.',
+    comment: 'What of it is dated by when it was seen.',
     answer: 'collected.dated_by_observation',
   },
   backlog_jobs: {

@@ -207,7 +207,7 @@ export const moneyQuestions: readonly Question[] = [
       'count on.',
     caveats:
       'A part payment has no date at the service: it counts on the day its fall of the balance ' +
-      'was seen, and before the mirror on none.',
+      'was seen, or a job that has one was first seen; before the mirror it counts on none.',
     tieOuts: ['T6'],
     period: {first: `${mondayOf('account.today')} - 7 * 13`, last: 'account.today'},
     order: 'week DESC',

@@ -347,13 +347,13 @@ export const reschedule: Member = {
   isOfVersions: true,
 };
 
-const isPaidInFull = 'version.balance_remaining = 0 AND version.invoice_paid_on IS NOT NULL';
+const isPaidInFull = 'paid.balance_remaining = 0 AND paid.invoice_paid_on IS NOT NULL';
 
 export const payment: Member = {
   name: 'fct_payment',
   comment:
     'One row for each step of what was collected of a job. A part payment has no date at the ' +
-    'service: the mirror dates it by when the balance was seen to fall. ' +
+    'service: the mirror dates it by when it was seen. ' +
     'A job that is deleted takes its money back.',
   columns: [
     ['job_key', 'step.row_id', 'The job: fct_job, unless it was deleted.'],
@@ -364,7 +364,8 @@ export const payment: Member = {
       'dated_by',
       'step.dated_by',
       'stated (paid in full, by the date of the invoice), observed (when the balance was seen ' +
-        'to fall) or unknown (a part payment before the mirror).',
+        'to fall, or when a job with a part payment was first seen, if the mirror knew the ' +
+        'account by then) or unknown (a part payment before the mirror).',
     ],
     [
       'paid_date',
@@ -376,31 +377,35 @@ export const payment: Member = {
     ],
   ],
   from: `FROM (
-      SELECT dated.*,
-             ${localDate(`CASE dated.dated_by WHEN 'stated' THEN dated.invoice_paid_on
-                               WHEN 'observed' THEN dated.valid_from END`)} AS own_date
+      SELECT paid.*, basis.dated_by,
+             ${localDate(`CASE basis.dated_by WHEN 'stated' THEN paid.invoice_paid_on
+                               WHEN 'observed' THEN paid.valid_from END`)} AS own_date
         FROM (
           SELECT version.*, version.collected - coalesce(version.collected_before, 0) AS amount,
                  version.was_deleted IS DISTINCT FROM version.is_deleted
-                   AND version.was_deleted IS NOT NULL AS is_undoing,
-                 CASE WHEN ${isPaidInFull} THEN 'stated' WHEN version.collected_before IS NULL
-                      THEN 'unknown' ELSE 'observed' END AS dated_by
+                   AND version.was_deleted IS NOT NULL AS is_undoing
             FROM (
-              SELECT paid.*, lag(paid.collected) OVER (PARTITION BY paid.row_id
-                       ORDER BY paid.valid_from) AS collected_before,
-                     lag(paid.is_deleted) OVER (PARTITION BY paid.row_id
-                       ORDER BY paid.valid_from) AS was_deleted
+              SELECT due.*, lag(due.collected) OVER (PARTITION BY due.row_id
+                       ORDER BY due.valid_from) AS collected_before,
+                     lag(due.is_deleted) OVER (PARTITION BY due.row_id
+                       ORDER BY due.valid_from) AS was_deleted
                 FROM (
                   SELECT held.*, held._deleted_at IS NOT NULL AS is_deleted,
                          CASE WHEN held._deleted_at IS NULL
                               THEN coalesce(held.total, 0) - coalesce(held.balance_remaining, 0)
                                 ELSE 0 END AS collected
                     FROM ${versions} AS held
-                ) AS paid
+                ) AS due
             ) AS version
-        ) AS dated
-        ${joinAccount('dated')}
-       WHERE dated.amount <> 0
+        ) AS paid
+        JOIN ${accountsSource} ON account.account_key = paid.account_id
+       CROSS JOIN LATERAL (
+         SELECT CASE WHEN ${isPaidInFull} THEN 'stated'
+                     WHEN paid.collected_before IS NOT NULL
+                       OR paid.valid_from > account.known_since THEN 'observed'
+                     ELSE 'unknown' END AS dated_by
+       ) AS basis
+       WHERE paid.amount <> 0
     ) AS step`,
   key: ['job_key', 'observed_at'],
   isOfVersions: true,
