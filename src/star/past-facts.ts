@@ -265,11 +265,54 @@ const versions = `(
        WHERE held.job_number IS NOT NULL
     )`;
 
+const isSamePlan = (one: string, other: string) =>
+  `(${one}.scheduled_on IS NOT DISTINCT FROM ${other}.scheduled_on
+     AND (${one}._deleted_at IS NULL) = (${other}._deleted_at IS NULL))`;
+
+/**
+ * The versions with an appointment or a deletion that an author wrote here and that came to
+ * nothing: the record was something else once no edit of it waited any more, or is something else
+ * now. A version of a sweep is among them if it kept what the author wanted. One that has what the
+ * service sent is not. Only versions with an edit that waits are looked up, by the key of the row.
+ */
+const withdrawnVersions = `(
+      SELECT edit.row_id, edit.valid_from
+        FROM history.jobs AS edit
+       CROSS JOIN LATERAL (
+         SELECT later.scheduled_on, later._deleted_at FROM history.jobs AS later
+          WHERE later.row_id = edit.row_id AND later.valid_from > edit.valid_from
+          ORDER BY later._pending NULLS FIRST,
+                   CASE WHEN later._pending THEN later.valid_to END DESC NULLS FIRST,
+                   later.valid_from LIMIT 1
+       ) AS outcome
+       CROSS JOIN LATERAL (
+         SELECT first._pending AND num_nonnulls(first._sweep_id, first._change_id) = 0 AS is_edit
+           FROM history.jobs AS first
+          WHERE first.row_id = edit.row_id AND first.valid_from <= edit.valid_from
+            AND ${isSamePlan('first', 'edit')}
+            AND NOT EXISTS (SELECT FROM history.jobs AS settled
+                             WHERE settled.row_id = edit.row_id AND settled._pending IS NOT TRUE
+                               AND settled.valid_from > first.valid_from
+                               AND settled.valid_from < edit.valid_from)
+          ORDER BY first.valid_from LIMIT 1
+       ) AS origin
+       WHERE edit._pending AND origin.is_edit AND NOT ${isSamePlan('edit', 'outcome')}
+    )`;
+
+// A list that is hashed: Postgres cannot know how many edits came to nothing, and would otherwise
+// choose a join that reads them again for each version.
+const isWithdrawn = `(version.row_id, version.valid_from) IN (SELECT withdrawn.row_id,
+         withdrawn.valid_from FROM ${withdrawnVersions} AS withdrawn)`;
+
+/** The states that an appointment or a deletion decides. */
+const plannedStates = `'deleted', 'estimate', 'scheduled', 'unscheduled'`;
+
 export const statusChange: Member = {
   name: 'fct_job_status_change',
   comment:
     'One row for each change of state of a job, as it was observed. ' +
-    'Two changes between two sweeps are seen as one.',
+    'Two changes between two sweeps are seen as one. An edit of the warehouse counts once it is ' +
+    'written, and no longer if it never reaches the service.',
   columns: [
     ['job_key', 'change.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'change.account_id', 'The account: dim_account.'],
@@ -304,6 +347,7 @@ export const statusChange: Member = {
           SELECT version.*, lag(version.state) OVER (PARTITION BY version.row_id
                    ORDER BY version.valid_from) AS from_state
             FROM ${versions} AS version
+           WHERE version.state NOT IN (${plannedStates}) OR NOT (${isWithdrawn})
         ) AS step
        WHERE step.state IS DISTINCT FROM step.from_state
     ) AS change`,
@@ -315,7 +359,8 @@ export const reschedule: Member = {
   name: 'fct_reschedule',
   comment:
     'One row for each move of an appointment, as it was observed. ' +
-    'Two moves between two sweeps are seen as one.',
+    'Two moves between two sweeps are seen as one. An edit of the warehouse counts once it is ' +
+    'written, and no longer if it never reaches the service.',
   columns: [
     ['job_key', 'move.row_id', 'The job: fct_job, unless it was deleted.'],
     ['account_key', 'move.account_id', 'The account: dim_account.'],
@@ -338,7 +383,7 @@ export const reschedule: Member = {
       SELECT version.*, lag(version.scheduled_on) OVER (PARTITION BY version.row_id
                ORDER BY version.valid_from) AS from_scheduled_on
         FROM ${versions} AS version
-       WHERE version._deleted_at IS NULL
+       WHERE version._deleted_at IS NULL AND NOT (${isWithdrawn})
     ) AS move
     ${joinAccount('move')}
     WHERE move.from_scheduled_on IS NOT NULL

@@ -54,3 +54,125 @@ describe('a part payment of a job', () => {
     expect(await payments(jobKey)).toEqual([{amount: 30, dated_by: 'unknown', isOfToday: null}]);
   });
 });
+
+describe('an edit of an appointment', () => {
+  const [first, second, third] = ['2026-12-01', '2026-12-02', '2026-12-03'].map(
+    (day) => `${day}T15:00:00+00:00`,
+  );
+  const moves = async (jobKey: string) =>
+    (
+      await world.author(
+        `SELECT concat_ws(' ', from_date, to_date) AS move, observed_at FROM mart.fct_reschedule
+          WHERE job_key = $1 ORDER BY observed_at`,
+        [jobKey],
+      )
+    ).map(({move}) => move);
+  const states = async (jobKey: string) =>
+    (
+      await world.author(
+        `SELECT to_state FROM mart.fct_job_status_change WHERE job_key = $1 ORDER BY observed_at`,
+        [jobKey],
+      )
+    ).map(({to_state}) => to_state);
+  const sendJob = () =>
+    world.sent('jobs', {
+      job_number: '7',
+      name: 'a',
+      status: 'new',
+      scheduled_on: first,
+      won_date: first,
+    });
+  const plan = (at: string | null | undefined) =>
+    world.author('UPDATE warehouse.jobs SET scheduled_on = $1', [at]);
+  const closeLast = (state: string) =>
+    world.author(
+      `SELECT sync.close_change((SELECT max(change_id) FROM sync.changes WHERE is_open), $1, 'no')`,
+      [state],
+    );
+  /** The change is done, and the record is read back. */
+  const finish = () =>
+    world.sweep(
+      `WITH done AS (UPDATE sync.changes SET state = 'done', settled_at = now() WHERE is_open)
+       UPDATE warehouse.jobs SET _change_id = 1, _sweep_id = NULL, _pending = NULL`,
+    );
+  const sweep = (set: string, values: unknown[] = []) =>
+    world.sweep(`UPDATE warehouse.jobs SET _sweep_id = 2, ${set}`, values);
+
+  test.each(['cancelled', 'rejected'])('that was %s is no move', async (state) => {
+    const jobKey = await sendJob();
+    await plan(second);
+    expect(await moves(jobKey)).toEqual(['2026-12-01 2026-12-02']);
+    await closeLast(state);
+    expect(await moves(jobKey)).toEqual([]);
+    await sweep(`name = 'b'`);
+    expect(await moves(jobKey)).toEqual([]);
+  });
+
+  test('that was taken back by its author is no move', async () => {
+    const jobKey = await sendJob();
+    await plan(second);
+    await plan(first);
+    expect(await moves(jobKey)).toEqual([]);
+  });
+
+  test('that removed the appointment and was cancelled is no change of state', async () => {
+    const jobKey = await sendJob();
+    await plan(null);
+    expect(await states(jobKey)).toEqual(['scheduled', 'unscheduled']);
+    await closeLast('cancelled');
+    expect(await states(jobKey)).toEqual(['scheduled']);
+  });
+
+  test('that reached the service is a move at the time of the edit', async () => {
+    const jobKey = await sendJob();
+    await plan(second);
+    const seen = () => world.author('SELECT observed_at, to_date FROM mart.fct_reschedule');
+    const edited = await seen();
+    await finish();
+    expect(await moves(jobKey)).toEqual(['2026-12-01 2026-12-02']);
+    expect(await seen()).toEqual(edited);
+  });
+
+  test('that another edit replaced before it was sent is one move', async () => {
+    const jobKey = await sendJob();
+    await plan(second);
+    await plan(third);
+    expect(await moves(jobKey)).toEqual(['2026-12-01 2026-12-03']);
+    await finish();
+    expect(await moves(jobKey)).toEqual(['2026-12-01 2026-12-03']);
+  });
+
+  test('that was cancelled hides no change that a sweep brought meanwhile', async () => {
+    const jobKey = await sendJob();
+    await plan(second);
+    await sweep('started_on = $1', [first]);
+    const begun = await world.author(
+      `SELECT observed_at FROM mart.fct_job_status_change WHERE to_state = 'in_progress'`,
+    );
+    await closeLast('cancelled');
+    expect(await states(jobKey)).toEqual(['scheduled', 'in_progress']);
+    expect(
+      await world.author(
+        `SELECT observed_at FROM mart.fct_job_status_change WHERE to_state = 'in_progress'`,
+      ),
+    ).toEqual(begun);
+    expect(await moves(jobKey)).toEqual([]);
+  });
+
+  test('of another column hides no move that sweeps bring while it waits', async () => {
+    const jobKey = await sendJob();
+    await world.author(`UPDATE warehouse.jobs SET name = 'b'`);
+    await sweep('scheduled_on = $1', [second]);
+    await sweep('scheduled_on = $1', [third]);
+    await finish();
+    expect(await moves(jobKey)).toEqual(['2026-12-01 2026-12-02', '2026-12-02 2026-12-03']);
+  });
+
+  test('a deletion that was cancelled is no change of state', async () => {
+    const jobKey = await sendJob();
+    await world.author('DELETE FROM warehouse.jobs');
+    expect(await states(jobKey)).toEqual(['scheduled', 'deleted']);
+    await closeLast('cancelled');
+    expect(await states(jobKey)).toEqual(['scheduled']);
+  });
+});
