@@ -342,7 +342,8 @@ export const planningQuestions: readonly Question[] = [
     name: 'ask_reschedules',
     question: 'How often do we move appointments?',
     definition:
-      'Moves of appointments by week, and how many came within 24 hours of the appointment.',
+      'Moves of appointments by week, and how many came within the 24 hours before the ' +
+      'appointment.',
     caveats: 'Known since the mirror began. Two moves between two sweeps are seen as one.',
     tieOuts: ['T11'],
     period: allDates,
@@ -353,7 +354,7 @@ export const planningQuestions: readonly Question[] = [
       {
         week: 'The Monday of the week.',
         moved: 'Moves.',
-        on_short_notice: 'Moves within 24 hours of the appointment.',
+        on_short_notice: 'Moves within the 24 hours before the appointment.',
         put_off: 'Moves to a later day.',
       },
       {totals: ['moved', 'on_short_notice', 'put_off']},
@@ -362,7 +363,8 @@ export const planningQuestions: readonly Question[] = [
       SELECT move.account_key,
              date_trunc('week', move.observed_at AT TIME ZONE account.time_zone)::date AS week,
              count(*) AS moved,
-             count(*) FILTER (WHERE move.notice < interval '24 hours') AS on_short_notice,
+             count(*) FILTER (WHERE move.notice >= interval '0'
+               AND move.notice < interval '24 hours') AS on_short_notice,
              count(*) FILTER (WHERE move.to_date > move.from_date) AS put_off
         FROM mart.fct_reschedule AS move ${joinAccountKey('move')}
        WHERE move.observed_at >= account.known_since AND move.observed_at <= {now}

@@ -176,3 +176,18 @@ describe('an edit of an appointment', () => {
     expect(await states(jobKey)).toEqual(['scheduled']);
   });
 });
+
+test('a move counts as on short notice within the day before the appointment alone', async () => {
+  await proveAll();
+  for (const [at, hours] of [-1, 2, 23, 25].entries())
+    await world.sent('jobs', {
+      job_number: String(at + 1),
+      scheduled_on: new Date(Date.now() + hours * 3_600_000).toISOString(),
+    });
+  await world.sweep(
+    `UPDATE warehouse.jobs SET _sweep_id = 2, scheduled_on = scheduled_on + interval '9 days'`,
+  );
+  expect(
+    await world.author('SELECT moved::integer, on_short_notice::integer FROM mart.ask_reschedules'),
+  ).toEqual([{moved: 4, on_short_notice: 2}]);
+});
