@@ -218,8 +218,10 @@ export const workQuestions: readonly Question[] = [
     question: 'Which jobs should have been done?',
     definition:
       'Jobs whose appointment has passed and that have not begun, and jobs in progress for ' +
-      'more than a day.',
-    caveats: 'A forgotten click cannot be distinguished from work that is late.',
+      'more than a day without an appointment that is still to come.',
+    caveats:
+      'A forgotten click cannot be distinguished from work that is late. Work whose begin was ' +
+      'not entered counts from its appointment.',
     tieOuts: ['T13'],
     order: 'scheduled_date, job_number',
     comment: 'One row for each job that should have been done.',
@@ -228,8 +230,8 @@ export const workQuestions: readonly Question[] = [
       {
         ...jobColumns,
         state: 'Its state.',
-        scheduled_date: 'When it was to be done.',
-        days_late: 'Days since then.',
+        scheduled_date: 'When it was to be done; null without an appointment.',
+        days_late: 'Days since then, or since it began if it has no appointment.',
         subtotal: 'Its price before tax.',
       },
       {money: ['subtotal'], totals: ['subtotal'], maskedBy: jobMasks},
@@ -242,8 +244,9 @@ export const workQuestions: readonly Question[] = [
         FROM {mart.fct_job} AS job JOIN {mart.dim_customer} AS customer
           ON customer.customer_key = job.customer_key
         JOIN mart.dim_job_state AS state ON state.job_state = job.job_state ${joinAccountKey('job')}
-       WHERE job.job_state = 'scheduled' AND job.scheduled_date < account.today
-          OR job.job_state = 'in_progress' AND job.started_date < account.today - 1
+       WHERE coalesce(job.scheduled_date < account.today, true)
+         AND (job.job_state = 'scheduled' OR job.job_state = 'in_progress'
+           AND coalesce(job.started_date, job.scheduled_date) < account.today - 1)
     ) AS answer`,
   },
   {

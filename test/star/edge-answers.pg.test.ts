@@ -1,0 +1,60 @@
+// Answers about jobs at the edges of their questions.
+
+import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
+
+let world: CaptureWorld;
+beforeAll(async () => {
+  world = await openCaptureWorld();
+});
+afterAll(() => world?.close());
+beforeEach(() => world.empty());
+
+type Job = Readonly<Record<string, unknown>>;
+
+/** The jobs of the warehouse, by the numbers 1, 2, 3, and so on, in the star. */
+async function sendJobs(jobs: readonly Job[]): Promise<void> {
+  for (const [at, job] of jobs.entries()) {
+    const number = {job_number: String(at + 1), id: String(at + 1)};
+    await world.sent('jobs', Object.assign({}, number, job));
+  }
+  await world.author('SELECT sync.refresh_star()');
+}
+
+/** Noon of a day, so many days after today in the account. */
+const inDays = (days: number) => {
+  const day = new Date(Date.now() + days * 86_400_000);
+  const date = day.toLocaleDateString('sv-SE', {timeZone: 'America/New_York'});
+  return `${date}T12:00:00-05:00`;
+};
+
+test('a job in progress is overdue by its appointment if its begin was not entered', async () => {
+  const status = 'in_progress';
+  await sendJobs([
+    {status, scheduled_on: inDays(-10)},
+    {status, scheduled_on: inDays(-1)},
+    {status},
+    {status, started_on: inDays(-4)},
+    {status, started_on: inDays(-4), scheduled_on: inDays(-6)},
+  ]);
+  expect(
+    await world.author(
+      `SELECT job_number::integer, scheduled_date IS NOT NULL AS "isPlanned", days_late
+         FROM mart.ask_overdue ORDER BY job_number`,
+    ),
+  ).toEqual([
+    {job_number: 1, isPlanned: true, days_late: 10},
+    {job_number: 4, isPlanned: false, days_late: 4},
+    {job_number: 5, isPlanned: true, days_late: 6},
+  ]);
+});
+
+test('a job in progress with an appointment that is still to come is not overdue', async () => {
+  const begun = {status: 'in_progress', started_on: inDays(-20)};
+  await sendJobs(
+    [inDays(30), inDays(0), inDays(-1)].map((scheduled_on) => Object.assign({scheduled_on}, begun)),
+  );
+  expect(await world.author('SELECT job_number::integer, days_late FROM mart.ask_overdue')).toEqual(
+    [{job_number: 3, days_late: 1}],
+  );
+});
