@@ -66,7 +66,9 @@ const plans = `(
                               AND next.job_key <> plan.job_key)
          ORDER BY plan.account_key, coalesce(plan.recurring_job_id, plan.job_id),
                   plan.booked_at DESC NULLS LAST, plan.job_number DESC)`;
-const isRunning = 'NOT plan.is_ended AND (plan.end_date IS NULL OR plan.end_date >= plan.today)';
+const isRunning =
+  'NOT plan.is_ended AND plan.visits_left IS DISTINCT FROM 0 ' +
+  'AND (plan.end_date IS NULL OR plan.end_date >= plan.today)';
 
 const planCaveats =
   'Jobs that were repeated from one another are one plan, shown by the latest; one that is ' +
@@ -306,8 +308,8 @@ export const workQuestions: readonly Question[] = [
     name: 'ask_plans',
     question: 'Which plans run, and which visit is due next?',
     definition:
-      'Jobs that are repeated by an interval and have not ended, the next visit first, with ' +
-      'the price of a visit and of a year.',
+      'Jobs that are repeated by an interval, have not ended and have a visit left, the next ' +
+      'visit first, with the price of a visit and of a year.',
     caveats: planCaveats,
     tieOuts: ['T1'],
     order: 'next_date NULLS LAST, job_number',
@@ -325,8 +327,8 @@ export const workQuestions: readonly Question[] = [
       interval: {
         question: 'What are our plans worth in a year?',
         definition:
-          'Jobs that are repeated by an interval and have not ended, by the interval: their ' +
-          'worth in a year, and how many are due and end soon.',
+          'Jobs that are repeated by an interval, have not ended and have a visit left, by the ' +
+          'interval: their worth in a year, and how many are due and end soon.',
         order: 'yearly_worth DESC NULLS LAST, repeated',
         key: ['account_key', 'repeated'],
         ...buildAnswerColumns(

@@ -58,3 +58,29 @@ test('a job in progress with an appointment that is still to come is not overdue
     [{job_number: 3, days_late: 1}],
   );
 });
+
+test('a plan runs while it has a visit left, or no limit of visits', async () => {
+  const plan = {
+    status: 'scheduled',
+    scheduled_on: inDays(3),
+    recurring_interval: 'monthly',
+    subtotal: '10',
+  };
+  await sendJobs(
+    [
+      {recurring_iterator: 5, max_recurring_iterator: 5},
+      {recurring_iterator: 4, max_recurring_iterator: 5},
+      {recurring_iterator: 5, max_recurring_iterator: 0},
+      {recurring_iterator: 5},
+    ].map((visits) => Object.assign({}, plan, visits)),
+  );
+  expect(
+    await world.author(
+      'SELECT job_number::integer, visits_left::integer FROM mart.ask_plans ORDER BY job_number',
+    ),
+  ).toEqual([
+    {job_number: 2, visits_left: 1},
+    {job_number: 3, visits_left: null},
+    {job_number: 4, visits_left: null},
+  ]);
+});

@@ -224,7 +224,8 @@ const planOf = `, repeating AS (
                                                 WHERE recurring_job_id IS NOT NULL))),
   running AS (
     SELECT plan.* FROM plan, today
-     WHERE recurring_ended IS NOT TRUE AND coalesce(until >= today, true))`;
+     WHERE recurring_ended IS NOT TRUE AND coalesce(until >= today, true)
+       AND coalesce(visits > 0, true))`;
 const planSaid = `job_number, customer, phone, repeated, subtotal, worth AS yearly_worth,
   next_on::text AS next_date, visits AS visits_left, until::text AS end_date`;
 const planColumns = ['job_number', 'customer', 'phone', 'repeated', 'subtotal'].concat([
