@@ -40,6 +40,13 @@ const receivableSteps = `(
          WHERE job.job_state <> 'cancelled' AND (job.paid_date IS NULL AND job.receivable <> 0
            OR job.paid_date > job.invoiced_date + 60) AND step.date IS NOT NULL)`;
 
+/**
+ * The last day of the period a year before. The last day of February stays the last one, whichever
+ * of the two years is a leap year.
+ */
+const yearBeforeLast = `greatest(({last} - interval '1 year')::date,
+                   ({last} + 1 - interval '1 year')::date - 1)`;
+
 const ticketComments = {
   jobs: 'Jobs completed.',
   revenue: 'Their subtotals.',
@@ -152,7 +159,7 @@ export const revenueQuestions: readonly Question[] = [
                           {job.revenue} AS revenue
                 FROM {mart.fct_job} AS job
                WHERE job.completed_date BETWEEN ({first} - interval '1 year')::date
-                 AND ({last} - interval '1 year')::date
+                 AND ${yearBeforeLast}
                GROUP BY 1, 2) AS before
           ON before.account_key = month.account_key
          AND before.month = (month.month - interval '1 year')::date

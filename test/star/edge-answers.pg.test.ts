@@ -1,6 +1,12 @@
 // Answers about jobs at the edges of their questions.
 
 import {afterAll, beforeAll, beforeEach, expect, test} from 'vitest';
+import {
+  answerQuestion,
+  beginReading,
+  findQuestion,
+  prepareQuestion,
+} from '../../src/star/answer.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 
 let world: CaptureWorld;
@@ -9,6 +15,30 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 beforeEach(() => world.empty());
+
+interface Days {
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The answer for these days, with its rows and what it is compared with. */
+async function ask(word: string, days: Days, by?: string) {
+  const client = await world.pool.connect();
+  try {
+    await beginReading(client);
+    const asked = await prepareQuestion(client, findQuestion(word, by), {
+      accountKey: world.accountId,
+      asOf: undefined,
+      isMasked: false,
+      from: days.from,
+      to: days.to,
+    });
+    return (await answerQuestion(client, asked, 1000)).answer.json;
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+}
 
 type Job = Readonly<Record<string, unknown>>;
 
@@ -20,6 +50,13 @@ async function sendJobs(jobs: readonly Job[]): Promise<void> {
   }
   await world.author('SELECT sync.refresh_star()');
 }
+
+/** A job that was completed at noon of a day. */
+const complete = (day: string, subtotal = '10'): Job => ({
+  status: 'complete',
+  completed_on: `${day}T12:00:00-05:00`,
+  subtotal,
+});
 
 /** Noon of a day, so many days after today in the account. */
 const inDays = (days: number) => {
@@ -83,4 +120,20 @@ test('a plan runs while it has a visit left, or no limit of visits', async () =>
     {job_number: 3, visits_left: null},
     {job_number: 4, visits_left: null},
   ]);
+});
+
+test.each([
+  ['2025-02-28', '2024-02-29', 11],
+  ['2025-02-27', '2024-02-27', 1],
+  ['2024-02-29', '2023-02-28', 100],
+  ['2024-02-28', '2023-02-28', 100],
+])('February up to %s is compared with that up to %s', async (to, _, before) => {
+  await sendJobs([
+    complete('2025-02-03'),
+    complete('2024-02-27', '1'),
+    complete('2024-02-29', '10'),
+    complete('2023-02-28', '100'),
+  ]);
+  const {rows} = await ask('revenue-by-month', {from: `${to.slice(0, 7)}-01`, to});
+  expect(rows.map(({a_year_before}) => Number(a_year_before))).toEqual([before]);
 });
