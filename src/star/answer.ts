@@ -362,7 +362,8 @@ async function checkSettings(
   throw new MissingSettingError(
     `${toQuestionWord({name})} ${needsHours}: ` +
       'INSERT INTO mart.settings (account_key, working_hours) ' +
-      `VALUES (${accountKey}, '{8,8,8,8,8,0,0}')`,
+      `VALUES (${accountKey}, '{8,8,8,8,8,0,0}') ` +
+      'ON CONFLICT (account_key) DO UPDATE SET working_hours = EXCLUDED.working_hours',
   );
 }
 

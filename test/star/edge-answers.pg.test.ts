@@ -14,7 +14,10 @@ beforeAll(async () => {
   world = await openCaptureWorld();
 });
 afterAll(() => world?.close());
-beforeEach(() => world.empty());
+beforeEach(async () => {
+  await world.empty();
+  await world.author('DELETE FROM mart.settings');
+});
 
 interface Days {
   readonly from: string;
@@ -136,4 +139,22 @@ test.each([
   ]);
   const {rows} = await ask('revenue-by-month', {from: `${to.slice(0, 7)}-01`, to});
   expect(rows.map(({a_year_before}) => Number(a_year_before))).toEqual([before]);
+});
+
+test('the statement for missing working hours works, also if other settings exist', async () => {
+  const days = {from: '2026-12-07', to: '2026-12-08'};
+  await world.author(
+    `INSERT INTO mart.settings (account_key, currency) SELECT account_key, 'CHF'
+       FROM mart.dim_account`,
+  );
+  const error = await ask('load-ahead', days).then(
+    () => '',
+    (caught: unknown) => String(caught),
+  );
+  const statement = error.slice(error.indexOf('INSERT INTO'));
+  await world.author(statement);
+  await ask('load-ahead', days);
+  expect(await world.author('SELECT currency, working_hours::float[] FROM mart.settings')).toEqual([
+    {currency: 'CHF', working_hours: [8, 8, 8, 8, 8, 0, 0]},
+  ]);
 });
