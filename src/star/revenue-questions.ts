@@ -18,12 +18,16 @@ const sumRevenue = (first: string, last: string) =>
   `coalesce(sum(job.completed_amount)
      FILTER (WHERE job.completed_date BETWEEN ${first} AND ${last}), 0)`;
 
-/** The Mondays of the weeks of each account that are whole in the period. */
+/**
+ * The Mondays of the weeks of each account in the period, each with the last day that the week has
+ * in it. The backlog of a day that is to come is not known: that of today stands for it.
+ */
 const weeksOfPeriod = `(
-        SELECT account.account_key, day.date AS week
+        SELECT account.account_key, day.date AS week,
+               least(day.date + 6, {last}, account.today) AS last_day
           FROM ${accountsSource}
           JOIN mart.dim_date AS day ON day.weekday = 1
-           AND day.date BETWEEN {first} AND {last} - 6)`;
+           AND day.date BETWEEN ${mondayOf('{first}')} AND {last})`;
 
 /**
  * The amounts by which the sum owed for more than 60 days rose and fell, by week. Amounts from
@@ -31,14 +35,14 @@ const weeksOfPeriod = `(
  */
 const receivableSteps = `(
         SELECT job.account_key,
-               greatest(${mondayOf('step.date')}, ${mondayOf('({first} + 6)')}) AS week,
+               greatest(${mondayOf('step.date')}, ${mondayOf('{first}')}) AS week,
                step.amount
           FROM {mart.fct_job} AS job ${joinAccountKey('job')}
          CROSS JOIN LATERAL (VALUES (job.invoiced_date + 61,
            CASE WHEN job.paid_date IS NULL THEN job.receivable ELSE job.total END), (job.paid_date,
            -job.total)) AS step (date, amount)
          WHERE job.job_state <> 'cancelled' AND (job.paid_date IS NULL AND job.receivable <> 0
-           OR job.paid_date > job.invoiced_date + 60) AND step.date IS NOT NULL)`;
+           OR job.paid_date > job.invoiced_date + 60) AND step.date <= {last})`;
 
 /**
  * The last day of the period a year before. The last day of February stays the last one, whichever
@@ -331,7 +335,7 @@ export const revenueQuestions: readonly Question[] = [
         booked:
           'Subtotals of the jobs booked in it, without what is cancelled, lost or an estimate.',
         owed_over_60_days: 'Receivables at its end older than 60 days, with tax.',
-        open_jobs: 'Jobs open at its end.',
+        open_jobs: 'Jobs open at its end, or today if it has not ended.',
       },
       {
         money: ['revenue', 'booked', 'owed_over_60_days'],
@@ -347,12 +351,14 @@ export const revenueQuestions: readonly Question[] = [
         LEFT JOIN (SELECT job.account_key, ${mondayOf('job.completed_date')} AS week,
                           {job.revenue} AS revenue, {job.jobs_completed} AS completed
                      FROM {mart.fct_job} AS job ${joinAccountKey('job')}
-                    WHERE job.completed_date >= {first} GROUP BY 1, 2) AS done
+                    WHERE job.completed_date BETWEEN {first} AND {last}
+                    GROUP BY 1, 2) AS done
                       ON done.account_key = weeks.account_key AND done.week = weeks.week
         LEFT JOIN (SELECT job.account_key, ${mondayOf('job.booked_date')} AS week,
                           {job.booked_amount} AS booked
                      FROM {mart.fct_job} AS job ${joinAccountKey('job')}
-                    WHERE job.booked_date >= {first} GROUP BY 1, 2) AS come
+                    WHERE job.booked_date BETWEEN {first} AND {last}
+                    GROUP BY 1, 2) AS come
                       ON come.account_key = weeks.account_key AND come.week = weeks.week
         LEFT JOIN (SELECT weeks.account_key, weeks.week,
                           sum(sum(step.amount)) OVER (PARTITION BY weeks.account_key
@@ -363,7 +369,7 @@ export const revenueQuestions: readonly Question[] = [
                     GROUP BY 1, 2) AS owed ON owed.account_key = weeks.account_key
                       AND owed.week = weeks.week
         LEFT JOIN {mart.fct_backlog_day} AS backlog ON backlog.account_key = weeks.account_key
-         AND backlog.date = weeks.week + 6
+         AND backlog.date = weeks.last_day
     ) AS answer`,
   },
 ];

@@ -158,3 +158,29 @@ test('the statement for missing working hours works, also if other settings exis
     {currency: 'CHF', working_hours: [8, 8, 8, 8, 8, 0, 0]},
   ]);
 });
+
+test('a week that the given days cut has the days within them alone', async () => {
+  const jobs = ['2026-10-04', '2026-10-05', '2026-10-07', '2026-10-13', '2026-10-14'];
+  await sendJobs(
+    jobs.map((day, at) =>
+      Object.assign(
+        {created_at: `${day}T10:00:00-04:00`, total: '10', balance_remaining: '10'},
+        // Sixty days after its invoice, on the day itself, it counts as old.
+        {invoice_date: new Date(Date.parse(day) - 60.5 * 86_400_000).toISOString()},
+        complete(day, String(10 ** at)),
+      ),
+    ),
+  );
+  const {rows, before} = await ask('weeks', {from: '2026-10-07', to: '2026-10-13'});
+  expect(
+    rows.map(({week, revenue, booked, owed_over_60_days: owed, open_jobs: open}) => ({
+      week,
+      sums: [revenue, booked, owed, open].map(Number),
+    })),
+  ).toEqual([
+    {week: '2026-10-12', sums: [1000, 1000, 40, 0]},
+    {week: '2026-10-05', sums: [100, 100, 30, 0]},
+  ]);
+  expect(before).toMatchObject({from: '2026-09-30', to: '2026-10-06'});
+  expect(Number(before?.total.revenue)).toBe(11);
+});
