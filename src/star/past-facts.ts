@@ -104,6 +104,9 @@ export const backlogDay: Member = {
   key: ['account_key', 'date'],
 };
 
+/** How many days after today plans and capacity reach. */
+export const daysAhead = 28;
+
 /**
  * The days on which a technician can work, with their hours. They begin on the day the technician
  * was hired, or else first entered hours. For an inactive technician they end with the last hours.
@@ -125,7 +128,8 @@ const capacityDays = `(
               JOIN mart.dim_date AS day ON day.date BETWEEN coalesce(employee.hired_date,
                 worked.first, account.today)
                                                      AND CASE WHEN employee.is_active IS NOT FALSE
-                                                       THEN account.today + 28 ELSE worked.last END
+                                                       THEN account.today + ${daysAhead}
+                                                         ELSE worked.last END
               LEFT JOIN mart.closed_days AS closed ON closed.account_key = account.account_key
                AND closed.date = day.date
              WHERE employee.is_technician
@@ -134,7 +138,9 @@ const capacityDays = `(
 
 export const employeeDay: Member = {
   name: 'fct_employee_day',
-  comment: 'One row for each employee and day with capacity, plans or hours, up to 28 days ahead.',
+  comment:
+    'One row for each employee and day with capacity, plans or hours, ' +
+    `up to ${daysAhead} days ahead.`,
   columns: [
     ['employee_key', 'day.employee_key', 'The employee: dim_employee; -1 is no employee.'],
     ['account_key', 'day.account_key', 'The account: dim_account.'],
@@ -181,7 +187,7 @@ export const employeeDay: Member = {
             JOIN {mart.fct_job} AS job ON job.job_key = held.job_key
             JOIN ${accountsSource} ON account.account_key = job.account_key
            WHERE job.job_state NOT IN ('cancelled', 'lost', 'estimate')
-             AND job.scheduled_date <= account.today + 28
+             AND job.scheduled_date <= account.today + ${daysAhead}
            GROUP BY job.account_key, held.employee_key, job.scheduled_date
            UNION ALL
           SELECT able.account_key, able.employee_key, able.date, able.hours, NULL, NULL, NULL, NULL,

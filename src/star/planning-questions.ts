@@ -12,6 +12,7 @@ import {
   localDate,
   type Question,
 } from './member.ts';
+import {daysAhead} from './past-facts.ts';
 
 const estimateComments = {
   estimates: 'Estimates.',
@@ -96,7 +97,9 @@ export const planningQuestions: readonly Question[] = [
     name: 'ask_load_ahead',
     question: 'Is there room in the next two weeks?',
     definition: 'Planned hours against capacity for each of the next fourteen days.',
-    caveats: 'Two technicians on a job take twice its length. Travel is not known here.',
+    caveats:
+      'Two technicians on a job take twice its length. Travel is not known here. Plans and ' +
+      `capacity reach ${daysAhead} days ahead: later days have no row.`,
     tieOuts: ['T9'],
     period: {first: 'account.today', last: 'account.today + 13'},
     order: 'date',

@@ -184,3 +184,27 @@ test('a week that the given days cut has the days within them alone', async () =
   expect(before).toMatchObject({from: '2026-09-30', to: '2026-10-06'});
   expect(Number(before?.total.revenue)).toBe(11);
 });
+
+test.each([
+  ['day', undefined],
+  ['technician', 'technician'],
+])('load-ahead by %s states after how many days it has no rows', async (_, by) => {
+  await world.author(
+    `INSERT INTO mart.settings (account_key, working_hours)
+       SELECT account_key, '{8,8,8,8,8,8,8}' FROM mart.dim_account`,
+  );
+  await world.sent('employees', {employee_number: 1, id: 1, name: 'a', active: true});
+  await sendJobs([27, 28, 29].map((days) => ({scheduled_on: inDays(days)})));
+  const days = {from: inDays(26).slice(0, 10), to: inDays(40).slice(0, 10)};
+  const {rows} = await ask('load-ahead', days, by);
+  const {caveats} = findQuestion('load-ahead', by);
+  const last = rows
+    .map(({date}) => String(date))
+    .toSorted()
+    .at(-1);
+  const [{ahead} = {}] = await world.author(
+    'SELECT $1::date - today AS ahead FROM mart.dim_account',
+    [last],
+  );
+  expect(caveats).toContain(`reach ${ahead} days ahead: later days have no row`);
+});
