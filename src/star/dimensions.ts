@@ -26,7 +26,12 @@ export const account: Member = {
   name: 'dim_account',
   comment: 'One row for each account: its zone, its settings, and how fresh its data is.',
   columns: [
-    ['account_key', 'account.account_id', 'Number of the account; every row of the star bears it.'],
+    [
+      'account_key',
+      'account.account_id',
+      'Number of the account: in every row of a fact, and in every row of a dimension that has ' +
+        'the column, but for row -1.',
+    ],
     ['name', 'account.name', 'Short name of the account.'],
     [
       'time_zone',

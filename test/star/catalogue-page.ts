@@ -24,9 +24,11 @@ SELECT sum(completed_amount) FROM mart.fct_job_as_of('2026-11-01')
 - A fact has the live rows that the service has numbered. A dimension also has deleted rows
   (\`is_deleted\`), so that no fact loses its customer. Row \`-1\` represents a missing value, so
   that an inner join loses no fact either.
-- A key is one column, and has the same name in facts and dimensions. \`account_key\` is in every
-  row; numbers of two accounts may be equal, keys never are. No view sums over accounts: their
-  currencies may differ.
+- A key is one column, and has the same name in facts and dimensions. Numbers of two accounts may
+  be equal, keys never are. No view sums over accounts: their currencies may differ.
+- \`account_key\` is in every row of a fact. Row \`-1\` of a dimension has none: filter by that of
+  the fact, and join by the key of the dimension alone. Another filter or join loses the facts
+  with a missing value.
 - A date is a date in the zone of the account, also in summer. A week begins on Monday.
 - Revenue is before tax, on the day of completion; receivables and collected amounts are with tax.
   Nothing is rounded.

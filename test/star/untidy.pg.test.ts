@@ -15,7 +15,7 @@ import {
   prepareQuestion,
   toQuestionWord,
 } from '../../src/star/answer.ts';
-import {exportedTables, questions} from '../../src/star/star.ts';
+import {exportedTables, members, questions} from '../../src/star/star.ts';
 import {checkClaims} from '../../src/star/tie-outs.ts';
 import {queryDuck} from '../delivery/delivery-place.ts';
 import {runCommand} from '../support/command.ts';
@@ -659,6 +659,19 @@ test('every tie-out holds, and the businesses have the cases that the tie-outs c
        FROM mart.fct_job`,
   );
   for (const count of Object.values(found)) expect(Number(count)).toBeGreaterThan(2);
+});
+
+test('account_key is in each row of a fact, and null only in row -1 of a dimension', async () => {
+  const held = members.filter(({columns}) => columns.some(([name]) => name === 'account_key'));
+  for (const {name, columns, missing} of held) {
+    const [rows] = await query(
+      `SELECT count(*) FILTER (WHERE account_key IS NULL)::integer AS without,
+              count(*) FILTER (WHERE account_key IS NULL
+                AND ${columns[0]?.[0]}::text = '-1')::integer AS missing FROM mart.${name}`,
+    );
+    const expected = missing === undefined ? 0 : 1;
+    expect(rows, name).toEqual({without: expected, missing: expected});
+  }
 });
 
 test.each(['parquet', 'csv'])('the export as %s has every row and every amount', async (format) => {
