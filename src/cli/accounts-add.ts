@@ -20,6 +20,7 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
 import {refuseWrongZone, requestAccount} from './accounts-check.ts';
 import {print, readSecret} from './terminal.ts';
+import {envFileOf} from './verb.ts';
 import {withWarehouse} from './warehouse.ts';
 
 interface AddOptions {
@@ -56,7 +57,8 @@ export async function accountsAdd(
       request,
     );
     const account = await inTransaction(pool, saveTriedAccount);
-    print(options.json, {json: {account}, text: describeResult(account)});
+    const result = describeResult(account);
+    print(options.json, {json: {account, result}, text: result});
     return 0;
   });
 }
@@ -100,13 +102,33 @@ export async function tryAccount(
     allowsLinkLocal: config.allowsLinkLocal,
   });
   refuseWrongZone(page, {timeZone: wanted.timeZone, setting: 'accounts add: --time-zone'});
-  const result =
-    storedAccount === null ? 'is added; fieldmirror start sweeps it' : 'has a new token';
+  const result = describeStored(config, wanted, {token, isNew: storedAccount === null});
   return {
     keep: (client) => saveAccount(client, wanted, {token, key}),
     describe: ({apiUrl, timeZone}) =>
       `account ${name} (${toServiceAddress(apiUrl)}, ${timeZone}) ${result}`,
   };
+}
+
+/**
+ * Describes what was stored. If the settings have a token of this account, also whether it is this
+ * one: at its next start, a worker takes that of the settings.
+ */
+function describeStored(
+  config: Config,
+  {apiUrl}: Pick<Account, 'apiUrl'>,
+  {token, isNew}: {readonly token: Secret; readonly isNew: boolean},
+): string {
+  const setToken = findSetToken(config, apiUrl);
+  const isSetToken = setToken?.secret.reveal() === token.reveal();
+  const added = isSetToken ? `is added, with the token of ${setToken.name}` : 'is added';
+  const replaced = isSetToken ? `has a new token, that of ${setToken.name}` : 'has a new token';
+  const result = isNew ? `${added}; fieldmirror start sweeps it` : replaced;
+  if (setToken === null || isSetToken || config.account === null) return result;
+  return (
+    `${result}. But ${setToken.name} is another token, which the next start takes in place of ` +
+    'this one: set the new token there, too'
+  );
 }
 
 /** @throws {UsageError} the name is invalid, or there is no key to seal a token with */
@@ -178,17 +200,38 @@ async function refuseDuplicate(
   );
 }
 
-/** The environment's token is sent only to the environment's address, if one is set. */
+interface SetToken {
+  readonly secret: Secret;
+  /** `FIELDMIRROR_API_TOKEN in .env` */
+  readonly name: string;
+}
+
+/**
+ * The token of the settings; null if they have none for this address. It is sent only to the
+ * address of the settings, if they have one.
+ */
+export function findSetToken(
+  {token, apiUrl: setUrl, settings}: Config,
+  apiUrl: string,
+): SetToken | null {
+  const isForThisAddress = setUrl === null || toServiceAddress(setUrl) === toServiceAddress(apiUrl);
+  if (token === null || !isForThisAddress) return null;
+  const source = settings.find(({name}) => name === 'FIELDMIRROR_API_TOKEN')?.source;
+  const place = source === 'file' ? envFileOf(process.env) : 'the environment';
+  return {secret: token, name: `FIELDMIRROR_API_TOKEN in ${place}`};
+}
+
+/** What a person types or pipes takes precedence: it may replace the token of the settings. */
 async function findToken(
   config: Config,
   {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>,
 ): Promise<Secret> {
-  const isForThisAddress =
-    config.apiUrl === null || toServiceAddress(config.apiUrl) === toServiceAddress(apiUrl);
-  if (config.token !== null && isForThisAddress) return config.token;
+  const fallback = findSetToken(config, apiUrl);
+  const hint = fallback === null ? '' : `; if nothing is typed: that of ${fallback.name}`;
   return await readSecret(
-    `API token of ${name} (it is not shown): `,
+    `API token of ${name} (it is not shown${hint}): `,
     'accounts add: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
+    {fallback},
   );
 }
 

@@ -12,7 +12,7 @@ import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {hasEmbedded} from '../postgres/embedded.ts';
 import {allStreams} from '../streams/all.ts';
 import {beginAccount} from '../sweeps/schedules.ts';
-import {checkName} from './accounts-add.ts';
+import {checkName, findSetToken} from './accounts-add.ts';
 import {findZoneMismatch, guessZones, requestAccount} from './accounts-check.ts';
 import {writeActiveSettings} from './config-file.ts';
 import {readContents} from './postgres.ts';
@@ -319,10 +319,10 @@ async function findName(
     : await asker.ask('A name for it here', suggestedName, checkTyped);
 }
 
-/** Without a terminal, the environment's token is used, but only for the environment's address. */
+/** Without a terminal: that of standard input, else the environment's for its own address. */
 async function findToken(
   asker: Prompter | null,
-  {token, apiUrl: environmentUrl}: Config,
+  config: Config,
   {name, apiUrl}: {readonly name: string; readonly apiUrl: string},
 ): Promise<Secret> {
   if (asker !== null)
@@ -332,14 +332,10 @@ async function findToken(
       (text) => new Secret(text),
       {isHidden: true},
     );
-  if (
-    token !== null &&
-    (environmentUrl === null || toServiceAddress(environmentUrl) === toServiceAddress(apiUrl))
-  )
-    return token;
   return await readSecret(
     '',
     'init: expected the token on standard input or in FIELDMIRROR_API_TOKEN, got nothing',
+    {fallback: findSetToken(config, apiUrl)},
   );
 }
 

@@ -138,25 +138,59 @@ function toPlain(markdown: string): string {
  * @param missing - the message if nothing came
  * @param options.keepsBlanks - for a secret that may begin or end with blanks: only one newline at
  *   its end is removed
+ * @param options.fallback - the secret if standard input is at its end, or if nothing is typed at
+ *   the prompt, which says so
  * @throws {UsageError} nothing came
  */
 export async function readSecret(
   question: string,
   missing: string,
-  {keepsBlanks = false} = {},
+  {keepsBlanks = false, fallback = null}: SecretOptions = {},
 ): Promise<Secret> {
-  const input = process.stdin.isTTY ? await readHiddenAnswer(question) : await text(process.stdin);
-  const typed = keepsBlanks ? input.replace(/\r?\n$/, '') : input.trim();
-  if (typed !== '') return new Secret(typed);
+  const isTerminal = process.stdin.isTTY;
+  const input = isTerminal ? await readHiddenAnswer(question) : await readInput(fallback);
+  const typed = keepsBlanks ? input?.replace(/\r?\n$/, '') : input?.trim();
+  if (typed !== undefined && typed !== '') return new Secret(typed);
+  // An empty line in a pipe is a secret that its writer does not have.
+  const isLeftOut = isTerminal ? input === '' : input === null;
+  if (isLeftOut && fallback !== null) return fallback.secret;
   throw new UsageError(missing);
 }
 
-async function readHiddenAnswer(question: string): Promise<string> {
+interface SecretOptions {
+  readonly keepsBlanks?: boolean;
+  readonly fallback?: Fallback | null;
+}
+
+interface Fallback {
+  readonly secret: Secret;
+  /** The setting that has it, for a person. */
+  readonly name: string;
+}
+
+const inputHintMs = 3_000;
+
+/** @returns null if standard input is at its end at once */
+async function readInput(fallback: Fallback | null): Promise<string | null> {
+  const hint = setTimeout(() => {
+    const way = fallback === null ? '' : `; with </dev/null it takes ${fallback.name}`;
+    printErr(`It waits for the end of standard input${way}\n`);
+  }, inputHintMs);
+  try {
+    const input = await text(process.stdin);
+    return input === '' ? null : input;
+  } finally {
+    clearTimeout(hint);
+  }
+}
+
+/** @returns null if the person ended it */
+async function readHiddenAnswer(question: string): Promise<string | null> {
   printErr(question);
   const discardedOutput = new Writable({write: (_chunk, _encoding, done) => done()});
   const readline = createInterface({input: process.stdin, output: discardedOutput, terminal: true});
   try {
-    const cancelled = new Promise<string>((done) => readline.once('close', () => done('')));
+    const cancelled = new Promise<null>((done) => readline.once('close', () => done(null)));
     return await Promise.race([readline.question(''), cancelled]);
   } finally {
     readline.close();

@@ -3,7 +3,9 @@
 import {spawn} from 'node:child_process';
 import {join} from 'node:path';
 import {describe, expect, test} from 'vitest';
-import {runCommand} from '../support/command.ts';
+import {typeInto} from '../cli/warehouse-place.ts';
+import {programLine, runCommand} from '../support/command.ts';
+import {enter, typeAtTerminal} from '../support/typed-terminal.ts';
 import {
   add,
   client,
@@ -130,6 +132,60 @@ describe('accounts add', () => {
       code: 2,
       stderr: expect.stringMatching(/the rows of two services would be mixed/),
     });
+  });
+
+  test('takes a piped token, and reports another one that the next start would take', async () => {
+    await add('a');
+    const settings = {
+      ...env,
+      FIELDMIRROR_API_URL: server.urlOf('a'),
+      FIELDMIRROR_TIME_ZONE: timeZone,
+    };
+    const own = {...settings, FIELDMIRROR_API_TOKEN: server.tokenOf('a')};
+    const {sealed_token: before} = await rowOf('a');
+    expect(await typeInto(['accounts', 'add', 'a'], 'wrong', own)).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('401'),
+    });
+    expect((await rowOf('a')).sealed_token).toEqual(before);
+    expect(await typeInto(['accounts', 'add', 'a'], '', own)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/expected the token on standard input/),
+    });
+    const old = {...settings, FIELDMIRROR_API_TOKEN: 'old'};
+    const replaced = await typeInto(['accounts', 'add', 'a'], server.tokenOf('a'), old);
+    expect(replaced).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /has a new token\. But FIELDMIRROR_API_TOKEN in the environment is another token, which/,
+      ),
+    });
+    expect((await rowOf('a')).sealed_token).not.toEqual(before);
+    const without = await runCommand(['accounts', 'add', 'a'], own);
+    expect(without).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /has a new token, that of FIELDMIRROR_API_TOKEN in the environment\n/,
+      ),
+    });
+  });
+
+  test('at a terminal prompts for the token although the settings have one', async () => {
+    await add('a');
+    const own = {
+      ...env,
+      FIELDMIRROR_API_TOKEN: server.tokenOf('a'),
+      FIELDMIRROR_ENV_FILE: '/dev/null',
+    };
+    const shell = `exec ${programLine('accounts', 'add', 'a').join(' ')}`;
+    const question = /API token of a \(it is not shown; if nothing/;
+    const wrong = await typeAtTerminal(shell, [[question, `wrong${enter}`]], own);
+    expect(wrong, wrong.all).toMatchObject({code: 3, left: 0, all: expect.stringContaining('401')});
+    const nothing = await typeAtTerminal(shell, [[question, enter]], own);
+    expect(nothing, nothing.all).toMatchObject({code: 0, left: 0});
+    expect(nothing.all.replaceAll(/\s+/g, ' ')).toContain(
+      'has a new token, that of FIELDMIRROR_API_TOKEN in the environment',
+    );
   });
 
   test('does not mirror one service twice under two names', async () => {

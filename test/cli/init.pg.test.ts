@@ -1,8 +1,6 @@
 // An account is set up: each answer is tried, what is kept is enough for a start, and the token is
 // seen nowhere else.
 
-import {spawn} from 'node:child_process';
-import {once} from 'node:events';
 import {existsSync} from 'node:fs';
 import {mkdtemp, readdir, readFile, rm, stat} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -12,6 +10,7 @@ import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {parseKeys} from '../../src/core/secret.ts';
 import {type Ended, main, programLine, startProgram} from '../support/command.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
+import {type Answer, enter, typeAtTerminal} from '../support/typed-terminal.ts';
 import {openService, type TestService, timeZone} from '../support/world.ts';
 
 let service: TestService;
@@ -188,12 +187,6 @@ test('init changes files only with --force, and never beside the demo business',
 });
 
 test('at a terminal, init repeats wrongly answered questions and shows no secret', async () => {
-  // One question is answered once it is seen; `script` makes the terminal.
-  const command = `cd ${folder}; exec ${process.execPath} ${main} init`;
-  const terminal = spawn('script', ['-qec', command, '/dev/null'], {
-    env: {PATH: process.env.PATH ?? '', ...env},
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
   const answers: [RegExp, string][] = [
     [/base address, such as/, 'ftp://acme'],
     [/base address, such as/, service.url],
@@ -205,20 +198,10 @@ test('at a terminal, init repeats wrongly answered questions and shows no secret
     [/The warehouse: /, 'postgres://nobody:hidden@127.0.0.1:1/x'],
     [/nothing listens there[\s\S]*The warehouse: /, database.url],
   ];
-  let seen = '';
-  let all = '';
-  terminal.stdout.on('data', (chunk: Buffer) => {
-    seen += chunk;
-    all += chunk;
-    const [pattern, answer] = answers[0] ?? [];
-    const match = pattern?.exec(seen);
-    if (match === undefined || match === null) return;
-    seen = seen.slice(match.index + match[0].length);
-    answers.shift();
-    terminal.stdin.write(`${answer}\r`);
-  });
-  const [code] = await once(terminal, 'close');
-  expect({code, left: answers.length}, all).toEqual({code: 0, left: 0});
+  const command = `cd ${folder}; exec ${process.execPath} ${main} init`;
+  const typed = answers.map(([seen, line]): Answer => [seen, `${line}${enter}`]);
+  const {code, all, left} = await typeAtTerminal(command, typed, env);
+  expect({code, left}, all).toEqual({code: 0, left: 0});
   // What is wider than the terminal is folded.
   expect(all.replaceAll(/\s+/g, ' ')).toMatch(
     /--url: expected the account's base address.*got "ftp:\/\/acme"/,
