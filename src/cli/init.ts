@@ -16,6 +16,7 @@ import {checkName, findSetToken} from './accounts-add.ts';
 import {findZoneMismatch, guessZones, requestAccount} from './accounts-check.ts';
 import {writeActiveSettings} from './config-file.ts';
 import {readContents} from './postgres.ts';
+import {stopSignal} from './stop.ts';
 import {callOf, Prompter, print, readSecret, wrap} from './terminal.ts';
 import {envFileOf, expectFile, readEnvFile, settingsFile, writeEnvFile} from './verb.ts';
 import {withWarehouse} from './warehouse.ts';
@@ -53,6 +54,7 @@ export async function init(config: Config, options: InitOptions): Promise<number
       {...config, settings: []},
       {account, embedded: options.embedded},
     );
+    stopSignal.throwIfAborted();
     const key = chooseKey(config.keys, saved.sealedWith);
     writeEnvFile(envFile, {
       FIELDMIRROR_API_URL: account.apiUrl,
@@ -400,7 +402,7 @@ function checkDatabase(address: string): string {
 
 async function saveInWarehouse(config: Config, account: Account): Promise<SavedWarehouse> {
   const {apiUrl, timeZone, name} = account;
-  return await withWarehouse(config, {migrates: true}, async (warehouse) => {
+  return await withWarehouse(config, {migrates: true, signal: stopSignal}, async (warehouse) => {
     const {pool, place} = warehouse;
     await refuseOthers(pool, account);
     await inTransaction(pool, async (client) => {

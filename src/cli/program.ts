@@ -4,15 +4,8 @@
 import {Command} from 'commander';
 import {readVersion} from '../core/package.ts';
 import {printErr, printOut} from '../core/text.ts';
-import {
-  awaitStop,
-  codeOfSignal,
-  exit,
-  exitCodeOf,
-  exitOnStrayErrors,
-  reportError,
-  StoppedError,
-} from './process.ts';
+import {exit, exitCodeOf, exitOnStrayErrors, reportError} from './process.ts';
+import {awaitStop, codeOfSignal, StoppedError} from './stop.ts';
 import {addChanges, addFeed, addHooks, addInsight, addLinks, addMatch} from './verbs-data.ts';
 import {
   addConfig,

@@ -32,7 +32,6 @@ import type {OpenedServer} from './http.ts';
 import {
   notifySupervisor,
   type StartLock,
-  StoppedError,
   type Supervisor,
   takeStartLock,
   takeSupervisor,
@@ -40,6 +39,7 @@ import {
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {formatPushed, hasPushed, pushAll} from './push.ts';
 import {makePartsFactory, reportAbsence} from './start-parts.ts';
+import {StoppedError} from './stop.ts';
 import {exitCodeOfSweeps, formatSummary, requestSweepNow, summarise, watchSweeps} from './sync.ts';
 import {fitTable, formatNextSteps, print} from './terminal.ts';
 

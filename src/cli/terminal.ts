@@ -18,6 +18,7 @@ import {
   toPrintable,
   widthOf,
 } from '../core/text.ts';
+import {awaitTyped, signalCtrlC} from './stop.ts';
 
 /** The result of a verb, for a program and for a person. */
 interface Result {
@@ -132,6 +133,8 @@ function toPlain(markdown: string): string {
   });
 }
 
+const nothingDone = 'Nothing was done.';
+
 /**
  * Reads a secret: on a terminal with a prompt that shows nothing, else all of standard input. A
  * secret is never an argument: every user of the machine sees those.
@@ -177,7 +180,7 @@ async function readInput(fallback: Fallback | null): Promise<string | null> {
     printErr(`It waits for the end of standard input${way}\n`);
   }, inputHintMs);
   try {
-    const input = await text(process.stdin);
+    const input = await awaitTyped(text(process.stdin), nothingDone);
     return input === '' ? null : input;
   } finally {
     clearTimeout(hint);
@@ -189,9 +192,10 @@ async function readHiddenAnswer(question: string): Promise<string | null> {
   printErr(question);
   const discardedOutput = new Writable({write: (_chunk, _encoding, done) => done()});
   const readline = createInterface({input: process.stdin, output: discardedOutput, terminal: true});
+  readline.on('SIGINT', signalCtrlC);
   try {
     const cancelled = new Promise<null>((done) => readline.once('close', () => done(null)));
-    return await Promise.race([readline.question(''), cancelled]);
+    return await awaitTyped(Promise.race([readline.question(''), cancelled]), nothingDone);
   } finally {
     readline.close();
     printErr('\n');
@@ -203,6 +207,7 @@ async function readHiddenAnswer(question: string): Promise<string | null> {
  * name is read with a question on a terminal, else from the first line of standard input.
  * @param act - the act, as `to remove the account`
  * @throws {UsageError} something else was typed, or nothing: nothing was done
+ * @throws {StoppedError} a person stopped it: nothing was done
  */
 export async function typeBack(act: string, name: string): Promise<void> {
   const typed = process.stdin.isTTY ? await readAnswer(`Type ${name} ${act}: `) : await readLine();
@@ -219,14 +224,14 @@ async function readAnswer(question: string): Promise<string> {
   const readline = createInterface({input: process.stdin});
   try {
     const cancelled = new Promise<string>((done) => readline.once('close', () => done('')));
-    return await Promise.race([readline.question(''), cancelled]);
+    return await awaitTyped(Promise.race([readline.question(''), cancelled]), nothingDone);
   } finally {
     readline.close();
   }
 }
 
 async function readLine(): Promise<string> {
-  return (await text(process.stdin)).split('\n')[0] ?? '';
+  return (await awaitTyped(text(process.stdin), nothingDone)).split('\n')[0] ?? '';
 }
 
 /** Prompts a person at a terminal, one question after the other. */
@@ -243,6 +248,7 @@ export class Prompter {
       },
     });
     this.#lines = createInterface({input: process.stdin, output, terminal: true});
+    this.#lines.on('SIGINT', signalCtrlC);
     this.#closed = new Promise((_, failed) => {
       this.#lines.once('close', () =>
         failed(new UsageError('\ninit: it was ended; no file was written')),
@@ -256,7 +262,7 @@ export class Prompter {
    * @param defaultAnswer - the answer if nothing is typed; null if an answer is required
    * @param convert - converts the answer; the message of its UsageError is printed, and the
    *   question is repeated
-   * @throws {UsageError} the person ended it
+   * @throws {UsageError | StoppedError} the person ended it
    */
   async ask<T>(
     question: string,
@@ -293,10 +299,8 @@ export class Prompter {
     if (isHidden) printErr(prompt);
     this.#isHidden = isHidden;
     try {
-      const typed = await Promise.race([
-        this.#lines.question(isHidden ? '' : prompt),
-        this.#closed,
-      ]);
+      const answered = Promise.race([this.#lines.question(isHidden ? '' : prompt), this.#closed]);
+      const typed = await awaitTyped(answered, 'No file was written.');
       return typed.trim();
     } finally {
       this.#isHidden = false;

@@ -7,7 +7,7 @@ import {connect} from 'node:net';
 import {join} from 'node:path';
 import {text} from 'node:stream/consumers';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
-import {isRunByNpm} from '../../src/cli/process.ts';
+import {isRunByNpm} from '../../src/cli/stop.ts';
 import {openPlace, type Place} from '../support/place.ts';
 
 let place: Place;
