@@ -1,7 +1,7 @@
 // Reads a file of settings as a whole: all mistakes are reported at once, each with its line and
 // column. Also writes the settings in force as a file.
 
-import {access, mkdir, readFile, rename, writeFile} from 'node:fs/promises';
+import {access, mkdir, readFile, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {text as readText} from 'node:stream/consumers';
 import {
@@ -36,6 +36,7 @@ import {
   toValuePath,
 } from '../settings/section.ts';
 import {allSections, fileSchema, toJsonSchema} from '../settings/settings.ts';
+import {isReplaced, writeAside} from './write-file.ts';
 
 type Parsed = ParsedDocument.Parsed<ParsedNode>;
 
@@ -343,23 +344,43 @@ export async function writeActiveSettings(db: Queryable, file: string | undefine
   return {text, settings: toFile(sections)};
 }
 
-export async function isExistingFile(file: string): Promise<boolean> {
+async function isExistingFile(file: string): Promise<boolean> {
   return await access(file).then(
     () => true,
     () => false,
   );
 }
 
-/** Writes the file under another name until it is complete; creates its folder. */
+/**
+ * Writes the file, all of it or nothing; creates its folder.
+ * @throws {UsageError} it cannot be written
+ */
 export async function write(file: string, text: string): Promise<void> {
-  const part = `${file}.part`;
   try {
     await mkdir(dirname(file), {recursive: true});
-    await writeFile(part, text);
-    await rename(part, file);
+    await writeAside(file, (path) => writeFile(path, text));
   } catch (error) {
     throw new UsageError(`${file}: expected a file that can be written, got ${String(error)}`, {
       cause: error,
     });
+  }
+}
+
+/** @throws {UsageError} there is a file, and it is no schema of these settings */
+export async function refuseOtherFile(file: string): Promise<void> {
+  if (!(await isReplaced(file))) return;
+  const text = await readFile(file, 'utf8').catch(() => '');
+  if (isSchema(text)) return;
+  throw new UsageError(
+    `config schema: ${file}: expected no file there, or a schema that config schema wrote, ` +
+      'got another file; give another path, or remove the file first',
+  );
+}
+
+function isSchema(text: string): boolean {
+  try {
+    return JSON.parse(text)?.title === toJsonSchema().title;
+  } catch {
+    return false;
   }
 }

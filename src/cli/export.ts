@@ -25,6 +25,7 @@ import {exportedTables, members, questions, sharedTables} from '../star/star.ts'
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
+import {writeAside} from './write-file.ts';
 
 /**
  * Writes the star as a package of dbt.
@@ -210,19 +211,6 @@ export async function writeFile(
 export async function writeText(file: string, text: string): Promise<void> {
   await mkdir(dirname(file), {recursive: true});
   await writeAside(file, (partFile) => writeWhole(partFile, text));
-}
-
-/** If the file cannot be written, no part of it remains, and the previous file is unchanged. */
-async function writeAside<T>(file: string, write: (partFile: string) => Promise<T>): Promise<T> {
-  const partFile = `${file}.part`;
-  try {
-    const result = await write(partFile);
-    await rename(partFile, file);
-    return result;
-  } catch (error) {
-    await rm(partFile, {force: true}).catch(() => undefined);
-    throw error;
-  }
 }
 
 /**

@@ -26,6 +26,7 @@ import {listUsualCosts} from '../sweeps/story.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
+import {isReplaced} from './write-file.ts';
 
 /** Only a verb that reads or writes a file of settings loads the parser of YAML. */
 const loadFile = () => import('./config-file.ts');
@@ -155,8 +156,8 @@ export async function exportConfig(
   file: string | undefined,
   {json, force}: Output & {readonly force?: boolean},
 ): Promise<number> {
-  const {isExistingFile, writeActiveSettings} = await loadFile();
-  if (file !== undefined && force !== true && (await isExistingFile(file)))
+  const {writeActiveSettings} = await loadFile();
+  if (file !== undefined && force !== true && (await isReplaced(file)))
     throw new UsageError(
       `config export: ${file}: expected no file there, got one: its comments would be lost; ` +
         '--force replaces it',
@@ -227,12 +228,16 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
   });
 }
 
-/** Exports the JSON Schema of the file: prints it, or writes it. */
+/**
+ * Exports the JSON Schema of the file: prints it, or writes it.
+ * @throws {UsageError} another file is there, or the file cannot be written
+ */
 export async function configSchema(file: string | undefined, {json}: Output): Promise<number> {
   const shape = toJsonSchema();
   const text = JSON.stringify(shape, null, 2);
   if (file !== undefined) {
-    const {write} = await loadFile();
+    const {refuseOtherFile, write} = await loadFile();
+    await refuseOtherFile(file);
     await write(file, `${text}\n`);
   }
   print(json, {

@@ -1,7 +1,15 @@
 // Code that the definitions of all verbs share: how settings and arguments are read, and how a run
 // ends.
 
-import {chmodSync, existsSync, readFileSync, renameSync, statSync, writeFileSync} from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import {parseEnv} from 'node:util';
 import {InvalidArgumentError} from 'commander';
 import type {Config} from '../core/config.ts';
@@ -220,11 +228,13 @@ export function writeEnvFile(
   const addedLines = Object.entries(settings).flatMap(([name, value]) =>
     value === null ? [] : [`${name}=${quote(value)}`],
   );
-  const part = `${file}.part`;
   try {
+    // A symbolic link stays one.
+    const target = existsSync(file) ? realpathSync(file) : file;
+    const part = `${target}.part`;
     writeFileSync(part, `${[...keptLines, ...addedLines].join('\n')}\n`, {mode: 0o600});
     chmodSync(part, 0o600);
-    renameSync(part, file);
+    renameSync(part, target);
   } catch (cause) {
     throw new UsageError(`${file}: expected a file that can be written, got ${String(cause)}`, {
       cause,
