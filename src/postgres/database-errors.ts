@@ -1,3 +1,4 @@
+import {readFileSync} from 'node:fs';
 import pg from 'pg';
 import {
   type ErrorKind,
@@ -118,14 +119,18 @@ const advicesByMessage: readonly (readonly [RegExp, Advice])[] = [
 /**
  * Turns a failure of the database into a RetryableError, a NoRoomError or a FatalError with its
  * meaning, its place and the next step. The message names host, port and database, but never the
- * password or a value of a statement. Our own errors, and errors that do not come from the
- * database, are returned unchanged.
+ * password or a value of a statement. A file that the address names and that cannot be read becomes
+ * a UsageError. Our own errors, and errors that do not come from the database, are returned
+ * unchanged.
  * @param url - the address that was used
  * @param setting - the name of the setting that holds the address
  */
 export function explainDatabaseError(error: unknown, url: string, setting = 'DATABASE_URL'): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if (isOwnError(error)) return error;
+  const fileProblem = isFileError(error) ? findFileProblem(url) : null;
+  if (fileProblem !== null)
+    return new UsageError(`${setting}: ${fileProblem}`, {cause: error, kind: 'settings'});
   const advice = adviceFor(error, url);
   if (advice === undefined) return error;
   const message =
@@ -134,6 +139,37 @@ export function explainDatabaseError(error: unknown, url: string, setting = 'DAT
   const kind = kindOf(advice, error);
   const options = {cause: removePayload(error), kind};
   return new errorClasses[advice.type](message, options);
+}
+
+/** The parameters of an address that name a file. */
+const fileParameters = ['sslrootcert', 'sslcert', 'sslkey'] as const;
+
+const fileErrorCodes: readonly (string | undefined)[] = ['ENOENT', 'EACCES', 'EISDIR', 'ENOTDIR'];
+
+function isFileError(error: Error): boolean {
+  return (
+    fileErrorCodes.includes(codeOf(error)) && 'syscall' in error && error.syscall !== 'connect'
+  );
+}
+
+/** Describes the first file of an address that cannot be read; null if all of them can. */
+function findFileProblem(url: string): string | null {
+  if (!URL.canParse(url)) return null;
+  const {searchParams} = new URL(url);
+  for (const name of fileParameters) {
+    const file = searchParams.get(name);
+    if (file === null || file === '') continue;
+    try {
+      readFileSync(file);
+    } catch (error) {
+      const code = error instanceof Error ? codeOf(error) : undefined;
+      return (
+        `${name}: expected a file that this process may read, got ${code ?? 'an error'} for ` +
+        `${file}; fix the path, or the permissions of the file`
+      );
+    }
+  }
+  return null;
 }
 
 function kindOf(advice: Advice, error: Error): ErrorKind {

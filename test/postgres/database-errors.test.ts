@@ -1,3 +1,4 @@
+import {join} from 'node:path';
 import pg from 'pg';
 import {describe, expect, test} from 'vitest';
 import {FatalError, RecordError, RetryableError, UsageError} from '../../src/core/errors.ts';
@@ -48,6 +49,29 @@ describe('a failure of the database', () => {
   ])('that is temporary is retryable: %s', (error) => {
     expect(explainDatabaseError(error, url)).toBeInstanceOf(RetryableError);
   });
+
+  test.each([
+    ['sslrootcert', 'ENOENT', 'no-such.crt'],
+    ['sslcert', 'ENOTDIR', 'database-errors.test.ts/no-such.crt'],
+    ['sslkey', 'EISDIR', '.'],
+  ])(
+    'that is a file of the address, %s, is an error of the setting: %s',
+    async (name, code, file) => {
+      const path = join(import.meta.dirname, file);
+      const address = `postgres://127.0.0.1:1/warehouse?sslmode=verify-full&${name}=${path}`;
+      const pool = openPool(address, {max: 1, applicationName: 'test'});
+      const connect = async () => await pool.connect();
+      const error = await connect().catch((reason: unknown) => reason);
+      await pool.end();
+      const explained = explainDatabaseError(error, address);
+      expect(explained).toBeInstanceOf(UsageError);
+      expect(explained.message).toMatch(
+        /^DATABASE_URL: \w+: expected a file that this process may/,
+      );
+      expect(explained.message).toContain(`URL: ${name}: `);
+      expect(explained.message).toContain(`got ${code} for ${path};`);
+    },
+  );
 
   test.each([
     ...['28P01', '28000', '3D000', '3F000', '42P01', '42501'].map((code) => databaseError(code)),
