@@ -31,8 +31,8 @@ export interface Warehouse {
 
 /** Eight sweeps at once, each with a transaction, and sometimes a lease. */
 const poolSize = 16;
-/** Replaces the address of the embedded Postgres in errors. */
-const embeddedUrl = 'postgres://127.0.0.1/warehouse';
+/** The address in errors of an embedded Postgres that could not be opened. */
+const unopenedUrl = 'postgres://127.0.0.1/warehouse';
 
 /** Closes things, last opened first; if one fails to close, the others are still closed. */
 class Closers {
@@ -124,6 +124,7 @@ export async function withWarehouse<T>(
   const closers = new Closers();
   const steps = new Steps(options.signal);
   let joined: Promise<EmbeddedPostgres> | null = null;
+  let openedUrl: string | null = null;
   const joinEmbedded = async () => {
     if (!(options.makes ?? options.migrates)) requireEmbedded(config.home);
     const embedded = await openEmbeddedPostgres(config.home, printStep);
@@ -137,10 +138,13 @@ export async function withWarehouse<T>(
   };
   const opening: Opening = {config, closers, embedded, step: (work) => steps.wait(work)};
   try {
-    return await use(await opening.step(openPostgres(opening, options)), opening);
+    const onAddress = (url: string) => {
+      openedUrl = url;
+    };
+    return await use(await opening.step(openPostgres(opening, options, onAddress)), opening);
   } catch (error) {
     if (error === options.signal?.reason) throw error;
-    throw explainDatabaseError(error, config.databaseUrl ?? embeddedUrl);
+    throw explainDatabaseError(error, config.databaseUrl ?? openedUrl ?? unopenedUrl);
   } finally {
     // Our own Postgres is stopped only after nothing of this process uses it any more.
     if (joined !== null) await steps.settle();
@@ -151,8 +155,10 @@ export async function withWarehouse<T>(
 async function openPostgres(
   {config, closers, embedded}: Opening,
   options: OpeningOptions,
+  onAddress: (url: string) => void,
 ): Promise<Warehouse> {
   const databaseUrl = config.databaseUrl ?? (await (await embedded()).url('warehouse'));
+  onAddress(databaseUrl);
   const {directUrl} = config;
   const {lockTimeoutMs} = options;
   let reportWait = printWait;
