@@ -105,7 +105,13 @@ export const accountsSection: Section<Account> = {
       return {};
     return {url: environmentAccount.apiUrl, time_zone: environmentAccount.timeZone};
   },
-  check: (_db, changes, all) => [...changes.flatMap(findAccountProblems), ...findDuplicates(all)],
+  check: (_db, changes, all) => [
+    ...changes.flatMap(findAccountProblems),
+    ...findDuplicates(
+      all,
+      changes.filter(({before}) => before === null).map(({path}) => path.join()),
+    ),
+  ],
   write: async (db, [name = ''], after, before) => {
     const {url: apiUrl, time_zone: timeZone, paused, paused_because: reason = null} = after;
     const {accountId} = await upsertAccount(db, {name, apiUrl, timeZone});
@@ -136,15 +142,27 @@ function findAccountProblems({path, before, after}: EntryChange<Account>): Setti
   return problems;
 }
 
-/** Finds accounts with the same address: its data would be mirrored twice. */
-function findDuplicates(accounts: readonly Named<Account>[]): SettingProblem[] {
+/**
+ * Finds accounts with the same address: its data would be mirrored twice.
+ * @param newNames - the accounts that are not in the warehouse yet
+ */
+function findDuplicates(
+  accounts: readonly Named<Account>[],
+  newNames: readonly string[],
+): SettingProblem[] {
   const places = Map.groupBy(accounts, ({entry}) => toServiceAddress(entry.url));
   return [...places].flatMap(([place, [first, ...duplicates]]) =>
     duplicates.map(({path}) => {
-      const expected = `expected another address than that of ${first?.path.join()}`;
+      const names = [first?.path.join() ?? '', path.join()];
+      const expected = `expected another address than that of ${names[0]}`;
+      const text = `${expected}, got ${place}: it would be mirrored twice`;
+      const [storedName, ...others] = names.filter((name) => !newNames.includes(name));
+      const newName = names.find((name) => newNames.includes(name));
+      const isRenamed = storedName !== undefined && others.length === 0;
+      const nextStep = `fieldmirror accounts rename ${storedName} ${newName}`;
       return {
         path: [...path, 'url'],
-        text: `${expected}, got ${place}: it would be mirrored twice`,
+        text: isRenamed ? `${text}; if it is the same account, first: ${nextStep}` : text,
       };
     }),
   );

@@ -203,6 +203,11 @@ write_rules: {customers: {fax: ask}}
       /west \/ url: expected another address than that of north/,
     ],
     [
+      'the address of an account that has another name',
+      'accounts: {acme: {url: https://app.example.com/north, time_zone: UTC}}',
+      /mirrored twice; if it is the same account, first: fieldmirror accounts rename north acme/,
+    ],
+    [
       'a new account without a zone',
       'accounts: {west: {url: https://app.example.com/west}}',
       /west \/ time_zone: expected an IANA zone, .*, got nothing/,
