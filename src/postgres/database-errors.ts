@@ -285,7 +285,10 @@ function describeMissingRight(message: string, login: Login): string {
   if (kind !== '')
     return (
       `${user} lacks a right on the ${kind} ${name}; let the owner of the schemas run GRANT ` +
-      `fieldmirror_worker TO ${pg.escapeIdentifier(user)}; or connect as the owner`
+      `fieldmirror_worker TO ${pg.escapeIdentifier(user)}; if ${user} has that role already, ` +
+      'only the owner may run this command. With that role a login may also run start and send ' +
+      'changes: a login that may only read needs fieldmirror_reader, and reads in SQL (psql), ' +
+      'not with these commands'
     );
   return `${user} lacks a right; connect as the owner of the schemas, or let the owner give it`;
 }

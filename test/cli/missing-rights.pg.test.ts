@@ -103,3 +103,13 @@ test('a login that may not connect gets an error with the GRANT it needs', async
   expect(ended).toMatchObject({code: 3, stderr: expect.stringContaining(says)});
   expect(await examine()).toContain(says);
 });
+
+test('a login that may only read gets an error that says how it reads', async () => {
+  await open(inject('warehouseTemplate'));
+  await owner.query(`GRANT fieldmirror_reader TO ${login}`);
+  const ended = await runCommand(['status'], env);
+  expect(ended).toMatchObject({code: 3});
+  expect(ended.stderr.replaceAll(/\s+/g, ' ')).toContain(
+    'a login that may only read needs fieldmirror_reader, and reads in SQL (psql)',
+  );
+});

@@ -195,6 +195,7 @@ describe.each(['reader', 'author', 'worker'])('a login of fieldmirror_%s', (role
     const told = await runCommand(['config', 'export'], {DATABASE_URL: url.href});
     await dropRoles(login);
     expect(ended).toMatchObject({code: 3, stderr: expect.stringMatching(/permission denied/)});
+    expect(ended.stderr).toContain('has that role already, only the owner may run this command');
     expect(await schedules()).toEqual([]);
     // A worker serves all accounts, and so may read how they are set; the others know nothing of
     // them.
