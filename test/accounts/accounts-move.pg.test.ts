@@ -42,13 +42,14 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => setUp.end());
 
-/** Runs a verb with a line on its standard input. */
+/** Runs a verb with a line on its standard input, or with none. */
 async function run(
   args: readonly string[],
   more: Record<string, string> = {},
   line = '',
 ): Promise<Ended> {
-  const command = `printf '%s\\n' "$LINE" | exec "$NODE" "$MAIN" ${args.join(' ')}`;
+  const input = line === '' ? ':' : `printf '%s\\n' "$LINE"`;
+  const command = `${input} | exec "$NODE" "$MAIN" ${args.join(' ')}`;
   const given = {...env, ...more, LINE: line, NODE: process.execPath, MAIN: main};
   return await startProgram(['sh', '-c', command], given).ended;
 }

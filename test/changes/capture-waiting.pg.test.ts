@@ -153,9 +153,9 @@ describe('a notification', () => {
     },
   );
 
-  test('is sent even if the external_key is very long', async () => {
+  test('is sent even if the external_key is as long as it may be', async () => {
     await session.query(
-      `INSERT INTO warehouse.customers (name, external_key) VALUES ('x', repeat(E'\\u0001', 2000))`,
+      `INSERT INTO warehouse.customers (name, external_key) VALUES ('x', repeat(E'\\u0001', 200))`,
     );
     expect(await noticesOf(() => settle('done'))).toHaveLength(1);
   });
