@@ -221,7 +221,7 @@ export function findSetToken(
   return {secret: token, name: `FIELDMIRROR_API_TOKEN in ${place}`};
 }
 
-/** What a person types or pipes takes precedence: it may replace the token of the settings. */
+/** A token that is typed or piped takes precedence: it may replace that of the settings. */
 async function findToken(
   config: Config,
   {name, apiUrl}: Pick<Account, 'name' | 'apiUrl'>,

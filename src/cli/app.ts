@@ -187,8 +187,8 @@ async function openOwn(
     return await openEnvironmentAccount(opening.config, account, {...deps, isCopy});
   const storedAccounts = await listAccounts(deps.pool);
   const ownAccounts = storedAccounts.filter(({name}) => name !== demoName);
-  // Whoever has set a key and has no account yet adds one. A demo that is there goes on with the
-  // key, which hooks and alerts need, too.
+  // If a key is set and no account is stored, the person is about to add an account. A stored demo
+  // continues with a key, because hooks and alerts need one, too.
   const isDemoWanted = keys.length === 0 || storedAccounts.length > 0;
   if (ownAccounts.length === 0 && isDemoWanted) {
     const demo = await openDemo(opening, deps);

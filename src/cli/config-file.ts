@@ -1,7 +1,7 @@
 // Reads a file of settings as a whole: all mistakes are reported at once, each with its line and
 // column. Also writes the settings in force as a file.
 
-import {access, mkdir, readFile, writeFile} from 'node:fs/promises';
+import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {text as readText} from 'node:stream/consumers';
 import {
@@ -338,17 +338,10 @@ const schemaFile = 'fieldmirror.schema.json';
  */
 export async function writeActiveSettings(db: Queryable, file: string | undefined) {
   const sections = await readEntries(db);
-  const hasSchema = file !== undefined && (await isExistingFile(join(dirname(file), schemaFile)));
+  const hasSchema = file !== undefined && (await isReplaced(join(dirname(file), schemaFile)));
   const text = formatFile(sections, hasSchema ? `./${schemaFile}` : null);
   if (file !== undefined) await write(file, text);
   return {text, settings: toFile(sections)};
-}
-
-async function isExistingFile(file: string): Promise<boolean> {
-  return await access(file).then(
-    () => true,
-    () => false,
-  );
 }
 
 /**

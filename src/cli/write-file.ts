@@ -23,7 +23,7 @@ export async function writeAside<T>(file: string, write: (path: string) => Promi
   }
 }
 
-/** Whether a file would be replaced. */
+/** Whether a file is there that would be replaced. */
 export async function isReplaced(file: string): Promise<boolean> {
   const found = await stat(file).catch(() => null);
   return found !== null && !(await isPipeOrDevice(file));

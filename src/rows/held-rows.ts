@@ -196,7 +196,7 @@ function numberSql({table, parent, numberColumn}: Nesting): string {
 /** A record that is not deleted here, or whose delete is not done at the service. */
 interface UndeletedRecord {
   readonly number: string;
-  /** Its delete is sent by itself; it waits for no person. */
+  /** Its delete is sent without a decision of a person. */
   readonly isBeingDeleted: boolean;
 }
 

@@ -56,7 +56,7 @@ BEGIN
     END;
     RETURN NEXT;
   END LOOP;
-  -- What the caller writes later in its transaction is no part of this.
+  -- Later statements of the caller's transaction are not held, and not named after this batch.
   PERFORM set_config(name, value, true) FROM unnest(settings, before) AS setting (name, value);
 END
 $$;
