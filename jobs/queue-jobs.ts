@@ -7,7 +7,7 @@ import type pg from 'pg';
 import type {DueAccount} from '../src/changes/claim-changes.ts';
 import {AccessError, causeNumbers, OlderReadingError} from '../src/core/errors.ts';
 import {formatDuration, formatNumber} from '../src/core/format.ts';
-import type {Logger} from '../src/core/log.ts';
+import {causePage, type Logger} from '../src/core/log.ts';
 import {type Pulse, Rounds} from '../src/core/pauses.ts';
 import {describeChangeEnd, describeSweepEnd, nameSweep} from '../src/health/account-status.ts';
 import {boundsOf} from '../src/health/installation.ts';
@@ -162,7 +162,13 @@ function reportPostponed(log: Logger, {sweep, error, delayMs}: Outcome<'postpone
   // is read again is no failure either.
   const level = delayMs === 0 || error instanceof OlderReadingError ? 'info' : 'warn';
   log[level](
-    {event: 'sweep.postponed', ...factsOf(sweep), delayMs, reason: error.message},
+    {
+      event: 'sweep.postponed',
+      ...factsOf(sweep),
+      ...causePage(error),
+      delayMs,
+      reason: error.message,
+    },
     `${nameSweep(sweep)} waits${delayMs === 0 ? '' : ` ${formatDuration(delayMs)}`} ` +
       `and continues: ${error.message}`,
   );
@@ -191,7 +197,7 @@ function describeFailed({sweep, error, durationMs}: Outcome<'failed'>): LogLine 
   const {name, message} = error;
   const facts = {state: 'failed', durationMs, kind: name, reason: message};
   return [
-    {event: 'sweep.ended', ...factsOf(sweep), ...facts},
+    {event: 'sweep.ended', ...factsOf(sweep), ...facts, ...causePage(error)},
     `${nameSweep(sweep)} failed: ${message}`,
   ];
 }

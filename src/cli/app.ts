@@ -17,7 +17,7 @@ import {endDeadLeases, listWorkers} from '../accounts/workers.ts';
 import type {RawPage} from '../api/client.ts';
 import type {AccountConfig, Config} from '../core/config.ts';
 import {AccessError, UsageError} from '../core/errors.ts';
-import {createLogger, type Logger} from '../core/log.ts';
+import {causePage, createLogger, type Logger} from '../core/log.ts';
 import {demoName} from '../core/names.ts';
 import type {Secret} from '../core/secret.ts';
 import type {SendMeans} from '../feed/receivers.ts';
@@ -249,7 +249,12 @@ async function openEnvironmentAccount(
     // If a key is given for other accounts, a refused or unreachable account does not block them.
     if (storedAccount === undefined || config.keys.length === 0) throw error;
     log.error(
-      {event: 'account.unreachable', account: storedAccount.name, reason: String(error)},
+      {
+        event: 'account.unreachable',
+        account: storedAccount.name,
+        reason: String(error),
+        ...causePage(error),
+      },
       'the account of the environment does not answer',
     );
     return {account: storedAccount, access, source: place};

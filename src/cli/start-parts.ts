@@ -14,7 +14,7 @@ import {
 import {readProblems} from '../alerts/problems.ts';
 import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
-import type {Logger} from '../core/log.ts';
+import {causePage, type Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/pauses.ts';
 import type {Secret} from '../core/secret.ts';
 import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
@@ -122,7 +122,10 @@ export async function reportAbsence(deps: AlertDeps): Promise<void> {
 }
 
 function logFailedCheck({log}: AlertDeps, error: unknown): void {
-  log.error({event: 'alert.check_failed', reason: String(error)}, 'alerts wait; it is tried again');
+  log.error(
+    {event: 'alert.check_failed', reason: String(error), ...causePage(error)},
+    'alerts wait; it is tried again',
+  );
 }
 
 /**

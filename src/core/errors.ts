@@ -153,6 +153,12 @@ export function seePage(error: unknown): string | null {
   return kind === undefined ? null : seeKind(kind);
 }
 
+/** The code of an error, or of its cause, as `E13`; null if its message alone explains it. */
+export function numberOfError(error: unknown): string | null {
+  const kind = findKind(error);
+  return kind === undefined ? null : errorNumbers[kind];
+}
+
 /** The same words for a kind. */
 export function seeKind(kind: ErrorKind): string {
   return seeNumber(errorNumbers[kind]);

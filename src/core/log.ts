@@ -5,7 +5,7 @@
 import {createRequire} from 'node:module';
 import {type DestinationStream, type Logger, pino} from 'pino';
 import type pinoPretty from 'pino-pretty';
-import {errorNumbers} from './errors.ts';
+import {errorNumbers, numberOfError} from './errors.ts';
 import {type Hide, makeHider} from './hide-secrets.ts';
 import type {Secret} from './secret.ts';
 import {toPrintable} from './text.ts';
@@ -84,6 +84,12 @@ export function createLogger(options: LogOptions): Logger {
 }
 
 const warnLevel = 40;
+
+/** Of a line that reports an error: the page of its cause. Without one, the event's page stays. */
+export function causePage(error: unknown): {readonly docs?: string} {
+  const docs = numberOfError(error);
+  return docs === null ? {} : {docs};
+}
 
 /** Only events of problems have a page; a line may have its own number instead. */
 function addPage(facts: object, level: number): {readonly docs?: string} {

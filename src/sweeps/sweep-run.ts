@@ -11,7 +11,13 @@ import type {Evidence} from './evidence.ts';
 import type {FieldSightings} from './fields.ts';
 import type {PageReader} from './page-reader.ts';
 import {countRows} from './story.ts';
-import {type ClaimedSweep, endSweep, type SweepCounts, type SweepStep} from './sweeps.ts';
+import {
+  type ClaimedSweep,
+  countNames,
+  endSweep,
+  type SweepCounts,
+  type SweepStep,
+} from './sweeps.ts';
 import {writeTombstones} from './tombstones.ts';
 
 /** One sweep that runs in this process. */
@@ -124,7 +130,7 @@ export class SweepCounter {
 
   add(added: Partial<SweepCounts>): void {
     const sum = {...this.#counts};
-    for (const [name, count] of Object.entries(added)) sum[name as keyof SweepCounts] += count;
+    for (const name of countNames) sum[name] += added[name] ?? 0;
     this.#counts = {
       ...sum,
       unchanged: Math.max(0, sum.records - sum.inserted - sum.updated - sum.revived),

@@ -4,7 +4,7 @@ import {afterAll, beforeAll, expect, test} from 'vitest';
 import {runPushJob, runSweepJob} from '../../jobs/queue-jobs.ts';
 import {createLogger} from '../../src/core/log.ts';
 import {allStreams} from '../../src/streams/all.ts';
-import {requestSweep} from '../../src/sweeps/sweeps.ts';
+import {countNames, requestSweep} from '../../src/sweeps/sweeps.ts';
 import {openService, openWorld, type TestService, type TestWorld} from '../support/world.ts';
 
 interface Line {
@@ -71,6 +71,21 @@ test('each ended sweep and each ended change is one log line', async () => {
       /^change \d+, (update customers \d|create customers, row \d+) \(test\), done in [\d.]+ s$/,
     );
   }
+});
+
+test('the counts of a sweep in its log line are numbers', () => {
+  const counted = linesOf('sweep.ended').map((line) =>
+    Object.keys(line).filter((name) => typeof line[name] === 'number'),
+  );
+  for (const names of counted)
+    expect(names.toSorted()).toEqual(['level', 'time', 'durationMs', ...countNames].toSorted());
+  const known = ['account', 'docs', 'event', 'mode', 'msg', 'reasons', 'state', 'stream', 'sweep'];
+  for (const [at, line] of linesOf('sweep.ended').entries())
+    expect(
+      Object.keys(line)
+        .filter((name) => !counted[at]?.includes(name))
+        .toSorted(),
+    ).toEqual(known.filter((name) => name in line));
 });
 
 test('every log line has an event', () => {

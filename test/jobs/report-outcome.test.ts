@@ -1,6 +1,6 @@
 import {describe, expect, test} from 'vitest';
 import {reportChange, reportOutcome, reportPush} from '../../jobs/queue-jobs.ts';
-import {AccessError, RetryableError} from '../../src/core/errors.ts';
+import {AccessError, FatalError, RetryableError} from '../../src/core/errors.ts';
 import {createLogger, type Logger} from '../../src/core/log.ts';
 import type {CarriedChange} from '../../src/push/run.ts';
 import type {SweepResult} from '../../src/sweeps/run-sweep.ts';
@@ -122,6 +122,29 @@ test('a sweep that waits after a failure logs a warning; one put back does not',
     },
   ]);
   expect(report(postponed(0))).toMatchObject([{level: levels.info}]);
+});
+
+test('a sweep that waits or failed names the page of its cause, or that of its event', () => {
+  const error = new RetryableError('no row was written', {
+    cause: new FatalError('a lock is in the way', {kind: 'locked'}),
+  });
+  const unknown = new Error('no answer');
+  const waits = (cause: Error) => ({
+    outcome: 'postponed',
+    sweep: sweep(),
+    delayMs: 5,
+    error: cause,
+  });
+  const failed = (cause: Error) => ({
+    outcome: 'failed',
+    sweep: sweep(),
+    durationMs: 5,
+    error: cause,
+  });
+  const pages = [waits(error), failed(error), waits(unknown), failed(unknown)].map(
+    (result) => report(result as SweepResult)[0]?.docs,
+  );
+  expect(pages).toEqual(['E28', 'E28', 'E07', 'A07']);
 });
 
 describe('a change', () => {
