@@ -61,7 +61,7 @@ if (unknown.length > 0)
   print(`${unknown.length} survived that test/mutants/survivors.ts has no reason for`);
 const isTooFew = values.sample === undefined && percent < leastKilledPercent;
 if (isTooFew) print(`expected at least ${leastKilledPercent} %`);
-if (isTooFew) process.exitCode = 1;
+if (isTooFew || unknown.length > 0) process.exitCode = 1;
 
 function countNoticed(mutants: readonly Mutant[]): number {
   return mutants.filter((mutant) => fates.get(mutant) !== 'survived').length;
