@@ -123,7 +123,7 @@ export function toPsqlEnvironment(address: string): Readonly<Record<string, stri
   const {hostname, port, username, password, pathname, searchParams} = new URL(address);
   const parameters = Object.entries(variables).flatMap(([name, variable]) => {
     const value = searchParams.get(name);
-    return value === null ? [] : [[variable, value] as const];
+    return value === null ? [] : [[variable, toPsqlValue(value)] as const];
   });
   const parts = [
     ['PGHOST', hostname.replace(/^\[(.*)\]$/, '$1')],
@@ -137,6 +137,11 @@ export function toPsqlEnvironment(address: string): Readonly<Record<string, stri
     ...presentParts.map(([name, value]) => [name, decodeURIComponent(value)]),
     ...parameters,
   ]);
+}
+
+/** `no-verify`, TLS that checks no certificate, is a word of node-postgres; psql has another. */
+function toPsqlValue(value: string): string {
+  return value === 'no-verify' ? 'require' : value;
 }
 
 async function run(

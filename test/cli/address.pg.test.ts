@@ -150,4 +150,9 @@ describe('psql', () => {
       PGSSLROOTCERT: '/ca.pem',
     });
   });
+
+  test('gets TLS without a check of the certificate by its own word', () => {
+    const address = 'postgres://owner@db.example.com/warehouse?sslmode=no-verify';
+    expect(toPsqlEnvironment(address)).toMatchObject({PGSSLMODE: 'require'});
+  });
 });
