@@ -19,7 +19,7 @@ import {namePlace, refuseCopy} from '../health/installation.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {beginReading} from '../star/answer.ts';
 import {buildDbtPackage} from '../star/dbt.ts';
-import {writeCsv} from '../star/format-answer.ts';
+import {writeCsv, writePart} from '../star/format-answer.ts';
 import {findAsOf} from '../star/period.ts';
 import {exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
@@ -189,20 +189,23 @@ export async function writeFile(
   sql: string,
   {file, format, excel}: FileOptions,
 ): Promise<number> {
+  const refuse = (cause: Error) => {
+    const problem = `expected a file that can be written, got ${cause.message}`;
+    throw new UsageError(`${file}: ${problem}`, {cause});
+  };
   return await writeAside(file, async (partFile) => {
-    const handle = await open(partFile, 'w').catch((error: Error) => {
-      throw new UsageError(`${file}: expected a file that can be written, got ${error.message}`, {
-        cause: error,
-      });
-    });
+    const handle = await open(partFile, 'w').catch(refuse);
     const out = handle.createWriteStream();
+    const written = finished(out).catch(refuse);
+    // A full disk ends the stream while rows are read; `written` is awaited after the last one.
+    written.catch(() => undefined);
     try {
       return await (format === 'csv'
         ? writeCsv(client, sql, {out, isForSpreadsheet: excel === true})
         : writeParquetRows(client, sql, out));
     } finally {
       out.end();
-      await finished(out);
+      await written;
     }
   });
 }
@@ -272,11 +275,7 @@ async function writeParquetRows(
   out: Writable,
 ): Promise<number> {
   const {writeParquet} = await import('../star/parquet.ts');
-  const sink = (bytes: Uint8Array) =>
-    new Promise<void>((resolve, reject) => {
-      out.write(bytes, (error) => (error == null ? resolve() : reject(error)));
-    });
-  return (await writeParquet(client, sql, sink)).rows;
+  return (await writeParquet(client, sql, (bytes) => writePart(out, bytes))).rows;
 }
 
 interface DeliverOptions {

@@ -1,8 +1,9 @@
-// Writes a file of a person under another name until it is complete. A symbolic link is followed. A
-// pipe or a device is not replaced: it is written to.
+// Writes files of a person under other names until they are complete. A symbolic link is followed.
+// A pipe or a device is not replaced: it is written to.
 
-import {readlink, realpath, rename, rm, stat} from 'node:fs/promises';
-import {dirname, resolve} from 'node:path';
+import {lstat, readlink, realpath, rename, rm, stat} from 'node:fs/promises';
+import {basename, dirname, join, resolve} from 'node:path';
+import {UsageError} from '../core/errors.ts';
 
 /**
  * Lets `write` write a file: if it fails, no part of the file remains, and the previous file is
@@ -21,6 +22,55 @@ export async function writeAside<T>(file: string, write: (path: string) => Promi
     await rm(partFile, {force: true}).catch(() => undefined);
     throw error;
   }
+}
+
+/**
+ * Lets `write` write several files: until all are complete, none is replaced.
+ * @param temporaryFolder - an empty folder on the disk of the files
+ * @param write - is called with the paths to write to, in the order of the files
+ * @throws {UsageError} a folder has the name of a file
+ */
+export async function writeAllAside(
+  files: readonly string[],
+  temporaryFolder: string,
+  write: (paths: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const places = await Promise.all(files.map((file) => findPlace(file, temporaryFolder)));
+  const parts = places.filter(({path, target}) => path !== target);
+  try {
+    await write(places.map(({path}) => path));
+    for (const {path, target} of parts) await rename(path, target);
+  } catch (error) {
+    for (const {path} of parts) await rm(path, {force: true}).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** A file is written to `path`, and then moved to `target` unless that is the same. */
+interface Place {
+  readonly path: string;
+  readonly target: string;
+}
+
+/** The file behind a link may be on another disk, so it is written beside its target. */
+async function findPlace(file: string, temporaryFolder: string): Promise<Place> {
+  await refuseFolderAt(file);
+  if (await isPipeOrDevice(file)) return {path: file, target: file};
+  const name = basename(file);
+  const found = await lstat(file).catch(() => null);
+  if (found?.isSymbolicLink() !== true) return {path: join(temporaryFolder, name), target: file};
+  const target = await followLinks(file);
+  return {path: join(dirname(target), `${basename(temporaryFolder)}-${name}`), target};
+}
+
+/**
+ * Refuses to write where a folder is: no file can replace it.
+ * @throws {UsageError} a folder is there
+ */
+export async function refuseFolderAt(file: string): Promise<void> {
+  const found = await stat(file).catch(() => null);
+  if (found?.isDirectory() !== true) return;
+  throw new UsageError(`${file}: expected a file or nothing there, got a folder`);
 }
 
 /** Whether a file is there that would be replaced. */

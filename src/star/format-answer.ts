@@ -1,8 +1,6 @@
 // The values of an answer, for a program and for a person, and its rows as CSV.
 
-import {once} from 'node:events';
 import type {Writable} from 'node:stream';
-import {pipeline} from 'node:stream/promises';
 import pg from 'pg';
 import {type CopyToStreamQuery, to as copyTo} from 'pg-copy-streams';
 import {showSecond} from '../core/format.ts';
@@ -111,11 +109,39 @@ export function formatRows(
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
+ * Passes on what a `COPY … TO STDOUT` sends. If a part cannot be taken, the rest is read all the
+ * same: before its end the session can do nothing else.
+ * @returns how many rows
+ */
+export async function readCopy(
+  client: pg.ClientBase,
+  sql: string,
+  take: (part: Buffer) => Promise<void>,
+): Promise<number> {
+  const rows = openCopy(client, sql);
+  let failure: unknown = null;
+  for await (const part of rows) {
+    if (failure !== null) continue;
+    await take(part).catch((error: unknown) => {
+      failure = error;
+    });
+  }
+  if (failure !== null) throw failure;
+  return rows.rowCount;
+}
+
+/** Writes bytes, and waits until the stream has taken them. */
+export async function writePart(out: Writable, part: Uint8Array | string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    out.write(part, (error) => (error == null ? resolve() : reject(error)));
+  });
+}
+
+/**
  * Begins a `COPY … TO STDOUT`. The client's time limit for an answer does not apply, because rows
  * arrive as long as they are read.
- * @returns the stream of rows; it must be read to its end, or the session can do nothing else
  */
-export function openCopy(client: pg.ClientBase, sql: string): CopyToStreamQuery {
+function openCopy(client: pg.ClientBase, sql: string): CopyToStreamQuery {
   const rows: CopyToStreamQuery & {callback?: () => void} = Object.assign(copyTo(sql), {
     query_timeout: maxTimerMs,
   });
@@ -139,11 +165,10 @@ export async function writeCsv(
   sql: string,
   {out, isForSpreadsheet}: {readonly out: Writable; readonly isForSpreadsheet: boolean},
 ): Promise<number> {
-  if (isForSpreadsheet && !out.write(byteOrderMark)) await once(out, 'drain');
+  if (isForSpreadsheet) await writePart(out, byteOrderMark);
   const source = isForSpreadsheet ? await guardFormulas(client, sql) : sql;
-  const rows = openCopy(client, `COPY (${source}) TO STDOUT (FORMAT csv, HEADER)`);
-  await pipeline(rows, out, {end: false});
-  return rows.rowCount;
+  const copySql = `COPY (${source}) TO STDOUT (FORMAT csv, HEADER)`;
+  return await readCopy(client, copySql, (part) => writePart(out, part));
 }
 
 /** The same statement, with an apostrophe before texts that a spreadsheet would run. */

@@ -3,7 +3,7 @@
 
 import {ByteWriter, ParquetWriter} from 'hyparquet-writer';
 import type pg from 'pg';
-import {openCopy} from './format-answer.ts';
+import {readCopy} from './format-answer.ts';
 import type {ColumnValues} from './parquet-columns.ts';
 import {
   buildColumn,
@@ -61,24 +61,16 @@ export async function writeParquet(
     }),
   );
   const columnList = columns.map((column) => column.sql).join(', ');
-  const rows = openCopy(
-    client,
-    `COPY (SELECT ${columnList} FROM (${sql}) AS exported) TO STDOUT (FORMAT binary)`,
-  );
   const file = new GroupedFile(columns, sink);
   const reader = new RowReader(columns.map(({values}) => values));
-  let failure: unknown = null;
-  for await (const chunk of rows) {
-    // The session can do nothing else before it has sent all rows.
-    if (failure !== null) continue;
-    try {
-      reader.take(chunk);
+  await readCopy(
+    client,
+    `COPY (SELECT ${columnList} FROM (${sql}) AS exported) TO STDOUT (FORMAT binary)`,
+    async (part) => {
+      reader.take(part);
       while (reader.read(groupRows)) await file.writeGroup(reader);
-    } catch (error) {
-      failure = error;
-    }
-  }
-  if (failure !== null) throw failure;
+    },
+  );
   await file.writeGroup(reader);
   return {
     rows: await file.finish(),

@@ -387,6 +387,26 @@ describe('CSV', () => {
   });
 });
 
+describe('a place where a file cannot be replaced', () => {
+  test.each(['csv', 'parquet'] as const)(
+    'a full disk ends a file of %s with its reason, and the session can be used',
+    async (format) => {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN READ ONLY');
+        const rows = `SELECT n, 'text ' || n AS words FROM generate_series(1, 500000) AS n`;
+        await expect(writeFile(client, rows, {file: '/dev/full', format})).rejects.toThrow(
+          '/dev/full: expected a file that can be written, got ENOSPC',
+        );
+        expect((await client.query('SELECT 1 AS one')).rows).toEqual([{one: 1}]);
+      } finally {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    },
+  );
+});
+
 test('an unknown table is rejected with the nearest name', async () => {
   const {code, stderr} = await run('csv', folder, 'fct_jobs');
   expect([code, stderr]).toEqual([
