@@ -1,7 +1,7 @@
 // Exports of the star. The verb `export` writes files and a dbt package; other verbs write their
 // rows with its functions, too. The verb `deliver` sends a snapshot to its targets now.
 
-import {mkdir, mkdtemp, open, rename, rm, rmdir, writeFile as writeWhole} from 'node:fs/promises';
+import {mkdir, mkdtemp, open, rm, rmdir, writeFile as writeWhole} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import type {Writable} from 'node:stream';
 import {finished} from 'node:stream/promises';
@@ -25,7 +25,7 @@ import {exportedTables, members, questions, sharedTables} from '../star/star.ts'
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
-import {writeAside} from './write-file.ts';
+import {refuseFolderAt, writeAllAside, writeAside} from './write-file.ts';
 
 /**
  * Writes the star as a package of dbt.
@@ -88,19 +88,13 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
       // As for an answer about the past: see prepareQuestion.
       if (moment !== null) await client.query('SET LOCAL enable_nestloop = off');
       const files = tables.map((table) => ({table, name: `${table}.${options.format}`, rows: 0}));
-      await writeFiles(
-        options.folder,
-        files.map(({name}) => name),
-        async (temporaryFolder) => {
-          for (const file of files) {
-            const sql = sqlOfTable(file.table, {accountId, moment});
-            file.rows = await writeFile(client, sql, {
-              ...options,
-              file: join(temporaryFolder, file.name),
-            });
-          }
-        },
-      );
+      const names = files.map(({name}) => name);
+      await writeFiles(options.folder, names, async (paths) => {
+        for (const [index, file] of files.entries()) {
+          const sql = sqlOfTable(file.table, {accountId, moment});
+          file.rows = await writeFile(client, sql, {...options, file: paths[index] ?? file.name});
+        }
+      });
       const written = files.map(({table, name, rows}) => ({
         table,
         file: join(options.folder, name),
@@ -193,6 +187,7 @@ export async function writeFile(
     const problem = `expected a file that can be written, got ${cause.message}`;
     throw new UsageError(`${file}: ${problem}`, {cause});
   };
+  await refuseFolderAt(file);
   return await writeAside(file, async (partFile) => {
     const handle = await open(partFile, 'w').catch(refuse);
     const out = handle.createWriteStream();
@@ -219,21 +214,21 @@ export async function writeText(file: string, text: string): Promise<void> {
 /**
  * Writes files into a folder, all of them or none: they are written to a temporary folder, and
  * moved when the last one is complete.
- * @param write - writes the files into the folder that it is given
- * @param names - of the files that it writes
+ * @param names - of the files
+ * @param write - writes the files to the paths that it is given, in the order of their names
  * @throws {UsageError} the folder cannot be written
  */
 async function writeFiles(
   folder: string,
   names: readonly string[],
-  write: (temporaryFolder: string) => Promise<void>,
+  write: (paths: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const refuse = refuseFolder(folder);
   const created = await mkdir(folder, {recursive: true}).catch(refuse);
   const temporaryFolder = await mkdtemp(join(folder, '.part-')).catch(refuse);
   try {
-    await write(temporaryFolder);
-    for (const name of names) await rename(join(temporaryFolder, name), join(folder, name));
+    const files = names.map((name) => join(folder, name));
+    await writeAllAside(files, temporaryFolder, write);
   } finally {
     await rm(temporaryFolder, {recursive: true, force: true});
     if (created !== undefined) await removeEmpty(folder, created);

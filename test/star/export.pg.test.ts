@@ -1,6 +1,6 @@
 // Files for other tools: what DuckDB and a reader of CSV find in them is what the warehouse has.
 
-import {mkdir, readdir, readFile} from 'node:fs/promises';
+import {lstat, mkdir, readdir, readFile, symlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {DuckDBInstance} from '@duckdb/node-api';
 import type pg from 'pg';
@@ -405,6 +405,32 @@ describe('a place where a file cannot be replaced', () => {
       }
     },
   );
+
+  test('a link in the folder stays, and its target is written', async () => {
+    const [target, elsewhere] = [join(folder, 'links'), join(folder, 'elsewhere')];
+    for (const each of [target, elsewhere]) await mkdir(each);
+    await symlink('../elsewhere/jobs.csv', join(target, 'fct_job.csv'));
+    expect(await run('csv', target, 'dim_account', 'fct_job')).toMatchObject({code: 0});
+    expect((await lstat(join(target, 'fct_job.csv'))).isSymbolicLink()).toBe(true);
+    expect(await readFile(join(elsewhere, 'jobs.csv'), 'utf8')).toMatch(/^job_key,/);
+    expect((await readdir(target)).toSorted()).toEqual(['dim_account.csv', 'fct_job.csv']);
+    expect(await readdir(elsewhere)).toEqual(['jobs.csv']);
+  });
+
+  test('a folder with the name of a file is refused before any file is replaced', async () => {
+    const target = join(folder, 'occupied');
+    await mkdir(join(target, 'fct_job.csv'), {recursive: true});
+    const {code, stderr} = await run('csv', target, 'dim_account', 'fct_job');
+    expect({code, stderr}).toEqual({
+      code: 2,
+      stderr: expect.stringContaining(
+        'fct_job.csv: expected a file or nothing there, got a folder',
+      ),
+    });
+    expect(await readdir(target)).toEqual(['fct_job.csv']);
+    const asked = await runCommand(['ask', 'debtors', '--parquet', target], place.env);
+    expect(asked).toMatchObject({code: 2, stderr: expect.stringContaining('got a folder')});
+  });
 });
 
 test('an unknown table is rejected with the nearest name', async () => {
