@@ -336,6 +336,7 @@ const settings = {
   search_path: 'pg_catalog, pg_temp',
   TimeZone: 'UTC',
   DateStyle: 'ISO, YMD',
+  IntervalStyle: 'postgres',
   bytea_output: 'hex',
   client_min_messages: 'warning',
   // Postgres estimates a plan with thousands of index lookups as expensive, and would spend longer

@@ -46,7 +46,7 @@ export function spellType({
   } as const;
   if (converted === 'DECIMAL') return `DECIMAL(${precision}, ${scale})`;
   if (converted === 'DATE') return 'DATE';
-  if (converted === 'TIMESTAMP_MICROS') return 'TIMESTAMP';
+  if (converted === 'TIMESTAMP_MICROS') return 'TIMESTAMP WITH TIME ZONE';
   return plainTypes[type as keyof typeof plainTypes] ?? 'VARCHAR';
 }
 

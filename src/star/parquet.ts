@@ -34,7 +34,7 @@ interface WrittenFile {
 /** A column of a file. */
 export interface WrittenColumn {
   readonly name: string;
-  /** The name of its type in SQL: `BIGINT`, `DECIMAL(18, 4)`, `TIMESTAMP` (in UTC). */
+  /** The name of its type in SQL: `BIGINT`, `DECIMAL(18, 4)`, `VARCHAR`. */
   readonly type: string;
   /**
    * The sum of its values, for exact numbers; null for any other column, and if it has no value.

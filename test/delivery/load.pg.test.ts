@@ -3,7 +3,8 @@
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {afterAll, beforeAll, expect, test} from 'vitest';
-import {inSweepTransaction} from '../../src/postgres/database.ts';
+import {writeFile} from '../../src/cli/export.ts';
+import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {findBlocks} from '../readme/blocks.ts';
 import {type DeliveryPlace, openDeliveryPlace, queryDuck, readSnapshot} from './delivery-place.ts';
 
@@ -34,6 +35,45 @@ test('DuckDB loads a table and confirms by the manifest that it is complete', as
     'SELECT CAST(count(*) AS integer) AS rows FROM fct_job',
   );
   expect(rows).toEqual([held]);
+});
+
+test('the manifest has the type that DuckDB reads of each column', async () => {
+  const manifest = await readSnapshot(place.lake);
+  const types = manifest?.tables.flatMap(({table, columns}) =>
+    columns.map(({name, type}) => `${table}.${name} ${type.replace(', ', ',')}`),
+  );
+  const read: string[] = [];
+  for (const {table, file} of manifest?.tables ?? []) {
+    const path = join(place.lake, manifest?.snapshot ?? '', file);
+    for (const {column_name: name, column_type: type} of await queryDuck(`DESCRIBE FROM '${path}'`))
+      read.push(`${table}.${String(name)} ${String(type)}`);
+  }
+  expect(types).toEqual(read);
+  expect(types).toContain('fct_job.completed_at TIMESTAMP WITH TIME ZONE');
+});
+
+test('DuckDB reads a span of time, whatever the style of the session that wrote it', async () => {
+  const url = new URL(place.env.DATABASE_URL ?? '');
+  url.searchParams.set('options', '-c intervalstyle=sql_standard');
+  const file = join(place.lake, '..', 'span.parquet');
+  const spans = `SELECT i, i * interval '1 day 02:03:04.5' AS span
+                   FROM generate_series(-1, 1) AS i`;
+  const pool = openPool(url.href, {max: 1, applicationName: 'test'});
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN READ ONLY');
+    await writeFile(client, spans, {file, format: 'parquet'});
+    await client.query('ROLLBACK');
+  } finally {
+    client.release();
+    await pool.end();
+  }
+  const read = `SELECT span, epoch(span::INTERVAL) AS seconds FROM '${file}' ORDER BY i`;
+  expect(await queryDuck(read)).toEqual([
+    {span: '-1 days -02:03:04.5', seconds: -93_784.5},
+    {span: '00:00:00', seconds: 0},
+    {span: '1 day 02:03:04.5', seconds: 93_784.5},
+  ]);
 });
 
 test('DuckDB finds rows that changed between two snapshots, and deleted keys', async () => {
