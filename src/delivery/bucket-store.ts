@@ -38,7 +38,6 @@ import type {TargetSetting} from './targets.ts';
 
 interface UnsignedRequest {
   readonly method: 'GET' | 'PUT' | 'DELETE';
-  /** Its path must need no escapes. */
   readonly url: URL;
   /** SHA-256 of the body, in hex. */
   readonly bodySha256: string;
@@ -69,7 +68,7 @@ export function signRequest(
   };
   const names = Object.keys(signedHeaders).toSorted();
   const canonicalRequest = [
-    ...[method, url.pathname, encodeQuery(url.searchParams)],
+    ...[method, encodePath(url.pathname), encodeQuery(url.searchParams)],
     ...names.map((name) => `${name}:${signedHeaders[name]?.trim()}`),
     ...['', names.join(';'), bodySha256],
   ].join('\n');
@@ -99,7 +98,12 @@ function encodeQuery(query: URLSearchParams): string {
     .join('&');
 }
 
-/** A text of a query, escaped as both the signature and the request need it. */
+/** A path with more escapes than a URL needs, such as that of `=`. */
+function encodePath(path: string): string {
+  return path.split('/').map(decodeURIComponent).map(encodeText).join('/');
+}
+
+/** A text of a path or a query, escaped as the signature needs it. */
 function encodeText(text: string): string {
   return encodeURIComponent(text).replaceAll(
     /[!'()*]/g,

@@ -57,8 +57,8 @@ describe.runIf(hasServer)('a delivery to a bucket that checks signatures', () =>
   let lake: string;
   beforeEach(async () => {
     storage = await openCheckedS3Server(folder);
-    lake = join(folder, bucket, 'star');
-    const target = {to: `s3://${bucket}/star`, endpoint: storage.url};
+    lake = join(folder, bucket, 'kind=star');
+    const target = {to: `s3://${bucket}/kind=star`, endpoint: storage.url};
     expect(await place.apply({delivery: {lake: target}})).toMatchObject({code: 0});
   });
   afterEach(() => storage.close());
@@ -109,7 +109,7 @@ describe.runIf(hasServer)('a delivery to a bucket that checks signatures', () =>
     const holders = objects
       .filter((each) => each.isFile())
       .map((each) => basename(each.parentPath));
-    expect([...new Set(holders)].toSorted()).toEqual([before?.snapshot, after?.snapshot, 'star']);
+    expect([...new Set(holders)].toSorted()).toEqual([before?.snapshot, after?.snapshot, 'kind=star']);
   });
 });
 

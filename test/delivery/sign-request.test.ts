@@ -37,6 +37,19 @@ test.each([
   },
 );
 
+test('a request with an odd name has the signature given in the S3 documentation', () => {
+  const request = {
+    ...example,
+    method: 'PUT' as const,
+    url: new URL('https://examplebucket.s3.amazonaws.com/test$file.text'),
+    bodySha256: '44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072',
+    headers: {date: 'Fri, 24 May 2013 00:00:00 GMT', 'x-amz-storage-class': 'REDUCED_REDUNDANCY'},
+  };
+  expect(signRequest(request, keys).authorization).toMatch(
+    /Signature=98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd$/,
+  );
+});
+
 test('the session token of temporary keys is sent as a signed header', () => {
   const url = new URL('https://examplebucket.s3.amazonaws.com/test.txt');
   const signed = signRequest({...example, url}, {...keys, sessionToken: new Secret('lent')});
