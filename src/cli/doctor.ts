@@ -56,6 +56,7 @@ import {
   checkMigrations,
   checkPublic,
   checkRoles,
+  describeAddedColumns,
   describeLargeObjects,
   describeRoles,
   describeTemporary,
@@ -254,6 +255,8 @@ async function checkVersion(pool: pg.Pool): Promise<RunCheck> {
 
 async function checkSchema(pool: pg.Pool): Promise<RunCheck> {
   const {problem} = await checkMigrations(pool);
+  const addedColumns = problem === null ? await describeAddedColumns(pool) : null;
+  if (addedColumns !== null) return bad('columns', addedColumns);
   if (problem === null) return good('migrations', `all applied, ${allTables.length} tables`);
   // A login that may not migrate would be sent to a verb that sends it back.
   return bad('migrations', (await findMigrationLack(pool)) ?? problem);

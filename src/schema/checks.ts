@@ -127,6 +127,29 @@ function nameCount(items: readonly unknown[]): string {
   return `${items.length} ${items.length === 1 ? 'migration' : 'migrations'}`;
 }
 
+/**
+ * Describes the columns that a person added to tables of the warehouse; null if there are none. The
+ * history of the table lacks them, so that no row of it can be changed.
+ */
+export async function describeAddedColumns(db: Queryable): Promise<string | null> {
+  const {rows} = await db.query<{names: string | null}>(
+    `SELECT string_agg(format('warehouse.%I.%I', relname, attname), ', ' ORDER BY relname, attnum)
+            AS names
+       FROM pg_class JOIN pg_attribute AS added ON attrelid = pg_class.oid
+      WHERE relnamespace = 'warehouse'::regnamespace AND relkind = 'r' AND attnum > 0
+        AND NOT attisdropped AND NOT EXISTS (
+              SELECT FROM pg_class AS past JOIN pg_attribute AS held ON held.attrelid = past.oid
+               WHERE past.relnamespace = 'history'::regnamespace
+                 AND past.relname = 'past_' || pg_class.relname AND held.attname = added.attname)`,
+  );
+  const names = rows[0]?.names ?? null;
+  if (names === null) return null;
+  return (
+    `expected no columns but those of Fieldmirror, got ${names}: no row of such a table can be ` +
+    'changed; drop what was added, and keep your values in a table of your own'
+  );
+}
+
 interface LoginCheck {
   readonly user: string;
   readonly database: string;

@@ -1,6 +1,7 @@
 -- Keeps the versions that a statement superseded or removed. The function runs as its owner, so a
 -- role that may write a warehouse table needs no right to write its history. Columns are named: if
--- the past table lacks one, the write fails instead of losing it. Arguments: `sweep` or `edit`; for
+-- the past table lacks one, the write fails instead of losing it. Only a person can add such a
+-- column: a migration adds its columns to both tables. Arguments: `sweep` or `edit`; for
 -- a table whose rows come inside other records, also the streams of these records, and the column
 -- that names the record.
 CREATE OR REPLACE FUNCTION history.keep_versions() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
@@ -10,6 +11,7 @@ DECLARE
   ended text := $sql$greatest(now(), held._changed_at + interval '1 microsecond')$sql$;
   names text;
   held_names text;
+  added_names text[];
 BEGIN
   IF TG_OP = 'TRUNCATE' THEN
     source := format('%I.%I AS held', TG_TABLE_SCHEMA, TG_TABLE_NAME);
@@ -24,9 +26,17 @@ BEGIN
     source := 'superseded AS held';
   END IF;
   SELECT string_agg(format('%I', attname), ', ' ORDER BY attnum),
-         string_agg(format('held.%I', attname), ', ' ORDER BY attnum)
-    INTO names, held_names
+         string_agg(format('held.%I', attname), ', ' ORDER BY attnum),
+         array_agg(attname ORDER BY attnum) FILTER (WHERE attname NOT IN (
+           SELECT attname FROM pg_attribute
+            WHERE attrelid = format('history.%I', 'past_' || TG_TABLE_NAME)::regclass))
+    INTO names, held_names, added_names
     FROM pg_attribute WHERE attrelid = TG_RELID AND attnum > 0 AND NOT attisdropped;
+  IF added_names IS NOT NULL THEN
+    RAISE EXCEPTION 'warehouse.%: expected no columns but those of Fieldmirror, got %; drop what '
+      'was added, and keep your values in a table of your own', TG_TABLE_NAME,
+      array_to_string(added_names, ', ') USING ERRCODE = 'object_not_in_prerequisite_state';
+  END IF;
   EXECUTE format('INSERT INTO history.%I (valid_to, %s) SELECT %s, %s FROM %s',
                  'past_' || TG_TABLE_NAME, names, ended, held_names, source);
   IF TG_OP <> 'UPDATE' THEN
