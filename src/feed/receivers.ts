@@ -63,6 +63,8 @@ export interface TransmitOptions {
   readonly allowsLinkLocal?: boolean | undefined;
   /** Resolves names, in place of the system. */
   readonly lookup?: LookupFunction | undefined;
+  /** Milliseconds for a whole mail, in place of the usual. */
+  readonly mailDeadlineMs?: number | undefined;
 }
 
 /** A request with a JSON body; without a body, a GET. */
@@ -259,6 +261,11 @@ export interface Mail {
 }
 
 const timeoutMs = 10_000;
+/**
+ * For the whole mail, shorter than the lease of a message. The limits of the library start again
+ * with each byte: a server that always sends one more would hold up the messages of all receivers.
+ */
+const mailDeadlineMs = 45_000;
 
 /**
  * Sends a mail to one address, once.
@@ -269,9 +276,10 @@ const timeoutMs = 10_000;
 export async function sendEmail(
   {to, server}: {readonly to: string; readonly server: SmtpServer},
   {messageId, subject, text, html}: Mail,
-  {signal, lookup, allowsLinkLocal = false}: TransmitOptions = {},
+  {signal, lookup, allowsLinkLocal = false, ...options}: TransmitOptions = {},
 ): Promise<string> {
   const {createTransport} = await import('nodemailer');
+  const deadline = AbortSignal.timeout(options.mailDeadlineMs ?? mailDeadlineMs);
   const {host, port, tls, auth, from} = server;
   const transport = createTransport({
     host,
@@ -296,12 +304,13 @@ export async function sendEmail(
       ...(html === undefined ? {} : {html}),
       messageId: `<${messageId}@fieldmirror>`,
       headers: {'Auto-Submitted': 'auto-generated'},
-      signal,
+      signal: AbortSignal.any([deadline, ...(signal === undefined ? [] : [signal])]),
     };
     const {response} = await transport.sendMail(mail);
     return response.slice(0, 3);
   } catch (error) {
-    throw new RetryableError(`${host}: expected it to take the mail, got ${describeError(error)}`);
+    const failure = describeError(deadline.aborted ? deadlinePassed : error);
+    throw new RetryableError(`${host}: expected it to take the mail, got ${failure}`);
   } finally {
     transport.close();
   }
@@ -331,6 +340,8 @@ function makeSocketOpener(lookup: LookupFunction) {
     });
   };
 }
+
+const deadlinePassed = {code: 'ETIMEDOUT'};
 
 function describeError(error: unknown): string {
   const {code, responseCode} = error as {readonly code?: unknown; readonly responseCode?: unknown};
