@@ -5,6 +5,7 @@
 // are.
 
 import {randomBytes} from 'node:crypto';
+import {lookup as ofSystem} from 'node:dns';
 import {connect, type LookupFunction, type Socket} from 'node:net';
 import {Webhook} from 'standardwebhooks';
 import {
@@ -293,7 +294,10 @@ export async function sendEmail(
     socketTimeout: timeoutMs,
     disableFileAccess: true,
     disableUrlAccess: true,
-    ...(allowsLinkLocal ? {} : {getSocket: makeSocketOpener(refusingLookup(lookup))}),
+    getSocket: makeSocketOpener({
+      allowsLinkLocal,
+      lookup: tls === 'none' ? onlyThisMachine(lookup) : (lookup ?? ofSystem),
+    }),
   });
   try {
     const mail = {
@@ -316,13 +320,28 @@ export async function sendEmail(
   }
 }
 
-/** Connects for the library, whose own name look-up would accept any address. */
-function makeSocketOpener(lookup: LookupFunction) {
+interface MailSocketOptions {
+  readonly host?: string | undefined;
+  readonly port?: number | string | undefined;
+}
+
+/**
+ * Connects for the library, whose own name look-up would accept any address. Without TLS, only this
+ * machine gets the password and the mail.
+ */
+function makeSocketOpener({
+  allowsLinkLocal,
+  lookup: anyLookup,
+}: {
+  readonly allowsLinkLocal: boolean;
+  readonly lookup: LookupFunction;
+}) {
+  const lookup = allowsLinkLocal ? anyLookup : refusingLookup(anyLookup);
   return (
-    {host = '', port = 0}: {readonly host?: string; readonly port?: number | string},
+    {host = '', port = 0}: MailSocketOptions,
     callback: (error: Error | null, opened?: {readonly connection: Socket}) => void,
   ): void => {
-    if (isRefusedAddress(host)) {
+    if (!allowsLinkLocal && isRefusedAddress(host)) {
       callback(toRefusal(host));
       return;
     }

@@ -248,6 +248,20 @@ test('a redirect to a metadata address is not followed', async () => {
   );
 });
 
+test('a name of this machine that leads elsewhere gets no mail without TLS', async () => {
+  const sent = sendEmail(
+    {
+      to: 'ops@example.com',
+      server: parseSmtp('smtp://me:secret@localhost?from=a@b.example', false),
+    },
+    message,
+    {lookup: saying('127.0.0.1', '192.0.2.1'), allowsLinkLocal: true},
+  );
+  expect((await failureOf(sent)).message).toBe(
+    'localhost: expected it to take the mail, got none [ELOOPBACK]',
+  );
+});
+
 test('nothing is sent to an e-mail server whose certificate is not trusted', async () => {
   let said = '';
   const server = createTlsServer({cert: TEST_CERTIFICATE, key: TEST_KEY}, (socket) => {
