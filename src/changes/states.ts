@@ -350,7 +350,9 @@ export async function countMovingChanges(
                 AND settled.settled_at > now() - interval '1 minute'
                 AND settled.state <> 'cancelled') AS "settledLastMinute"
        FROM sync.changes AS moving
-      WHERE account_id = ANY ($1) AND is_open AND state IN ('pending', 'sending', 'in_doubt')
+       JOIN sync.accounts AS account USING (account_id)
+      WHERE account_id = ANY ($1) AND is_open AND account.state = 'active'
+        AND moving.state IN ('pending', 'sending', 'in_doubt')
       GROUP BY account_id ORDER BY account_id`,
     [accountIds],
   );

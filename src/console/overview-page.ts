@@ -63,9 +63,9 @@ export const overviewPage = definePage({
   }),
 });
 
-/** True if no stream is old, and no problem waits for a person. */
-function isWell({streams, problems}: OverviewStory): boolean {
-  return problems.length === 0 && streams.every(({isFresh}) => isFresh);
+/** True if no stream is old, no account is paused, and no problem waits for a person. */
+function isWell({streams, paused, problems}: OverviewStory): boolean {
+  return problems.length === 0 && paused.length === 0 && streams.every(({isFresh}) => isFresh);
 }
 
 /** Problems of one cause that are shown; the list behind the link has the others. */
@@ -167,23 +167,35 @@ function nameStream(
 function renderStreams(streams: readonly Freshness[], context: PageContext): SafeHtml {
   if (streams.length === 0) return html`<p class="none">No account is mirrored yet.</p>`;
   return html`<div class="cards tiles">${streams.map((freshness) => {
-    const {stream, rows, isFresh, provenAt, isUnderWay, nextDueAt} = freshness;
+    const {stream, rows, provenAt, underWay, nextDueAt} = freshness;
     const sweepsUrl = linkTo(context, '/sweeps', {stream, mode: 'full'});
-    const state = isFresh
-      ? renderMark('good', 'fresh')
-      : renderMark('bad', provenAt === null ? 'never proven' : 'old');
     return html`<section class="card">
-      <h3><a href="${sweepsUrl}">${nameStream(freshness, context)}</a> ${state}</h3>
+      <h3><a href="${sweepsUrl}">${nameStream(freshness, context)}</a> ${renderFreshness(
+        freshness,
+        context,
+      )}</h3>
       <p class="figure">${rows === null ? '–' : formatNumber(rows)} <small>records</small></p>
       ${renderFacts([
         ['proven complete', renderAge(provenAt, context)],
         [
           'next full sweep',
-          isUnderWay ? renderMark('busy', 'running') : renderAge(nextDueAt, context),
+          underWay === null ? renderAge(nextDueAt, context) : renderMark('busy', underWay),
         ],
         ['allowed age', renderAllowedAge(freshness)],
       ])}</section>`;
   })}</div>`;
+}
+
+/** Nothing more is read of an account that is paused or stopped, however fresh it still is. */
+function renderFreshness(
+  {accountState, isFresh, provenAt}: Freshness,
+  context: PageContext,
+): SafeHtml {
+  if (accountState !== 'active')
+    return html`<a href="${linkTo(context, '/accounts')}">${renderState(accountState)}</a>`;
+  return isFresh
+    ? renderMark('good', 'fresh')
+    : renderMark('bad', provenAt === null ? 'never proven' : 'old');
 }
 
 /** How old a stream may become at worst, and the freshness that is promised between full sweeps. */
@@ -322,6 +334,7 @@ function makeChart(title: string, sentence: string, {names, hours, series}: Hist
 /** The greatest possible age of our copy of a stream, and the age that is allowed. */
 export interface Freshness {
   readonly account: string;
+  readonly accountState: Account['state'];
   readonly stream: string;
   /** When the last certified sweep began; null: never proven. */
   readonly provenAt: string | null;
@@ -337,8 +350,8 @@ export interface Freshness {
   readonly promise: string | null;
   /** When it is swept in full again; null if that is not planned. */
   readonly nextDueAt: string | null;
-  /** Whether a full sweep is in progress or due. */
-  readonly isUnderWay: boolean;
+  /** The state of a full sweep that is in progress or due; null if nothing works on one. */
+  readonly underWay: string | null;
 }
 
 interface OverviewStory {
@@ -347,6 +360,8 @@ interface OverviewStory {
   /** `All four streams are fresh; nothing needs you.` */
   readonly sentence: string;
   readonly streams: readonly Freshness[];
+  /** The names of accounts that a person paused. */
+  readonly paused: readonly string[];
   readonly problems: readonly Problem[];
   /** The titles of the changes among the problems, by number: `Kaja Thornholt: phone number`. */
   readonly titles: Readonly<Record<string, string>>;
@@ -384,10 +399,12 @@ async function readOverview(
   const problems = findProblems(facts, installation, now);
   const titles = await readChangeTitles(pool, problems.map(findChangeId).filter(isId));
   const streams = facts.flatMap((accountFacts) => listFreshness(accountFacts, now));
+  const paused = accounts.filter(({state}) => state === 'paused').map(({name}) => name);
   return {
     now,
-    sentence: describeOverview(streams, problems),
+    sentence: describeOverview(streams, problems, paused),
     streams,
+    paused,
     problems,
     titles,
     underWay,
@@ -414,6 +431,7 @@ function listFreshness(
     const latestSweep = streamFacts.sweeps.find(({mode}) => mode === 'full');
     return {
       account: account.name,
+      accountState: account.state,
       stream: name,
       provenAt: streamFacts.provenAt,
       rows: streamFacts.lastEnded?.counts.records ?? null,
@@ -421,7 +439,8 @@ function listFreshness(
       isFresh: ageMs !== null && (targetMs === null || ageMs <= targetMs),
       promise: promise === undefined ? null : describePromise(promise, now),
       nextDueAt: account.state === 'active' ? (schedule?.nextDueAt ?? null) : null,
-      isUnderWay: latestSweep !== undefined && latestSweep.endedAt === null,
+      underWay:
+        account.state === 'active' && latestSweep?.endedAt === null ? latestSweep.state : null,
     };
   });
 }
@@ -430,15 +449,17 @@ function listFreshness(
 export function describeOverview(
   streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[],
   problems: readonly unknown[],
+  paused: readonly string[] = [],
 ): string {
-  const isFresh = streams.every((stream) => stream.isFresh);
+  const isFine = paused.length === 0 && streams.every((stream) => stream.isFresh);
   const needText =
     problems.length === 0
-      ? `nothing ${isFresh ? '' : 'else '}needs you`
+      ? `nothing ${isFine ? '' : 'else '}needs you`
       : problems.length === 1
         ? 'one thing needs you'
         : `${problems.length} things need you`;
-  return `${describeStreams(streams)}; ${needText}.`;
+  const pausedText = paused.length === 0 ? '' : `Paused: ${paused.join(', ')}. `;
+  return `${pausedText}${describeStreams(streams)}; ${needText}.`;
 }
 
 function describeStreams(streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[]): string {

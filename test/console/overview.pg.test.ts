@@ -1,6 +1,7 @@
 // The Overview page: is all well, and what must somebody do.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import {pauseAccount} from '../../src/accounts/accounts.ts';
 import {describeOverview} from '../../src/console/overview-page.ts';
 import {type ChangesPlace, openPlace} from './changes-place.ts';
 
@@ -103,6 +104,27 @@ test('a healthy mirror shows a green banner and a tile for each stream', async (
   expect(text).toContain('class="banner good');
   expect(text).toContain('All four streams are fresh; nothing needs you.');
   expect(text.match(/<p class="figure">900 /g)).toHaveLength(4);
+});
+
+test('a paused account is not shown as well, fresh, or at work', async () => {
+  await place.edit(1, `phone_number = '1'`);
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state)
+      VALUES ($1, 'jobs', 'full', 'command', 'due')`,
+    [place.account.accountId],
+  );
+  await pauseAccount(place.pool, place.account.accountId, 'the service moves');
+  const person = await place.person();
+  const {sentence, streams, underWay} = await person.json('/');
+  expect(sentence).toBe('Paused: acme. All four streams are fresh; nothing else needs you.');
+  expect(streams.map((stream: {underWay: unknown}) => stream.underWay)).toEqual(
+    Array(4).fill(null),
+  );
+  expect(underWay).toEqual([]);
+  const {text} = await person.get('/');
+  expect(text).toContain('class="banner bad');
+  expect(text.match(/paused<\/span>/g)).toHaveLength(4);
+  expect(text).not.toContain('fresh</span>');
 });
 
 test('reads and writes of the last day are counted by the hour in which they ended', async () => {
