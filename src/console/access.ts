@@ -6,6 +6,7 @@ import {createHash} from 'node:crypto';
 import type {FastifyRequest} from 'fastify';
 import type {Session} from '../accounts/access.ts';
 import type {Account} from '../accounts/accounts.ts';
+import {UsageError} from '../core/errors.ts';
 import {type Role, roles} from '../core/names.ts';
 import {type KnownNames, namingHint} from '../http/keys.ts';
 
@@ -46,6 +47,12 @@ export function findSeenAccount(seen: readonly Account[], name: string | undefin
   const account = seen.find((candidate) => candidate.name === name);
   if (account === undefined) throw makeNotFound(`account ${JSON.stringify(name ?? '')}`);
   return account;
+}
+
+/** @throws {UsageError} nothing is requested of that account: it is paused or stopped */
+export function requireActive({name, state}: Account): void {
+  if (state === 'active') return;
+  throw new UsageError(`account ${name} is ${state}, so nothing is requested; resume it first`);
 }
 
 /**

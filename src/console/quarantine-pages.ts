@@ -10,7 +10,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {makeNotFound} from './access.ts';
+import {findSeenAccount, makeNotFound, requireActive} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -245,8 +245,7 @@ export const retryQuarantine = defineAction({
   form: z.object({}),
   act: async (db, {seen, params}) => {
     const entry = await findEntry(db, seen, params.entry);
-    const {quarantineId, accountId, account, stream, number, resolvedAt} = entry;
-    const state = seen.find((candidate) => candidate.accountId === accountId)?.state;
+    const {quarantineId, accountId, stream, number, resolvedAt} = entry;
     if (resolvedAt !== null)
       throw new UsageError(
         `entry ${quarantineId} has left quarantine: ${stream} ${number} was read, or is deleted`,
@@ -256,10 +255,7 @@ export const retryQuarantine = defineAction({
         `entry ${quarantineId}: its number could not be read, so that it cannot be requested; ` +
           `sweep ${stream} as a whole`,
       );
-    if (state !== 'active')
-      throw new UsageError(
-        `account ${account} is ${state}, so nothing is requested; resume it first`,
-      );
+    requireActive(findSeenAccount(seen, entry.account));
     const {sweepId} = await requestSweep(db, {
       accountId,
       stream,

@@ -20,7 +20,13 @@ import {readTime, timePattern} from '../http/change-request.ts';
 import {allStreams, findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {AccessRefused, findSeenAccount, makeNotFound, type PageLink} from './access.ts';
+import {
+  AccessRefused,
+  findSeenAccount,
+  makeNotFound,
+  type PageLink,
+  requireActive,
+} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -336,11 +342,11 @@ export const fetchRecord = defineAction({
   form: z.object({account: z.string()}),
   act: async (db, {seen, params, fields}) => {
     const {stream, ...place} = readRecordAddress(params);
-    const {accountId, name, state} = findSeenAccount(seen, fields.account);
+    const account = findSeenAccount(seen, fields.account);
+    const {accountId} = account;
     if (!('number' in place))
       throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
-    if (state !== 'active')
-      throw new UsageError(`account ${name} is ${state}, so nothing is requested; resume it first`);
+    requireActive(account);
     const {number: recordNumber} = place;
     const sweep = await requestSweep(db, {
       accountId,

@@ -28,7 +28,7 @@ import {
   describeTombstone,
   sweepMeanings,
 } from '../sweeps/words.ts';
-import {findSeenAccount, makeNotFound} from './access.ts';
+import {findSeenAccount, makeNotFound, requireActive} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -395,6 +395,7 @@ export const sweepNow = defineAction({
   form: z.object({stream: z.enum(streams as [string, ...string[]])}),
   act: async (db, {seen, params, fields: {stream}}) => {
     const account = findSeenAccount(seen, params.account);
+    requireActive(account);
     const {sweepId} = await requestSweep(db, {
       accountId: account.accountId,
       stream,
@@ -405,7 +406,7 @@ export const sweepNow = defineAction({
       subject: `sweep ${sweepId} of ${stream}`,
       accountId: account.accountId,
       after: {sweepId, stream, mode: 'full'},
-      message: `Sweep ${sweepId} of ${stream} is due: a worker takes it up within seconds.`,
+      message: `Sweep ${sweepId} of ${stream} is due: a worker takes it up as soon as one is free.`,
       to: `/sweeps/${sweepId}`,
     };
   },

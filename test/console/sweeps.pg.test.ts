@@ -1,6 +1,7 @@
 // The Sweeps pages: the list, one sweep with its evidence, and the two things that a person can do.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
+import {pauseAccount, resumeAccount} from '../../src/accounts/accounts.ts';
 import {openPlace, type Place} from './place.ts';
 
 let place: Place;
@@ -134,6 +135,19 @@ test('pressing the button twice requests only one sweep', async () => {
   expect(rows).toEqual([{state: 'due'}]);
   expect((await person.post('/accounts/acme/sweep', {stream: 'invoices'})).status).toBe(422);
   await place.pool.query(`DELETE FROM sync.sweeps WHERE state = 'due'`);
+});
+
+test('no sweep of an account that is paused is requested', async () => {
+  const {accountId} = place.account;
+  await pauseAccount(place.pool, accountId, null);
+  const {status, text} = await (await place.person()).post('/accounts/acme/sweep', {
+    stream: 'tasks',
+  });
+  await resumeAccount(place.pool, accountId);
+  expect(status).toBe(422);
+  expect(text).toContain('account acme is paused, so nothing is requested; resume it first');
+  const {rows} = await place.pool.query(`SELECT state FROM sync.sweeps WHERE state = 'due'`);
+  expect(rows).toEqual([]);
 });
 
 test('a stopped sweep is approved once, under a name; a second approval is refused', async () => {
