@@ -35,6 +35,7 @@ import {describeRetention, type RetentionStory, readRetention} from '../retentio
 import {checkMigrations} from '../schema/checks.ts';
 import {describeFreshness} from '../sweeps/freshness.ts';
 import {chooseAccount} from './accounts.ts';
+import {describeNothingToDo} from './app.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
 
@@ -137,13 +138,12 @@ export function formatStatus(
 ): string {
   const {place, now, workers, targets = [], underWay = [], retention = null} = facts;
   const {reportLists = [], problems, unread = []} = facts;
-  if (accounts.length === 0 && unread.length === 0)
-    return `${place}: no account yet; fieldmirror start begins with one`;
   const needy = new Set(problems.map(({account}) => account));
   const isFew = accounts.length <= fewAccounts;
   const detailed = isFew ? accounts : accounts.filter(({account}) => needy.has(account.name));
   return [
     `warehouse ${place}${workers === null ? '' : `\n${formatWorkers(workers, now)}`}`,
+    ...(accounts.length === 0 && unread.length === 0 ? [describeNothingToDo([])] : []),
     ...(isFew ? [] : [formatOverview(accounts, now)]),
     ...detailed.map((account) => formatAccount(account, now)),
     ...(targets.length === 0 ? [] : [formatTargets(targets, now)]),

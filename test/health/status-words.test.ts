@@ -330,6 +330,13 @@ describe('the text of status', () => {
   });
 
   test('without an account states that there is no account yet', () => {
-    expect(draw([])).toContain('no account yet');
+    expect(draw([])).toContain('no account yet: fieldmirror accounts add NAME');
+  });
+
+  test('without an account shows what needs a person all the same', () => {
+    const grown = {account: null, stream: null, subject: '', since: now, next: null};
+    const problems = [{...grown, kind: 'growth', text: 'the database has grown'} as const];
+    const text = formatStatus([], {place: 'here', now, workers: [], problems});
+    expect(dropMarks(text)).toMatch(/Needs a person:\n {2}the database has grown/);
   });
 });
