@@ -76,7 +76,8 @@ export const apiRequestsTable = commentTable(
   'Requests that came over HTTP with an idempotency key: the same key is the same request.',
   {
     account_id: 'The account of the request.',
-    idempotency_key: 'What the caller calls the request.',
+    idempotency_key:
+      'What the caller calls the request, behind the name of its system unless that is default.',
     body_hash: 'SHA-256 of what was requested.',
     results: 'What each change of it came to: its change_id, or the row that said so already.',
     requested_at: 'When it came; 30 days later its key is free again.',

@@ -170,6 +170,21 @@ describe('a change', () => {
     await place.post(ask, {key: tryton, headers});
     expect(await keyOf(tryton)).toEqual(['P-21']);
   });
+
+  test('is set although another system sent the same under the same Idempotency-Key', async () => {
+    const headers = {'idempotency-key': 'order-1'};
+    const ask = {table: 'customers', operation: 'update', number: 1, external_key: '17'};
+    for (const key of [place.keys.writer, tryton]) {
+      const answer = await place.post(ask, {key, headers});
+      expect(answer).toMatchObject({status: 200, body: {external_key: '17'}});
+      expect(await keyOf(key)).toEqual(['17']);
+    }
+    const other = {...ask, external_key: '18'};
+    expect(await place.post(other, {key: tryton, headers})).toMatchObject({
+      body: {type: 'urn:fieldmirror:problem:key-reused'},
+    });
+    await link(place.keys.writer, {number: 1, external_key: null});
+  });
 });
 
 describe('the external key of a deleted row', () => {
