@@ -123,7 +123,7 @@ describe('a row that the service never knew', () => {
     );
   });
 
-  test('is deleted even if its create was refused; waiting changes are cancelled', async () => {
+  test('is deleted even if its create was refused; that and what waits are given up', async () => {
     await insertAll();
     const [create] = await world.changes('change_id');
     await world.author(send, [create?.change_id]);
@@ -131,11 +131,24 @@ describe('a row that the service never knew', () => {
     expect(await left()).toEqual([1, 1, 1, 1]);
     await deleteNew();
     expect(await left()).toEqual([0, 0, 0, 0]);
-    expect((await world.changes('state')).map(({state}) => state)).toEqual([
-      'rejected',
-      'cancelled',
-      'cancelled',
+    expect(await world.changes('state, reason')).toMatchObject([
+      {state: 'cancelled', reason: 'the row was deleted; refused before: no'},
+      {state: 'cancelled'},
+      {state: 'cancelled'},
     ]);
+  });
+
+  test('takes all refused creates with it if the corrected one is cancelled', async () => {
+    await insertAll();
+    const [create] = await world.changes('change_id');
+    await world.author(send, [create?.change_id]);
+    await world.author(`SELECT sync.close_change($1, 'rejected', 'no')`, [create?.change_id]);
+    await world.author(`UPDATE warehouse.customers SET fax = '1' WHERE name = 'new'`);
+    await world.author('SELECT sync.cancel_change($1)', [await lastChange()]);
+    expect(await left()).toEqual([0, 0, 0, 0]);
+    expect(new Set((await world.changes('state')).map(({state}) => state))).toEqual(
+      new Set(['cancelled']),
+    );
   });
 
   test.each(['sending', 'conflict'])(

@@ -35,7 +35,8 @@ $$;
 COMMENT ON FUNCTION sync.close_change
   IS 'Ends a change as cancelled or rejected; the row gets back what it held.';
 
--- Removes a row that was never created at the service, and the rows that were to belong to it.
+-- Removes a row that was never created at the service, and the rows that were to belong to it. A
+-- refused create of the row is given up: nobody can correct it any more.
 CREATE OR REPLACE FUNCTION sync.forget_row(of_table text, of_row bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -55,6 +56,9 @@ BEGIN
     PERFORM sync.close_change(waiting.change_id, 'cancelled',
       format('it waited for change %s, which came to nothing', waiting.waits_for));
   END LOOP;
+  UPDATE sync.changes SET state = 'cancelled',
+    reason = format('the row was deleted; refused before: %s', reason)
+   WHERE table_name = of_table AND row_id = of_row AND state = 'rejected';
   -- The writer is not `sweep`, so history records who removed the row.
   PERFORM set_config('fieldmirror.writer', 'repair', true);
   IF of_table = 'jobs' THEN
