@@ -175,7 +175,8 @@ function readCell(
     const end = next < 0 ? text.length : next;
     return {value: text.slice(from, end), end};
   }
-  const pattern = /"((?:[^"]|"")*)" */y;
+  // A doubled quote never ends a cell, also where its line ends before the cell does.
+  const pattern = /"((?:[^"]|"")*)"(?!") */y;
   pattern.lastIndex = text.indexOf('"', from);
   const [, inside] = pattern.exec(text) ?? [];
   if (inside === undefined) return null;

@@ -35,6 +35,13 @@ test('a cell may span several lines; an unclosed quote invalidates only its line
   ]);
 });
 
+test('a cell of several lines may have quotes and separators at the end of a line', async () => {
+  const cells = ['12 "B"\n2nd floor', '"A",\nx', 'a ""\n""', '"'];
+  const text = cells.map((cell) => `k,${guardCell(cell)}\n`).join('');
+  const lines = await read(`key,street\n${text}`);
+  expect(lines.map((line) => ('values' in line ? line.values.street : line))).toEqual(cells);
+});
+
 test('an unclosed quote invalidates only one line of a long file', async () => {
   const rows = Array.from({length: 200}, (_, at) => `${at},x`);
   const found = await read(['key,name', '0,"open', ...rows].join('\n'));
