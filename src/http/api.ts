@@ -25,6 +25,7 @@ import {addBulkRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
 import {type KnownNames, namingHint, requireKey, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
+import {refuseOtherMethods} from './methods.ts';
 import {
   checkWith,
   type Explain,
@@ -128,6 +129,7 @@ export async function addApi(
         throw new HttpProblem(421, 'misdirected', {detail, hint: namingHint});
       });
       requireKey(api, pools.reads);
+      refuseOtherMethods(api);
       await addDocument(api);
       await api.register(addRoutes(pools, {watches, explain, setLogin}));
       api.get('/openapi.json', {schema: {hide: true}}, async () => api.swagger());

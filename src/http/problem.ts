@@ -146,6 +146,7 @@ const problemKinds = {
   invalid: 'request',
   'too-large': 'request',
   unsupported: 'request',
+  method: 'request',
   unauthorized: 'sign-in',
   'read-only': 'role',
   'no-account': 'role',

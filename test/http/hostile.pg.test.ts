@@ -213,6 +213,28 @@ test.each(['/v1/%zz', '/v1/..%2f..%2fetc', '/v1/customers/1/2', '/v1/api_keys', 
   },
 );
 
+test.each([
+  ['DELETE', '/v1/customers/1', 'GET'],
+  ['PATCH', '/v1/customers/1?deleted=true', 'GET'],
+  ['PUT', '/v1/customers', 'GET'],
+  ['DELETE', '/v1/changes', 'GET, POST'],
+  ['POST', '/v1/openapi.json', 'GET'],
+])('%s %s is answered 405, not as if it did not exist', async (method, path, allowed) => {
+  const headers = {
+    authorization: `Bearer ${place.keys.writer}`,
+    'content-type': 'application/json',
+  };
+  const answer = await fetch(place.url + path, {method, headers});
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, allowed]);
+  const problem: unknown = await answer.json();
+  expect(problem).toMatchObject({
+    type: 'urn:fieldmirror:problem:method',
+    hint: expect.stringContaining('POST /v1/changes'),
+  });
+  const unknown = await fetch(place.url + path, {method});
+  expect(unknown.status).toBe(401);
+});
+
 test.each(['utf-8', '"UTF-8"', 'utf8'])(
   'a body of JSON with charset=%s is read',
   async (charset) => {
