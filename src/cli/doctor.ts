@@ -46,6 +46,7 @@ import {
   findSpentSequences,
   readClockAheadMs,
   readNow,
+  readServer,
 } from '../postgres/checks.ts';
 import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
@@ -247,10 +248,11 @@ async function checkSessions(pool: pg.Pool, directUrl: string): Promise<RunCheck
 }
 
 async function checkVersion(pool: pg.Pool): Promise<RunCheck> {
-  const {rows} = await pool.query<{server_version: string}>('SHOW server_version');
-  const version = rows[0]?.server_version ?? '';
-  if (Number.parseInt(version, 10) >= 15) return good('Postgres', `version ${version}`);
-  return bad('Postgres', `expected version 15 or newer, got ${version}; upgrade it`);
+  const {version, problem} = await readServer(pool);
+  if (Number.parseInt(version, 10) < 15)
+    return bad('Postgres', `expected version 15 or newer, got ${version}; upgrade it`);
+  if (problem !== null) return warning('Postgres', `version ${version}, and ${problem}`);
+  return good('Postgres', `version ${version}`);
 }
 
 async function checkSchema(pool: pg.Pool): Promise<RunCheck> {

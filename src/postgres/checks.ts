@@ -11,6 +11,10 @@ import {describeDatabase, explainDatabaseError} from './database-errors.ts';
  */
 const maxClockDifferenceMs = 60_000;
 
+const readOnlySetting =
+  'read-only: default_transaction_read_only is on for the login, the database or the server; ' +
+  'switch it off there (ALTER ROLE or ALTER DATABASE … RESET default_transaction_read_only)';
+
 /** The present moment by the clock of the database: ISO 8601 in UTC. */
 export async function readNow(db: Queryable): Promise<string> {
   const {rows} = await db.query<{now: string}>('SELECT now() AS now');
@@ -80,6 +84,22 @@ async function readIdentity(pool: pg.Pool): Promise<string | undefined> {
        FROM pg_control_system(), pg_database WHERE datname = current_database()`,
   );
   return rows[0]?.identity;
+}
+
+/** What a server is, and why it takes no writes; null if it does. */
+interface Server {
+  readonly version: string;
+  readonly problem: string | null;
+}
+
+export async function readServer(db: Queryable): Promise<Server> {
+  const {rows} = await db.query<{version: string; isStandby: boolean; isReadOnly: boolean}>(
+    `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby",
+            current_setting('transaction_read_only')::boolean AS "isReadOnly"`,
+  );
+  const {version = '', isStandby = false, isReadOnly = false} = rows[0] ?? {};
+  if (isStandby) return {version, problem: 'a standby that was not promoted: it takes no writes'};
+  return {version, problem: isReadOnly ? readOnlySetting : null};
 }
 
 /** A sequence whose next number is taken already. */

@@ -34,6 +34,12 @@ const endedConnection = retryable(
   'the server ended the connection; it is being restarted, or someone ended the session',
 );
 const refusedLogin = fatal('the user name or password was refused; fix them in DATABASE_URL');
+const refusedConnection = fatal(
+  'the server refused this connection; let its administrator allow the login (ALTER ROLE … ' +
+    'LOGIN) and its address (pg_hba.conf), or fix the user name in DATABASE_URL; if the server ' +
+    'requires TLS, add sslmode=verify-full there',
+);
+const refusedSession = retryable('the server refused or ended the session');
 const unmigratedSchema = fatal('its schema is not the one expected; run `fieldmirror migrate`');
 const untrustedCertificate = fatal(
   'its TLS certificate is not trusted; give its CA with sslrootcert in DATABASE_URL',
@@ -46,6 +52,10 @@ const unreadableAddress = 'Postgres at an address that cannot be read';
 
 /** insufficient_privilege */
 const missingRight = '42501';
+/** invalid_authorization_specification, too_many_connections */
+const refusals: readonly (string | undefined)[] = ['28000', '53300'];
+/** Of an error with which the server begins no session, or ends it. */
+const endingSeverities: readonly (string | undefined)[] = ['FATAL', 'PANIC'];
 /** lock_not_available */
 const lockTimeout = '55P03';
 
@@ -72,17 +82,22 @@ const advicesByCode: Readonly<Record<string, Advice>> = {
     'its TLS certificate is for another host; fix the host in DATABASE_URL',
   ),
   '28P01': refusedLogin,
-  '28000': refusedLogin,
+  '28000': refusedConnection,
   '3D000': fatal('there is no such database; create it, or fix its name in DATABASE_URL'),
   '3F000': unmigratedSchema,
   '42P01': unmigratedSchema,
   '42703': unmigratedSchema,
   '25006': retryable(
-    'it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary',
+    'it is read-only, most likely a standby; promote it, or point DATABASE_URL at the primary; ' +
+      'if it is no standby, switch off default_transaction_read_only, which ALTER ROLE, ALTER ' +
+      'DATABASE or the server has set',
   ),
   '53100': noRoom('its disk is full; make room'),
   '53200': retryable('it is out of memory; it may recover'),
-  '53300': retryable('it has no connection left; raise max_connections, or end other clients'),
+  '53300': retryable(
+    'it has no connection left; raise the limit of the server (max_connections), of the role or ' +
+      'of the database (CONNECTION LIMIT), or end other clients',
+  ),
   '53400': noRoom('a limit of the server is reached; raise it: temp_file_limit, most likely'),
   '57P01': endedConnection,
   '57P02': endedConnection,
@@ -225,16 +240,28 @@ function adviceFor(error: Error, url: string): Advice | undefined {
     return error.errors
       .filter((innerError) => innerError instanceof Error)
       .map((innerError) => adviceFor(innerError, url))[0];
-  return advicesByMessage.find(([pattern]) => pattern.test(error.message))?.[1];
+  return (
+    advicesByMessage.find(([pattern]) => pattern.test(error.message))?.[1] ??
+    (isSessionEnd(error) ? refusedSession : undefined)
+  );
+}
+
+/** Whether the server began no session, or ended it, as for a database that allows none. */
+function isSessionEnd(error: Error): boolean {
+  return error instanceof pg.DatabaseError && endingSeverities.includes(error.severity);
 }
 
 /**
- * The error code. If a permission is missing, also the message of Postgres, which names one of our
- * objects and never a value.
+ * The error code. If a permission is missing, or a session is refused, also the message of
+ * Postgres, which names one of our objects, the login or its address, and never a value.
  */
 function sourceOf(error: Error): string {
   const code = codeOf(error) ?? 'no code';
-  return code === missingRight ? `${code}, ${error.message}` : code;
+  const isNamed =
+    code === missingRight ||
+    refusals.includes(code) ||
+    (!Object.hasOwn(advicesByCode, code) && isSessionEnd(error));
+  return isNamed ? `${code}, ${error.message}` : code;
 }
 
 function codeOf(error: Error): string | undefined {
@@ -272,7 +299,7 @@ export function grantCreate(login: Login): string {
 function describeMissingRight(message: string, login: Login): string {
   const {user} = login;
   const [, kind = '', name = ''] =
-    /^permission denied for ([a-z ]+?) "?([^"]+)"?$/.exec(message) ?? [];
+    /^permission denied for ([a-z ]+?) "?(.+?)"?$/.exec(message) ?? [];
   if (kind === 'database') {
     // At the start of a session the server quotes the database name; the missing right is then
     // CONNECT.

@@ -50,6 +50,8 @@ test('verbs that write exit with 3 on a read-only warehouse, print a fix, and co
       stderr: expect.stringMatching(words),
     });
   }
+  const doctor = await runCommand(['doctor'], place.env);
+  expect(doctor.stdout).toMatch(/warning +Postgres: version [^ ]+.*, and read-only: default_tr/);
   expect(await ask('SELECT count(*)::int FROM sync.sweeps')).toEqual(sweeps);
   expect(await ask(open)).toEqual([{count: 3}]);
   await setReadOnly(false);

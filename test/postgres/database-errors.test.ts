@@ -88,6 +88,27 @@ describe('a failure of the database', () => {
     expect(error.message).toMatch(
       /most likely a standby; promote it, or point DATABASE_URL at the primary/,
     );
+    expect(error.message).toContain(
+      'if it is no standby, switch off default_transaction_read_only',
+    );
+  });
+
+  test.each([
+    ['28000', FatalError, 'no pg_hba.conf entry for host "10.0.0.7"'],
+    ['53300', RetryableError, 'too many connections for role "mirror"'],
+    ['55000', RetryableError, 'database "warehouse" is not currently accepting connections'],
+    ['57P04', RetryableError, 'terminating connection because a database was dropped'],
+  ])('that refuses or ends a session has the words of the server: %s', (code, type, message) => {
+    const refusal = Object.assign(databaseError(code, {severity: 'FATAL'}), {message});
+    const error = explainDatabaseError(refusal, url);
+    expect(error).toBeInstanceOf(type);
+    expect(error.message).toMatch(/^Postgres at db\.example\.com:6543, database warehouse: /);
+    expect(error.message).toContain(`(${code}, ${message})`);
+  });
+
+  test('of a statement that the server refuses is returned unchanged', () => {
+    const error = databaseError('55000', {severity: 'ERROR'});
+    expect(explainDatabaseError(error, url)).toBe(error);
   });
 
   test('names host, port, database and the next step', () => {
