@@ -60,13 +60,18 @@ const apiRequests = syncSchema.table(
     account_id: bigNumber()
       .notNull()
       .references(() => accounts.account_id),
+    system: text().notNull().default(defaultSystem),
     idempotency_key: text().notNull(),
     body_hash: bytea().notNull(),
     results: jsonb().notNull().default(sql`'[]'::jsonb`),
     requested_at: instant().notNull().defaultNow(),
   },
   (table) => [
-    primaryKey({name: 'api_requests_pkey', columns: [table.account_id, table.idempotency_key]}),
+    primaryKey({
+      name: 'api_requests_pkey',
+      columns: [table.account_id, table.system, table.idempotency_key],
+    }),
+    check('api_requests_system_check', isSystemName(table.system)),
     index('api_requests_requested_at_idx').on(table.account_id, table.requested_at),
   ],
 );
@@ -76,8 +81,8 @@ export const apiRequestsTable = commentTable(
   'Requests that came over HTTP with an idempotency key: the same key is the same request.',
   {
     account_id: 'The account of the request.',
-    idempotency_key:
-      'What the caller calls the request, behind the name of its system unless that is default.',
+    system: 'The outside system of the API key: each has its own idempotency keys.',
+    idempotency_key: 'What the caller calls the request.',
     body_hash: 'SHA-256 of what was requested.',
     results: 'What each change of it came to: its change_id, or the row that said so already.',
     requested_at: 'When it came; 30 days later its key is free again.',

@@ -164,6 +164,8 @@ export type ApiResult = {readonly change_id: string} | {readonly unchanged: unkn
 
 export interface ApiRequest {
   readonly accountId: string;
+  /** The outside system of the caller: two systems may count their requests alike. */
+  readonly system: string;
   /** The caller's own name for the request. */
   readonly idempotencyKey: string;
   readonly bodyHash: Buffer;
@@ -180,25 +182,26 @@ const requestRetention = '30 days';
  */
 export async function claimApiRequest(
   client: pg.ClientBase,
-  {accountId, idempotencyKey, bodyHash}: ApiRequest,
+  {accountId, system, idempotencyKey, bodyHash}: ApiRequest,
 ): Promise<{readonly isSameBody: boolean; readonly results: readonly ApiResult[]} | null> {
   await client.query(
-    `DELETE FROM sync.api_requests WHERE (account_id, idempotency_key) IN (
-       SELECT account_id, idempotency_key FROM sync.api_requests
+    `DELETE FROM sync.api_requests WHERE (account_id, system, idempotency_key) IN (
+       SELECT account_id, system, idempotency_key FROM sync.api_requests
         WHERE account_id = $1 AND requested_at < now() - $2::interval
         ORDER BY requested_at LIMIT 2 FOR UPDATE SKIP LOCKED)`,
     [accountId, requestRetention],
   );
+  const name = [accountId, system, idempotencyKey];
   const insertion = await client.query(
-    `INSERT INTO sync.api_requests (account_id, idempotency_key, body_hash) VALUES ($1, $2, $3)
-         ON CONFLICT (account_id, idempotency_key) DO NOTHING`,
-    [accountId, idempotencyKey, bodyHash],
+    `INSERT INTO sync.api_requests (account_id, system, idempotency_key, body_hash)
+     VALUES ($1, $2, $3, $4) ON CONFLICT (account_id, system, idempotency_key) DO NOTHING`,
+    [...name, bodyHash],
   );
   if (insertion.rowCount === 1) return null;
   const {rows} = await client.query<{isSameBody: boolean; results: ApiResult[]}>(
-    `SELECT body_hash = $3 AS "isSameBody", results FROM sync.api_requests
-      WHERE account_id = $1 AND idempotency_key = $2`,
-    [accountId, idempotencyKey, bodyHash],
+    `SELECT body_hash = $4 AS "isSameBody", results FROM sync.api_requests
+      WHERE account_id = $1 AND system = $2 AND idempotency_key = $3`,
+    [...name, bodyHash],
   );
   if (rows[0] === undefined) throw new Error('api_requests: deleted while it was being read');
   return rows[0];
@@ -207,12 +210,13 @@ export async function claimApiRequest(
 /** Stores the results of a request that this transaction has claimed. */
 export async function saveApiResults(
   client: pg.ClientBase,
-  {accountId, idempotencyKey}: ApiRequest,
+  {accountId, system, idempotencyKey}: ApiRequest,
   results: readonly ApiResult[],
 ): Promise<void> {
   await client.query(
-    'UPDATE sync.api_requests SET results = $3 WHERE account_id = $1 AND idempotency_key = $2',
-    [accountId, idempotencyKey, JSON.stringify(results)],
+    `UPDATE sync.api_requests SET results = $4
+      WHERE account_id = $1 AND system = $2 AND idempotency_key = $3`,
+    [accountId, system, idempotencyKey, JSON.stringify(results)],
   );
 }
 

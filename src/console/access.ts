@@ -50,7 +50,7 @@ export function findSeenAccount(seen: readonly Account[], name: string | undefin
 }
 
 /** @throws {UsageError} nothing is requested of that account: it is paused or stopped */
-export function requireActive({name, state}: Account): void {
+export function refuseInactive({name, state}: Account): void {
   if (state === 'active') return;
   throw new UsageError(`account ${name} is ${state}, so nothing is requested; resume it first`);
 }

@@ -10,7 +10,7 @@ import type {Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
 import {listQuarantine, type QuarantineEntry, readQuarantine} from '../sweeps/quarantine.ts';
 import {requestSweep} from '../sweeps/sweeps.ts';
-import {findSeenAccount, makeNotFound, requireActive} from './access.ts';
+import {findSeenAccount, makeNotFound, refuseInactive} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -255,7 +255,7 @@ export const retryQuarantine = defineAction({
         `entry ${quarantineId}: its number could not be read, so that it cannot be requested; ` +
           `sweep ${stream} as a whole`,
       );
-    requireActive(findSeenAccount(seen, entry.account));
+    refuseInactive(findSeenAccount(seen, entry.account));
     const {sweepId} = await requestSweep(db, {
       accountId,
       stream,

@@ -25,7 +25,7 @@ import {
   findSeenAccount,
   makeNotFound,
   type PageLink,
-  requireActive,
+  refuseInactive,
 } from './access.ts';
 import {
   defineAction,
@@ -346,7 +346,7 @@ export const fetchRecord = defineAction({
     const {accountId} = account;
     if (!('number' in place))
       throw new UsageError(`row ${place.rowId} of ${stream.name} has no number yet to ask for`);
-    requireActive(account);
+    refuseInactive(account);
     const {number: recordNumber} = place;
     const sweep = await requestSweep(db, {
       accountId,

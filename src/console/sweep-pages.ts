@@ -28,7 +28,7 @@ import {
   describeTombstone,
   sweepMeanings,
 } from '../sweeps/words.ts';
-import {findSeenAccount, makeNotFound, requireActive} from './access.ts';
+import {findSeenAccount, makeNotFound, refuseInactive} from './access.ts';
 import {
   defineAction,
   definePage,
@@ -395,7 +395,7 @@ export const sweepNow = defineAction({
   form: z.object({stream: z.enum(streams as [string, ...string[]])}),
   act: async (db, {seen, params, fields: {stream}}) => {
     const account = findSeenAccount(seen, params.account);
-    requireActive(account);
+    refuseInactive(account);
     const {sweepId} = await requestSweep(db, {
       accountId: account.accountId,
       stream,

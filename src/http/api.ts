@@ -25,7 +25,6 @@ import {addBulkRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
 import {type KnownNames, namingHint, requireKey, Turns} from './keys.ts';
 import {addLogin, type LoginRouteDeps} from './login-route.ts';
-import {refuseOtherMethods} from './methods.ts';
 import {
   checkWith,
   type Explain,
@@ -340,4 +339,28 @@ function refuseConditions(headers: IncomingHttpHeaders): void {
 
 function withTypes(app: FastifyInstance) {
   return app.withTypeProvider<ZodTypeProvider>();
+}
+
+/**
+ * Refuses a request whose method its address does not have, before its body is read; counts the
+ * addresses that are added later. If it were answered as not found, a program that sends DELETE to
+ * the address of a row would take the row for deleted.
+ */
+function refuseOtherMethods(app: FastifyInstance): void {
+  const routes: {readonly path: RegExp; readonly methods: readonly string[]}[] = [];
+  app.addHook('onRoute', ({method, url}) => {
+    const path = new RegExp(`^${url.replaceAll('.', '\\.').replaceAll(/:\w+/g, '[^/]+')}$`);
+    routes.push({path, methods: [method].flat()});
+  });
+  app.addHook('onRequest', async ({is404, method, url}, reply) => {
+    if (!is404) return;
+    const [path = ''] = url.split('?');
+    const methods = routes.filter((route) => route.path.test(path)).flatMap((r) => r.methods);
+    if (methods.length === 0) return;
+    reply.header('allow', methods.join(', '));
+    throw new HttpProblem(405, 'method', {
+      detail: `${method}: expected ${methods.join(' or ')} at this address`,
+      hint: 'POST /v1/changes creates, updates and deletes records.',
+    });
+  });
 }

@@ -60,7 +60,11 @@ export async function writeChanges(
 ): Promise<{readonly results: readonly Result[]; readonly isReplay: boolean}> {
   return await inTransaction(pool, async (client) => {
     await setAuthor(client, key, batch);
-    const request = idempotencyKey === null ? null : nameRequest(key, idempotencyKey, body);
+    const {accountId, system} = key;
+    const request =
+      idempotencyKey === null
+        ? null
+        : {accountId, system, idempotencyKey, bodyHash: hashRequestBody(body)};
     const earlierResults = request === null ? null : await findEarlierResults(client, request);
     const results = earlierResults ?? (await writeAll(client, {key, body}));
     if (request !== null && earlierResults === null) await saveApiResults(client, request, results);
@@ -97,22 +101,6 @@ async function storeFeedPlace(
   await ackFeed(client, place).catch((error: unknown) => {
     throw explainCursor(error, 'ack');
   });
-}
-
-/**
- * Each outside system has its own idempotency keys, because two of them may count their requests
- * alike. A key has no blanks, so that of `default` is never the same as one of another system.
- */
-function nameRequest(
-  {accountId, system}: AccountKey,
-  idempotencyKey: string,
-  body: ChangesRequest['body'],
-): ApiRequest {
-  return {
-    accountId,
-    idempotencyKey: system === defaultSystem ? idempotencyKey : `${system} ${idempotencyKey}`,
-    bodyHash: hashRequestBody(body),
-  };
 }
 
 async function findEarlierResults(

@@ -344,8 +344,8 @@ function isKey(writer: string): boolean {
 }
 
 const placeText =
-  'expected the absolute path of a folder, such as /srv/lake, or a bucket, such as s3://lake/star ' +
-  '(a prefix has only letters, digits and . _ = -)';
+  'expected the absolute path of a folder, such as /srv/lake, or a bucket, such as ' +
+  's3://lake/star (a prefix has only letters, digits and . _ = -)';
 const addressText =
   'expected an address without a password, such as https://storage.googleapis.com';
 const regionText = 'expected a region, such as eu-central-1';

@@ -106,7 +106,7 @@ test('a healthy mirror shows a green banner and a tile for each stream', async (
   expect(text.match(/<p class="figure">900 /g)).toHaveLength(4);
 });
 
-test('a paused account is not shown as well, fresh, or at work', async () => {
+test('a paused account is shown neither as well, nor as fresh, nor as busy', async () => {
   await place.edit(1, `phone_number = '1'`);
   await place.pool.query(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state)

@@ -28,9 +28,10 @@ CREATE OR REPLACE FUNCTION sync.prune_changes(cutoff timestamptz, most integer) 
 DECLARE
   gone bigint;
 BEGIN
-  DELETE FROM sync.api_requests WHERE (account_id, idempotency_key) IN (
-    SELECT request.account_id, request.idempotency_key FROM sync.accounts AS account
-    JOIN sync.api_requests AS request USING (account_id)
+  DELETE FROM sync.api_requests WHERE (account_id, system, idempotency_key) IN (
+    SELECT request.account_id, request.system, request.idempotency_key
+      FROM sync.accounts AS account
+      JOIN sync.api_requests AS request USING (account_id)
      WHERE request.requested_at < cutoff LIMIT most);
   GET DIAGNOSTICS gone = ROW_COUNT;
   IF gone > 0 THEN
