@@ -48,6 +48,7 @@ import {
   intervalMs,
   isSame,
   leaveOutNulls,
+  type Named,
   removable,
   type Section,
   type SettingProblem,
@@ -414,7 +415,8 @@ export const deliverySection: Section<Target> = {
       entry: leaveOutNulls({to, endpoint, region, keep: snapshots}),
     })),
   defaultsOf: () => ({keep: defaultKeep}),
-  check: (_db, changes) => changes.flatMap(findTargetProblems),
+  check: (_db, changes, all) =>
+    changes.flatMap((change) => [...findTargetProblems(change), ...findSharedPlace(change, all)]),
   write: (db, [name = ''], {to, endpoint = null, region = null, keep: snapshots = defaultKeep}) =>
     writeTargetSetting(db, {name, place: to, endpoint, region, keep: snapshots}),
   remove: (db, [name = '']) => deleteTarget(db, name),
@@ -429,6 +431,19 @@ function findTargetProblems({path, after}: EntryChange<Target>): SettingProblem[
       path: [...path, key],
       text: `expected it beside a bucket alone, got the folder ${after.to}`,
     }));
+}
+
+/** Of two targets at one place, each delivery would remove what the other is writing. */
+function findSharedPlace(
+  {path, after}: EntryChange<Target>,
+  all: readonly Named<Target>[],
+): SettingProblem[] {
+  const describePlace = ({to, endpoint = ''}: Target) => `${endpoint} ${to.replace(/\/$/, '')}`;
+  const isAtIt = ({path: [name], entry}: Named<Target>) =>
+    after !== null && name !== path[0] && describePlace(entry) === describePlace(after);
+  const other = all.find(isAtIt)?.path[0];
+  const text = `expected a place without a target, got that of ${other}; remove it or name another`;
+  return other === undefined ? [] : [{path: [...path, 'to'], text}];
 }
 
 const days = [

@@ -199,6 +199,19 @@ test.each([
   expect(`${stdout}${stderr}`).not.toContain('s3cret');
 });
 
+test('a second target at the place of another is refused, unless it takes over', async () => {
+  const [first, second] = [{to: 's3://lake/once'}, {to: 's3://lake/once/'}];
+  expect(await place.apply({delivery: {first}})).toMatchObject({code: 0});
+  const says = 'second / to: expected a place without a target, got that of first; remove it';
+  expect(await place.apply({delivery: {second}})).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(says),
+  });
+  const renamed = await place.apply({delivery: {first: {remove: true}, second}});
+  expect(renamed).toMatchObject({code: 0});
+  expect(await place.apply({delivery: {second: {remove: true}}})).toMatchObject({code: 0});
+});
+
 test('plain http to another machine is refused', async () => {
   await apply({endpoint: 'http://storage.example.com'});
   expect(await deliver()).toMatchObject({
