@@ -254,7 +254,7 @@ export function describeEnd(
       ? 'The service still has this customer. What it sends of them is kept out here; ' +
         'to be forgotten there, the record must be deleted there, too.'
       : 'The service has this customer no longer.',
-    'Backups, exported files and readers of the feed hold what they took.',
+    'Backups, exported files, delivered snapshots and readers of the feed hold what they took.',
   ];
 }
 
