@@ -245,6 +245,7 @@ async function deliverSnapshot(
     const snapshot = await takeSnapshot(pool, folder, {signal, onStep}).catch((error: unknown) => {
       throw explainFolder(folder, error);
     });
+    await refuseLater(store, target, snapshot);
     await checkLease(pool, target, 'publishing');
     onStep('publishing');
     await store.publish(folder, snapshot, {signal, onStep});
@@ -277,13 +278,33 @@ function makeLossError(name: string): RetryableError {
 }
 
 /**
+ * A snapshot of a time to come would hide each new one from readers, and new ones would be removed
+ * as old.
+ * @throws {RetryableError} the target has one
+ */
+async function refuseLater(
+  store: Store,
+  {name: target}: TargetSetting,
+  {name}: Snapshot,
+): Promise<void> {
+  const latest = await store.readLatest();
+  const names = [...(await store.list()), ...(latest === null ? [] : [latest])];
+  const laterName = names.find((found) => isSnapshotName(found) && found > name);
+  if (laterName === undefined) return;
+  throw new RetryableError(
+    `${target}: expected only snapshots before ${name}, got ${laterName}; if Postgres' clock was ` +
+      `wrong then, remove that snapshot and ${latestFile} there; if it is wrong now, set it`,
+  );
+}
+
+/**
  * Makes `latest.json` name the snapshot, unless it names a newer one: a process that was too late
  * must not hide that.
  * @returns the name that `latest.json` has from now on
  */
 async function updateLatest(store: Store, snapshot: Snapshot): Promise<string> {
   const latest = await store.readLatest();
-  if (latest !== null && latest >= snapshot.name) return latest;
+  if (latest !== null && isSnapshotName(latest) && latest >= snapshot.name) return latest;
   await store.pointTo(snapshot);
   return snapshot.name;
 }

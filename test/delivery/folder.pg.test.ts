@@ -152,6 +152,18 @@ test('the newest snapshots are kept, and old ones are removed with their rows', 
   expect((await held()).map(({name}) => name)).toEqual(names.slice(1));
 });
 
+test('a snapshot of a time to come is an error, until it is removed', async () => {
+  const future = join(place.lake, '2999-01-01T000000.000Z');
+  await mkdir(future, {recursive: true});
+  const refused = await place.deliver();
+  expect(refused).toMatchObject({code: 3, stderr: expect.stringContaining('remove that snapshot')});
+  expect(refused.stderr).toContain('got 2999-01-01T000000.000Z');
+  expect(await listShown(place.lake)).toEqual(['2999-01-01T000000.000Z']);
+  await rm(future, {recursive: true});
+  expect(await place.deliver()).toMatchObject({code: 0});
+  expect(await readSnapshot(place.lake)).not.toBeNull();
+});
+
 test('a missing folder is an error, and the delivery is due again later', async () => {
   const to = join(place.folder, 'not', 'mounted');
   await place.apply({delivery: {lake: {to}}});
