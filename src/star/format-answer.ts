@@ -171,14 +171,18 @@ export async function writeCsv(
   return await readCopy(client, copySql, (part) => writePart(out, part));
 }
 
-/** The same statement, with an apostrophe before texts that a spreadsheet would run. */
+/**
+ * The same statement, with an apostrophe before texts that a spreadsheet would run. It takes a span
+ * of time below zero for a formula, too.
+ */
 async function guardFormulas(client: pg.ClientBase, sql: string): Promise<string> {
   const {fields} = await client.query(`SELECT * FROM (${sql}) AS described LIMIT 0`);
   const columns = fields.map(({name, dataTypeID}) => {
     const columnSql = pg.escapeIdentifier(name);
-    if (dataTypeID !== pg.types.builtins.TEXT) return columnSql;
-    return `CASE WHEN ${columnSql} ~ ${pg.escapeLiteral(formulaStart)} THEN '''' || ${columnSql}
-                 ELSE ${columnSql} END AS ${columnSql}`;
+    const {TEXT, INTERVAL} = pg.types.builtins;
+    if (![TEXT, INTERVAL].includes(dataTypeID)) return columnSql;
+    return `CASE WHEN ${columnSql}::text ~ ${pg.escapeLiteral(formulaStart)}
+                 THEN '''' || ${columnSql} ELSE ${columnSql}::text END AS ${columnSql}`;
   });
   return `SELECT ${columns.join(', ')} FROM (${sql}) AS guarded`;
 }

@@ -433,6 +433,22 @@ describe('a place where a file cannot be replaced', () => {
   });
 });
 
+test('a span of time below zero is no formula for a spreadsheet', async () => {
+  const file = join(folder, 'span.csv');
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN READ ONLY');
+    const spans = `SELECT i * interval '1 day 02:00:00' AS span FROM generate_series(-1, 1) AS i`;
+    expect(await writeFile(client, spans, {file, format: 'csv', excel: true})).toBe(3);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+  expect(await readFile(file, 'utf8')).toBe(
+    `\uFEFFspan\n'-1 days -02:00:00\n00:00:00\n1 day 02:00:00\n`,
+  );
+});
+
 test('an unknown table is rejected with the nearest name', async () => {
   const {code, stderr} = await run('csv', folder, 'fct_jobs');
   expect([code, stderr]).toEqual([
