@@ -263,8 +263,7 @@ export function findFailingRules(
         },
       ];
     const age = formatDuration(Math.max(0, Date.parse(now) - Date.parse(failingSince)));
-    const reason =
-      lastError ?? 'no worker has what it takes to send them, a key or FIELDMIRROR_SMTP_URL';
+    const reason = lastError ?? 'no worker has sent them';
     const lostText = givenUp === 0 ? '' : ` (${formatNumber(givenUp)} given up)`;
     return [
       {

@@ -3,7 +3,7 @@
 
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {z} from 'zod';
-import {type Alert, deleteRule, describeAddressStep, type Problem} from '../alerts/alerts.ts';
+import {deleteRule, describeAddressStep, type Problem} from '../alerts/alerts.ts';
 import {
   type AlertOverview,
   listPastDeliveries,
@@ -35,7 +35,7 @@ import {
   renderTime,
 } from './render.ts';
 
-interface Story extends Pick<AlertOverview, 'rules' | 'open'> {
+interface Story extends AlertOverview {
   /** The newest first. */
   readonly deliveries: readonly PastDelivery[];
   /** Subscribers of the feed, by name. */
@@ -55,7 +55,7 @@ export const alertsPage = definePage<Story>({
   render: (story, context) => html`
     <p class="lead">${describeAlerts(story)}</p>
     <h2>Wrong now</h2>
-    ${renderOpenAlerts(story.open, context)}
+    ${renderOpenAlerts(story, context)}
     <h2>Who is notified</h2>
     ${renderRules(story.rules, context)}
     ${renderAddRuleForm(context)}
@@ -86,7 +86,7 @@ export const alertsPage = definePage<Story>({
  * A viewer who is bound to an account sees the rules, alerts and subscribers of that account alone.
  */
 async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<Story> {
-  const {rules, open} = await readAlertOverview(db);
+  const {rules, open, uncheckedSince} = await readAlertOverview(db);
   const names = accounts.map(({name}) => name);
   const isSeen = ({accountId}: {readonly accountId: string | null}) =>
     seesAll || seen.some((account) => account.accountId === accountId);
@@ -95,6 +95,7 @@ async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<St
   return {
     rules: visibleRules,
     open: open.filter(({account}) => (account === null ? seesAll : names.includes(account))),
+    uncheckedSince,
     deliveries: await listPastDeliveries(db, {
       rules: visibleRules.map(({name}) => name),
       limit: deliveryLimit,
@@ -104,15 +105,17 @@ async function readStory({db, seen, seesAll, accounts}: PageRequest): Promise<St
   };
 }
 
-function describeAlerts({rules, open}: Story): string {
+function describeAlerts({rules, open, uncheckedSince}: Story): string {
   if (rules.length === 0) return 'No one is notified of what is wrong: there is no rule yet.';
   const failing = rules.filter(({failingSince}) => failingSince !== null).length;
   const problemText =
-    open.length === 0
-      ? 'Nothing is wrong that a rule reports'
-      : open.length === 1
-        ? 'One thing is wrong'
-        : `${formatNumber(open.length)} things are wrong`;
+    uncheckedSince !== null
+      ? 'No worker is alive, so nothing is checked'
+      : open.length === 0
+        ? 'Nothing is wrong that a rule reports'
+        : open.length === 1
+          ? 'One thing is wrong'
+          : `${formatNumber(open.length)} things are wrong`;
   const deliveryText =
     failing === 0
       ? rules.every(({lastSentAt}) => lastSentAt === null)
@@ -124,9 +127,18 @@ function describeAlerts({rules, open}: Story): string {
   return `${problemText}; ${deliveryText}.`;
 }
 
-function renderOpenAlerts(open: readonly Alert[], context: PageContext): SafeHtml {
+function renderOpenAlerts({rules, open, uncheckedSince}: Story, context: PageContext): SafeHtml {
+  const isChecked = uncheckedSince === null || rules.length === 0;
+  const lastCheck = isChecked
+    ? ''
+    : html`<p>${renderMark('bad', 'not checked')} since ${renderTime(
+        uncheckedSince,
+        context,
+      )}: no worker is alive. <a href="${linkTo(context, '/')}">Overview</a> shows what is wrong
+      now.</p>`;
   const hasSeveral = context.seen.length > 1;
-  return renderTable({
+  if (!isChecked && open.length === 0) return html`${lastCheck}`;
+  return html`${lastCheck}${renderTable({
     caption: 'What is wrong now, the oldest first',
     columns: [
       {head: 'what', isTitle: true},
@@ -152,7 +164,7 @@ function renderOpenAlerts(open: readonly Alert[], context: PageContext): SafeHtm
     }),
     none: 'Nothing. Problems are checked for once a minute, as long as there is a rule.',
     isStacked: true,
-  });
+  })}`;
 }
 
 const deliveryTones: Readonly<Record<PastDelivery['state'], Tone>> = {
@@ -261,8 +273,7 @@ function renderArrival(rule: RuleStatus, context: PageContext): SafeHtml {
       ? renderMark('quiet', 'none was sent')
       : renderMark('good', 'arrive');
   const givenUpText = givenUp === 0 ? '' : ` ${formatNumber(givenUp)} given up.`;
-  const reason =
-    lastError ?? 'no worker has what it takes to send them: a key, or FIELDMIRROR_SMTP_URL';
+  const reason = lastError ?? 'no worker has sent them: fieldmirror status shows why';
   return html`${renderMark('bad', 'do not arrive')} since ${renderTime(
     failingSince,
     context,

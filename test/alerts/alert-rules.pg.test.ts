@@ -183,7 +183,7 @@ describe('a rule', () => {
     await place.pass('11 minutes');
     await place.rounds();
     const rows = await place.query(`SELECT text FROM sync.alerts WHERE cause = 'alerts-failing'`);
-    expect(rows).toEqual([{text: expect.stringContaining('no worker has what it takes')}]);
+    expect(rows).toEqual([{text: expect.stringContaining('no worker has sent them')}]);
   });
 });
 

@@ -213,6 +213,21 @@ describe('open alerts', () => {
     expect(deliveries).toMatchObject([{attempts: 4, state: 'due'}, {attempts: 4}]);
   });
 
+  test('are not said to be all while no worker checks for them', async () => {
+    await place.pool.query(
+      `INSERT INTO sync.alert_checks (checked_at) VALUES (now() - interval '4 minutes')`,
+    );
+    const person = await place.person({role: 'admin'});
+    const {text} = await person.get(`${fresh}&unchecked=yes`);
+    expect(text).toContain('No worker is alive, so nothing is checked; ');
+    expect(text).toMatch(/not checked<\/span> since <time[^>]*>[^<]*<small>4 min ago/);
+    await place.pool.query('UPDATE sync.alerts SET resolved_at = now() WHERE resolved_at IS NULL');
+    const {text: none} = await person.get(`${fresh}&again=yes`);
+    await place.pool.query('UPDATE sync.alerts SET resolved_at = NULL');
+    await place.pool.query('DELETE FROM sync.alert_checks');
+    expect(none).not.toContain('Nothing. Problems are checked for once a minute');
+  });
+
   test('of other accounts are hidden from a bound person, with rules and deliveries', async () => {
     const person = await place.person({role: 'operator'});
     const story = await person.json(fresh);
