@@ -59,8 +59,7 @@ export function requireViewer(app: FastifyInstance, deps: ConsoleDeps): void {
       return;
     }
     if (request.method !== 'GET') throw new AccessRefused(401, signedOut);
-    const back = request.url === '/' ? '' : `?back=${encodeURIComponent(request.url)}`;
-    await reply.redirect(`/sign-in${back}`, 303);
+    await reply.redirect(linkToSignIn(request.url), 303);
   });
 }
 
@@ -221,21 +220,23 @@ const openRoute = {config: {isOpen: true}} as const;
 export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   const attempts = new Attempts();
   app.get('/sign-in', openRoute, async (request, reply) => {
-    const {back, code} = request.query as FormFields;
+    const {back: wantedBack, code} = request.query as FormFields;
+    const back = toOwnPath(wantedBack);
     if (code !== undefined) {
-      await checkCode(request, code, {deps, attempts}).then((person) =>
+      await checkCode(request, code, {deps, attempts, back}).then((person) =>
         signIn(reply, {...person, ...linkSession, address: request.ip}, deps),
       );
-      return await reply.redirect(toOwnPath(back), 303);
+      return await reply.redirect(back, 303);
     }
-    return await reply.type('text/html; charset=utf-8').send(renderSignIn(toOwnPath(back)));
+    return await reply.type('text/html; charset=utf-8').send(renderSignIn(back));
   });
   app.post('/sign-in', openRoute, async (request, reply) => {
-    const {key = '', back} = readFormFields(request.body);
+    const {key = '', back: wantedBack} = readFormFields(request.body);
+    const back = toOwnPath(wantedBack);
     checkOrigin(request, deps.known);
-    const keyOwner = await checkKey(request, key.trim(), {deps, attempts});
+    const keyOwner = await checkKey(request, key.trim(), {deps, attempts, back});
     await signIn(reply, {...keyOwner, wayIn: 'key', address: request.ip}, deps);
-    return await reply.redirect(toOwnPath(back), 303);
+    return await reply.redirect(back, 303);
   });
   app.post('/sign-out', async (request, reply) => {
     const viewer = viewerOf(request);
@@ -251,29 +252,35 @@ const linkSession = {wayIn: 'link', apiKeyId: null, accountId: null, masks: fals
 interface SignInDeps {
   readonly deps: Pick<ConsoleDeps, 'pools'>;
   readonly attempts: Attempts;
+  /** The path that is shown once the person is signed in. */
+  readonly back: string;
 }
 
-async function checkKey(request: FastifyRequest, key: string, {deps, attempts}: SignInDeps) {
-  checkTries(request, {attempts, secret: key});
+async function checkKey(request: FastifyRequest, key: string, {deps, attempts, back}: SignInDeps) {
+  checkTries(request, {attempts, back, secret: key});
   const keyOwner = await useApiKey(deps.pools.writes, key);
   if (keyOwner !== null) return keyOwner;
   attempts.noteFailure(attemptOf(request, key));
   throw new AccessRefused(401, {
     title: 'This key opens nothing',
     text: 'It was mistyped, or revoked. fieldmirror keys add NAME --role viewer makes one.',
-    ways: [{href: '/sign-in', label: 'Try again'}],
+    ways: [{href: linkToSignIn(back), label: 'Try again'}],
   });
 }
 
-async function checkCode(request: FastifyRequest, code: string, {deps, attempts}: SignInDeps) {
-  checkTries(request, {attempts, secret: code});
+async function checkCode(
+  request: FastifyRequest,
+  code: string,
+  {deps, attempts, back}: SignInDeps,
+) {
+  checkTries(request, {attempts, back, secret: code});
   const person = await useSignInCode(deps.pools.writes, code);
   if (person !== null) return person;
   attempts.noteFailure(attemptOf(request, code));
   throw new AccessRefused(401, {
     title: 'This sign-in link has expired or was already used',
     text: 'A link is good once, for ten minutes. fieldmirror open prints another one.',
-    ways: [{href: '/sign-in', label: 'Sign in with a key'}],
+    ways: [{href: linkToSignIn(back), label: 'Sign in with a key'}],
   });
 }
 
@@ -290,7 +297,7 @@ function attemptOf({ip}: FastifyRequest, secret: string): string {
 
 function checkTries(
   request: FastifyRequest,
-  {attempts, secret}: {readonly attempts: Attempts; readonly secret: string},
+  {attempts, back, secret}: Omit<SignInDeps, 'deps'> & {readonly secret: string},
 ): void {
   if (attempts.mayTry(attemptOf(request, secret))) return;
   throw new AccessRefused(429, {
@@ -298,8 +305,13 @@ function checkTries(
     text:
       'Keys that begin like it are refused from this address for a minute. ' +
       'Check the key, and try again then.',
-    ways: [{href: '/sign-in', label: 'Sign in'}],
+    ways: [{href: linkToSignIn(back), label: 'Sign in'}],
   });
+}
+
+/** @param back - a path of the console */
+function linkToSignIn(back: string): string {
+  return back === '/' ? '/sign-in' : `/sign-in?back=${encodeURIComponent(back)}`;
 }
 
 function renderSignIn(back: string): string {

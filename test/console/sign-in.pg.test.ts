@@ -54,6 +54,14 @@ describe('a key', () => {
     expect(viewer.cookies()).toMatch(/fieldmirror=fms_[\w-]{43}/);
   });
 
+  test('that is wrong leads back to the page that was wanted', async () => {
+    const person = makePerson(place.url);
+    const page = await person.post('/sign-in', {key: 'fm_wrong', back: '/changes/5?account=acme'});
+    expect(page.text).toContain('href="/sign-in?back=%2Fchanges%2F5%3Faccount%3Dacme"');
+    const root = await person.post('/sign-in', {key: 'fm_wrong', back: '//evil.example'});
+    expect(root.text).toContain('<a href="/sign-in">Try again</a>');
+  });
+
   test('that is revoked ends its sessions at once', async () => {
     const person = await place.person();
     const {rows} = await place.pool.query(
