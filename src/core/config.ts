@@ -124,7 +124,7 @@ const checks = {
       : 'expected 0 to 365',
   FIELDMIRROR_ALLOW_HTTP: checkSwitch,
   FIELDMIRROR_ALLOW_LINK_LOCAL: checkSwitch,
-  FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']),
+  FIELDMIRROR_CONSOLE_URL: (value) => checkAddress(value, ['https:', 'http:']) ?? checkRoot(value),
   FIELDMIRROR_HOST_NAMES: (value) =>
     splitList(value).every((name) => /^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$/.test(name))
       ? null
@@ -226,6 +226,12 @@ function checkAddress(value: string, protocols: readonly string[]): string | nul
   const isAddress =
     URL.canParse(value) && beginnings.some((beginning) => value.startsWith(beginning));
   return isAddress ? null : `expected an address that begins with ${beginnings.join(' or ')}`;
+}
+
+/** The links of the console begin at the root of its name. */
+function checkRoot(value: string): string | null {
+  const {origin, href} = new URL(value);
+  return href === `${origin}/` ? null : `expected a name without a path, such as ${origin}`;
 }
 
 function checkRedis(value: string): string | null {

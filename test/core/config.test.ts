@@ -89,6 +89,16 @@ test('all errors are reported at once', () => {
   );
 });
 
+test('the address of the console has no path, because its links begin at the root', () => {
+  const console = (url: string) => problemsOf({...account, FIELDMIRROR_CONSOLE_URL: url});
+  expect(console('https://mirror.example.com')).toBe('');
+  expect(console('https://mirror.example.com:8443/')).toBe('');
+  expect(console('https://example.com/mirror')).toBe(
+    'config: FIELDMIRROR_CONSOLE_URL: expected a name without a path, such as ' +
+      'https://example.com, got "https://example.com/mirror"',
+  );
+});
+
 test('neither token nor password is in the settings, an error, or a dump', () => {
   const env = {
     ...account,
