@@ -338,7 +338,7 @@ export interface Freshness {
   readonly stream: string;
   /** When the last certified sweep began; null: never proven. */
   readonly provenAt: string | null;
-  /** Records that the last full sweep read; null before the first. */
+  /** Live rows when the last full sweep ended that did not fail; null before the first. */
   readonly rows: number | null;
   /** Two intervals of its full sweep: one night may fail. Null if no schedule sweeps it. */
   readonly targetMs: number | null;
@@ -434,7 +434,7 @@ function listFreshness(
       accountState: account.state,
       stream: name,
       provenAt: streamFacts.provenAt,
-      rows: streamFacts.lastEnded?.counts.records ?? null,
+      rows: streamFacts.rows,
       targetMs,
       isFresh: ageMs !== null && (targetMs === null || ageMs <= targetMs),
       promise: promise === undefined ? null : describePromise(promise, now),

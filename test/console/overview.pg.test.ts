@@ -106,7 +106,18 @@ test('a healthy mirror shows a green banner and a tile for each stream', async (
   expect(text.match(/<p class="figure">900 /g)).toHaveLength(4);
 });
 
-test('a paused account is shown neither as well, nor as fresh, nor as busy', async () => {
+test('a tile has the rows that are here, also if the last sweep stopped', async () => {
+  await place.pool.query(
+    `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state, started_at, ended_at,
+      records, rows, reasons)
+     VALUES ($1, 'jobs', 'full', 'schedule', 'stopped', now(), now(), 300, 900, '{many}')`,
+    [place.account.accountId],
+  );
+  const {streams} = await (await place.person()).json('/');
+  expect(streams.find(({stream}: {stream: string}) => stream === 'jobs').rows).toBe(900);
+});
+
+test('a paused account is not shown as well, fresh or in progress', async () => {
   await place.edit(1, `phone_number = '1'`);
   await place.pool.query(
     `INSERT INTO sync.sweeps (account_id, stream, mode, requested_by, state)
