@@ -128,7 +128,8 @@ export function renderAnswer(
     <p class="quiet small">${renderCountedAt(answered, context)}${scope}${
       scope !== '' && hasMore ? '. ' : ''
     }${hasMore ? moreRows : ''}</p>
-    <details class="small"><summary>What is counted</summary>
+    <details class="small"${answered.broken.length > 0 ? html` open` : ''}>
+    <summary>What is counted</summary>
     <p>${question.definition}</p><p class="quiet">${question.caveats}</p>
     <p>${renderTrust(answered, context)}</p></details>`;
 }
@@ -164,6 +165,21 @@ export function renderCountedAt(
 ): SafeHtml | string {
   const ageMs = Date.parse(context.now) - Date.parse(countedAt);
   return ageMs < justNowMs ? '' : html`Counted at ${renderTime(countedAt, context)}. `;
+}
+
+/** How old the jobs behind the figures of a page can be: nobody unfolds each answer to see it. */
+export function renderProven(
+  {asked: {moment}, fresh}: AnsweredQuestion,
+  context: PageContext,
+): SafeHtml | string {
+  if (moment !== null) return '';
+  return fresh.freshAsOf === null
+    ? html`<p>${renderMark('warning', 'incomplete')} The jobs were never proven complete: figures
+        may lack some of them.</p>`
+    : html`<p class="quiet small">Proven complete as of ${renderTime(
+        fresh.freshAsOf,
+        context,
+      )}.</p>`;
 }
 
 /** Links to all rows that were read, a hundred at a time. */

@@ -33,6 +33,7 @@ import {
   renderCountedAt,
   renderCurrencyLink,
   renderDownload,
+  renderProven,
 } from './answers.ts';
 import {definePage, linkTo, nameOfAccount, type PageContext} from './page.ts';
 import {chooseAccounts, readSeenAccounts} from './serve.ts';
@@ -127,6 +128,7 @@ export const boardPage = definePage<Story>({
         }>${title}</a>`,
     )}</nav>
     ${renderAnswerFilters(context)}
+    ${renderProvenOf(answers, context)}
     ${answers.some(lacksCurrency) ? renderCurrencyLink(context) : ''}
     <div class="answers">${answers.map(
       (answer) =>
@@ -146,6 +148,12 @@ export const boardPage = definePage<Story>({
     };
   },
 });
+
+/** The answers of a page are about the same jobs. */
+function renderProvenOf(answers: readonly AnswerOrGap[], context: PageContext): SafeHtml | string {
+  const answer = answers.find((candidate) => 'answered' in candidate);
+  return answer === undefined ? '' : renderProven(answer.answered, context);
+}
 
 function linkToBoard(context: PageContext, name: string): string {
   return linkTo(context, `/business/${name}`, {'as-of': context.query['as-of']});
@@ -187,6 +195,7 @@ export const questionPage = definePage<{readonly accountId: string; readonly tol
       answer,
       context,
     )}</div>
+    ${renderProvenOf([answer], context)}
     ${lacksCurrency(answer) ? renderCurrencyLink(context) : ''}
     ${renderAnswer(answer, context)}`,
   elsewhere: ({query}, {told: answer}) => {
@@ -248,6 +257,7 @@ function renderHeadlines(weeks: Weeks, context: PageContext): SafeHtml | string 
   const {currency} = weeks.fresh;
   const countedAt = renderCountedAt(weeks, context);
   return html`<h2>Last week, from ${String(lastWeek.week)}</h2>
+  ${renderProven(weeks, context)}
   ${countedAt === '' ? '' : html`<p class="quiet small">${countedAt}</p>`}
   <div class="cards tiles">${figureKinds.map(({metric, label, unit}) => {
     const [value, ...earlierValues] = [lastWeek, weekBefore, yearBefore].map((row) =>

@@ -114,6 +114,15 @@ test('the first page compares the last week with the week and the year before', 
   expect(text).toMatch(/(no figure|± 0 %|[▲▼][^<]*) week on week<br>[^<]+ year on year/);
 });
 
+test.each(['/business', '/business/owner', '/business/ask/revenue-by-week'])(
+  'how far the jobs were proven complete is visible on %s',
+  async (path) => {
+    const person = await place.person();
+    const {text} = await person.get(path);
+    expect(text.split('What is counted')[0]).toContain('The jobs were never proven complete');
+  },
+);
+
 test('each question is in one group of the first page', () => {
   const grouped = subjects.flatMap(({questions: names}) => names);
   expect(grouped.toSorted()).toEqual(questions.map(({name}) => name).toSorted());
