@@ -21,6 +21,7 @@ import pg from 'pg';
 import {FatalError} from '../src/core/errors.ts';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
+import {liftLimits} from '../src/postgres/database.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {readProcessId, reportWaits, type WaitOptions} from '../src/postgres/lock-waits.ts';
 import {takeTurn} from '../src/postgres/migration-turn.ts';
@@ -55,6 +56,7 @@ export async function migrateQueue(
   pool.on('connect', (connection) => connection.on('error', () => {}));
   const client = await pool.connect();
   try {
+    await client.query(`SELECT ${liftLimits}`);
     // A worker may use the schema, but not make it. Postgres refuses `IF NOT EXISTS` even if the
     // schema exists.
     if (!(await isReady(client))) await makeReady(pool, client, waitOptions);
@@ -298,7 +300,9 @@ function openQueuePool(connectionString: string): PgPool {
     max: queueConnections,
     // Not a startup option of the connection: a pooler in session mode would refuse it.
     onConnect: async (client) => {
-      await client.query(`SELECT set_config('search_path', '${searchPathOf(queueSchema)}', false)`);
+      await client.query(
+        `SELECT set_config('search_path', '${searchPathOf(queueSchema)}', false), ${liftLimits}`,
+      );
     },
   });
   pool.on('connect', (client) => client.on('error', () => {}));

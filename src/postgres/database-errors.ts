@@ -104,6 +104,10 @@ const advicesByCode: Readonly<Record<string, Advice>> = {
   '57P03': retryable('it is starting up or shutting down'),
   '57P05': endedConnection,
   '25P03': endedConnection,
+  '25P04': retryable(
+    'a transaction took longer than transaction_timeout allows; set it to 0 for this login, or, ' +
+      'behind a pooler, for the database',
+  ),
   '40001': retryable('another transaction came in between; the same may succeed the next time'),
   '40P01': retryable('a deadlock with another transaction; the same may succeed the next time'),
   [lockTimeout]: retryable(
@@ -234,16 +238,14 @@ function adviceFor(error: Error, url: string): Advice | undefined {
     );
   }
   if (code !== undefined && Object.hasOwn(advicesByCode, code)) return advicesByCode[code];
-  if (code?.startsWith('08')) return brokenConnection;
+  if (code?.startsWith('08')) return isSessionEnd(error) ? refusedSession : brokenConnection;
   // A name with several addresses fails with one error for each of them.
   if (error instanceof AggregateError)
     return error.errors
       .filter((innerError) => innerError instanceof Error)
       .map((innerError) => adviceFor(innerError, url))[0];
-  return (
-    advicesByMessage.find(([pattern]) => pattern.test(error.message))?.[1] ??
-    (isSessionEnd(error) ? refusedSession : undefined)
-  );
+  if (isSessionEnd(error)) return refusedSession;
+  return advicesByMessage.find(([pattern]) => pattern.test(error.message))?.[1];
 }
 
 /** Whether the server began no session, or ended it, as for a database that allows none. */

@@ -354,6 +354,16 @@ const keepAliveSettings = {
   tcp_user_timeout: 15_000,
 } as const;
 
+/**
+ * Lifts limits that a login or a database may have. A migration and a refresh of the star are one
+ * long transaction each, and a session that listens is idle. Postgres 15 and 16 have no
+ * transaction_timeout.
+ */
+export const liftLimits =
+  `set_config('idle_session_timeout', '0', false), ` +
+  `CASE WHEN current_setting('transaction_timeout', true) IS NOT NULL ` +
+  `THEN set_config('transaction_timeout', '0', false) END`;
+
 /** An author who used the session before us may have left these settings in it. */
 const authorSettings = {'fieldmirror.writer': "''", 'fieldmirror.mode': "''"} as const;
 
@@ -366,7 +376,7 @@ function buildSessionQuery(limits: SessionLimits): string {
   const calls = Object.entries(allSettings).map(
     ([name, value]) => `set_config('${name}', '${value}', false)`,
   );
-  return `SELECT ${calls.join(', ')}`;
+  return `SELECT ${calls.join(', ')}, ${liftLimits}`;
 }
 
 /**

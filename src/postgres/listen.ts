@@ -4,6 +4,7 @@
 
 import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
+import {liftLimits} from './database.ts';
 
 const reconnectAfterMs = 5_000;
 const keepAliveAfterMs = 10_000;
@@ -53,6 +54,7 @@ async function listenOnce(
   signal.addEventListener('abort', stop);
   try {
     await client.connect();
+    await client.query(`SELECT ${liftLimits}`);
     await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
     onListening?.();
     await ended.promise;

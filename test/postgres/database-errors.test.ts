@@ -97,6 +97,7 @@ describe('a failure of the database', () => {
     ['28000', FatalError, 'no pg_hba.conf entry for host "10.0.0.7"'],
     ['53300', RetryableError, 'too many connections for role "mirror"'],
     ['55000', RetryableError, 'database "warehouse" is not currently accepting connections'],
+    ['08P01', RetryableError, 'no more connections allowed (max_client_conn)'],
     ['57P04', RetryableError, 'terminating connection because a database was dropped'],
   ])('that refuses or ends a session has the words of the server: %s', (code, type, message) => {
     const refusal = Object.assign(databaseError(code, {severity: 'FATAL'}), {message});
@@ -104,6 +105,15 @@ describe('a failure of the database', () => {
     expect(error).toBeInstanceOf(type);
     expect(error.message).toMatch(/^Postgres at db\.example\.com:6543, database warehouse: /);
     expect(error.message).toContain(`(${code}, ${message})`);
+    expect(error.message).not.toContain('broke');
+  });
+
+  test('of a transaction that took too long names the limit, not the network', () => {
+    const limit = databaseError('25P04', {severity: 'FATAL'});
+    const message = 'terminating connection due to transaction timeout';
+    const error = explainDatabaseError(Object.assign(limit, {message}), url);
+    expect(error).toBeInstanceOf(RetryableError);
+    expect(error.message).toContain('longer than transaction_timeout allows; set it to 0');
   });
 
   test('of a statement that the server refuses is returned unchanged', () => {

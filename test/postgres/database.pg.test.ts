@@ -5,6 +5,7 @@ import {afterAll, beforeAll, beforeEach, describe, expect, test} from 'vitest';
 import {FatalError, RetryableError} from '../../src/core/errors.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
 import {explainDatabaseError} from '../../src/postgres/database-errors.ts';
+import {listen} from '../../src/postgres/listen.ts';
 import {loadRows} from '../../src/rows/load.ts';
 import {countRows} from '../../src/sweeps/story.ts';
 import {machines, openWorld, rowOf, type World} from '../support/sample.ts';
@@ -71,6 +72,40 @@ describe('a pool', () => {
     const settings = Object.fromEntries(rows.map((row) => [row.name, row.value]));
     expect(settings).toMatchObject({search_path: 'pg_catalog, pg_temp', TimeZone: 'UTC'});
     for (const name of names.slice(2)) expect(settings[name]).toMatch(/^[1-9]\d*(s|min)$/);
+  });
+
+  test('lifts limits that the database has for idle sessions and transactions', async () => {
+    const {rows: limits} = await world.pool.query<{name: string}>(
+      `SELECT name FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout')`,
+    );
+    const name = pg.escapeIdentifier(new URL(world.url).pathname.slice(1));
+    const alter = async (change: (limit: string) => string) => {
+      for (const limit of limits)
+        await world.pool.query(`ALTER DATABASE ${name} ${change(limit.name)}`);
+    };
+    await alter((limit) => `SET ${limit} = '250ms'`);
+    const pool = openPool(world.url, {max: 1, applicationName: 'test limits'});
+    const noticed = Promise.withResolvers<string>();
+    const stop = new AbortController();
+    const listening = listen(world.url, 'limits', {
+      onNotice: noticed.resolve,
+      onListening: () => {
+        pool
+          .query('SELECT pg_sleep(0.5)')
+          .then(() => pool.query(`NOTIFY limits, 'after the limit'`))
+          .catch(noticed.reject);
+      },
+      onFailure: noticed.reject,
+      signal: stop.signal,
+    });
+    try {
+      expect(await noticed.promise).toBe('after the limit');
+    } finally {
+      await alter((limit) => `RESET ${limit}`);
+      stop.abort();
+      await listening;
+      await pool.end();
+    }
   });
 
   test('turns off JIT compilation in the server', async () => {
