@@ -63,10 +63,14 @@ test.skipIf(!isOnPath('helm', process.env, 'version'))(
   () => {
     const lint = spawnSync('helm', ['lint', '--strict', chart], {encoding: 'utf8'});
     expect(lint.stdout).toContain('1 chart(s) linted, 0 chart(s) failed');
-    const made = spawnSync('helm', ['template', 'mirror', chart, '--set', 'replicas=2'], {
-      encoding: 'utf8',
-    });
-    expect(made.stderr).toBe('');
-    expect(made.stdout).toContain('replicas: 2');
+    for (const hostNames of ['{a.example.com,b.example.com}', 'a.example.com\\,b.example.com']) {
+      const values = `replicas=2,hostNames=${hostNames}`;
+      const made = spawnSync('helm', ['template', 'mirror', chart, '--set', values], {
+        encoding: 'utf8',
+      });
+      expect(made.stderr).toBe('');
+      expect(made.stdout).toContain('replicas: 2');
+      expect(made.stdout).toContain('.svc.cluster.local,a.example.com,b.example.com"');
+    }
   },
 );
