@@ -61,6 +61,7 @@ import {
   describeLargeObjects,
   describeRoles,
   describeTemporary,
+  findLostAuthors,
   findMigrationLack,
 } from '../schema/checks.ts';
 import type {ActiveSetting} from '../settings/settings.ts';
@@ -184,7 +185,7 @@ async function checkContents(
 ): Promise<RunCheck[]> {
   const checks: Readonly<Record<string, () => Promise<RunCheck[]>>> = {
     installation: async () => [await checkInstallation(config, pool)],
-    roles: async () => [await checkGrants(pool)],
+    roles: async () => await checkGrants(pool),
     'every login': () => checkEveryLogin(pool),
     sequences: () => checkNumbers(pool),
     retention: async () => [
@@ -272,11 +273,15 @@ async function checkInstallation(config: Config, pool: pg.Pool): Promise<RunChec
 }
 
 /** Checks that the roles exist, and have their rights. */
-async function checkGrants(pool: pg.Pool): Promise<RunCheck> {
+async function checkGrants(pool: pg.Pool): Promise<RunCheck[]> {
   const problem = describeRoles(await checkRoles(pool));
-  return problem === null
-    ? good('roles', 'all four are there, with their rights')
-    : warning('roles', problem);
+  const lost = await findLostAuthors(pool);
+  return [
+    problem === null
+      ? good('roles', 'all four are there, with their rights')
+      : warning('roles', problem),
+    ...(lost === null ? [] : [warning('authors', lost)]),
+  ];
 }
 
 /** Checks that rights which Postgres gives to every login are revoked. */

@@ -346,6 +346,31 @@ export function describeRoles(check: RoleCheck): string | null {
   return null;
 }
 
+/**
+ * Describes roles that `sync.grant_account` bound to an account and that do not exist. A role that
+ * was renamed has lost its accounts, its outside system and the hold of its deletes. A role that
+ * was dropped leaves them to the next one of its name. Null if there are none, or if this login may
+ * not read the bindings.
+ */
+export async function findLostAuthors(db: Queryable): Promise<string | null> {
+  const {rows: logins} = await db.query<{may: boolean}>(
+    `SELECT has_table_privilege('sync.author_accounts', 'SELECT') AS may`,
+  );
+  if (logins[0]?.may !== true) return null;
+  const {rows} = await db.query<{role: string; revoke: string}>(
+    `SELECT role_name AS role,
+            format('SELECT sync.revoke_account(%L, %L);', role_name, name) AS revoke
+       FROM sync.author_accounts JOIN sync.accounts USING (account_id)
+      WHERE to_regrole(quote_ident(role_name)) IS NULL ORDER BY 1, 2`,
+  );
+  if (rows.length === 0) return null;
+  const roles = [...new Set(rows.map(({role}) => role))].join(', ');
+  return (
+    `${roles}: bound to an account, but no role has that name; bind a role that was renamed by ` +
+    `its new name (sync.grant_account), then run ${rows.map(({revoke}) => revoke).join(' ')}`
+  );
+}
+
 // Postgres gives PUBLIC, and so every login, the right to temporary tables and large objects. That
 // is not needed here, and with them any login can fill the disk. sync.bar_public revokes what its
 // caller may revoke.

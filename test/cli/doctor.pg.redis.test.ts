@@ -114,6 +114,28 @@ test('an alert rule whose messages do not arrive is a warning with the reason', 
   expect(code).toBe(1);
 });
 
+test('an account bound to a name that no role has is a warning with the next step', async () => {
+  const renamed = await createDatabase(inject('warehouseTemplate'));
+  const client = new pg.Client({connectionString: renamed.url});
+  await client.connect();
+  await client.query(
+    `WITH made AS (INSERT INTO sync.accounts (name, api_url, time_zone)
+       VALUES ('north', 'https://app.example.com/north', 'UTC') RETURNING account_id)
+     INSERT INTO sync.author_accounts (role_name, account_id, holds_deletes)
+     SELECT 'gone O''Neil', account_id, true FROM made`,
+  );
+  const before = of((await examine({DATABASE_URL: renamed.url})).findings, 'authors');
+  await client.query(/SELECT sync\.revoke_account.*$/.exec(before?.found ?? '')?.[0] ?? '');
+  const after = of((await examine({DATABASE_URL: renamed.url})).findings, 'authors');
+  await client.end();
+  await renamed.drop();
+  expect(before).toMatchObject({
+    state: 'warning',
+    found: expect.stringMatching(/^gone O'Neil: bound to an account, but no role has that name/),
+  });
+  expect(after).toBeUndefined();
+});
+
 test('missing migrations are bad, and the command that applies them is named', async () => {
   const empty = await createDatabase();
   const {code, findings} = await examine({DATABASE_URL: empty.url});
