@@ -19,6 +19,7 @@ import {
 } from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {printErr} from '../core/text.ts';
+import {explainForeignTrigger} from '../postgres/foreign-trigger.ts';
 import {describeMissingPackage} from './launch.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
@@ -27,7 +28,8 @@ const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
  * Reports the error that a command threw.
  * @returns the exit code that docs/operating.md "Exit codes" promises for it
  */
-export function reportError(error: unknown): number {
+export function reportError(thrown: unknown): number {
+  const error = explainForeignTrigger(thrown);
   const exitCode = exitCodeOf(error);
   // Commander has printed its own errors already, but not the reference to the documents.
   if (!(error instanceof CommanderError)) printErr(`${describeError(error, exitCode)}\n`);
