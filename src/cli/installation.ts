@@ -148,7 +148,7 @@ export async function migrate(config: Config, options: {readonly json: boolean})
         await migrateQueue(directUrl, {report: printWait});
       }
       const appliedText = applied === 1 ? '1 migration' : `${applied} migrations`;
-      const text = applied === 0 ? `${place}: nothing to do` : `${place}: ${appliedText} applied`;
+      const text = applied === 0 ? `${place}: up to date` : `${place}: ${appliedText} applied`;
       const roles = await checkRoles(direct);
       const problem = describeRoles(roles);
       print(options.json, {
