@@ -209,10 +209,13 @@ describe('the catalogue', () => {
     expect(strange.map(({name, setting}) => `${name} reads ${setting}`)).toEqual([]);
   });
 
-  test('has no SECURITY DEFINER function that searches schemas of users', async () => {
+  // Whoever calls such a function, or inserts where it is a default, would run what another login
+  // has put into a schema that the session searches, such as public.
+  test('has no SECURITY DEFINER or PL/pgSQL function that searches schemas of users', async () => {
     const {rows} = await world.pool.query(
       `SELECT oid::regprocedure::text AS name, proconfig FROM pg_proc
-        WHERE ${ours} AND prosecdef
+        WHERE ${ours}
+          AND (prosecdef OR prolang = (SELECT oid FROM pg_language WHERE lanname = 'plpgsql'))
           AND NOT EXISTS (SELECT FROM unnest(proconfig) AS setting
             WHERE setting ~ '^search_path=(masked, )?(mart, )?pg_catalog, pg_temp$')`,
     );

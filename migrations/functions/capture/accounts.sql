@@ -1,5 +1,8 @@
 -- The account of a row written without one: the only one that its author may write.
-CREATE OR REPLACE FUNCTION sync.only_account() RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+-- It runs in the session of whoever inserts, so it must not find functions of others in schemas
+-- that this session searches.
+CREATE OR REPLACE FUNCTION sync.only_account() RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   own bigint[] := sync.accounts_of();
 BEGIN

@@ -4,7 +4,8 @@
 -- these fields, however it is timed. Locks are taken in one order everywhere: the warehouse row
 -- before its changes, a parent before its children.
 
-CREATE OR REPLACE FUNCTION sync.refuse_truncate() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION sync.refuse_truncate() RETURNS trigger
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'warehouse.%: TRUNCATE would delete every record at the service', TG_TABLE_NAME
     USING ERRCODE = 'integrity_constraint_violation',

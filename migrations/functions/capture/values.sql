@@ -117,7 +117,7 @@ COMMENT ON FUNCTION sync.as_texts IS
 
 CREATE OR REPLACE FUNCTION sync.refuse_column(of_table text, of_column text, why text,
   hint text DEFAULT '') RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE EXCEPTION 'warehouse.%.%: %', of_table, of_column, why
     USING ERRCODE = 'integrity_constraint_violation',

@@ -24,7 +24,7 @@ COMMENT ON FUNCTION sync.prunable_changes
 -- Requests of the HTTP API are removed before the changes that they made: a request that comes
 -- again is answered with its changes.
 CREATE OR REPLACE FUNCTION sync.prune_changes(cutoff timestamptz, most integer) RETURNS bigint
-  LANGUAGE plpgsql AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   gone bigint;
 BEGIN

@@ -24,7 +24,7 @@ COMMENT ON FUNCTION sync.prunable_feed
   IS 'The last position of the feed that is no longer kept; null where all are.';
 
 CREATE OR REPLACE FUNCTION sync.prune_feed(cutoff timestamptz, most integer) RETURNS bigint
-  LANGUAGE plpgsql AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   last bigint := sync.prunable_feed(cutoff, most);
   gone bigint;

@@ -4,7 +4,7 @@
 -- The messages of an alert are removed with it. A digest is removed when no message belongs to it
 -- any more.
 CREATE OR REPLACE FUNCTION sync.prune_alerts(cutoff timestamptz, most integer) RETURNS bigint
-  LANGUAGE plpgsql AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   gone bigint;
 BEGIN

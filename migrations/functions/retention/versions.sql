@@ -1,7 +1,7 @@
 -- Versions that were replaced, table by table. The note of the role that wrote a version is removed
 -- with it.
 CREATE OR REPLACE FUNCTION sync.prune_versions(cutoff timestamptz, most integer) RETURNS bigint
-  LANGUAGE plpgsql AS $$
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   past name;
   gone bigint;
@@ -32,7 +32,7 @@ COMMENT ON FUNCTION sync.prune_versions
   IS 'Removes up to so many versions that were replaced before a given time.';
 
 CREATE OR REPLACE FUNCTION sync.count_prunable_versions(cutoff timestamptz) RETURNS bigint
-  LANGUAGE plpgsql STABLE AS $$
+  LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
   past regclass;
   found bigint;
