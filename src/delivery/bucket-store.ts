@@ -6,7 +6,7 @@
 
 import {createHash, createHmac} from 'node:crypto';
 import {createReadStream} from 'node:fs';
-import {mkdir, rm} from 'node:fs/promises';
+import {lstat, mkdtemp, readdir, rm} from 'node:fs/promises';
 import type {LookupFunction} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -152,7 +152,8 @@ export class BucketStore implements Store {
   readonly #region: string;
   readonly #keys: StorageKeys;
   readonly #agents: ReturnType<typeof createAgents>;
-  readonly #folder: string;
+  /** How the names of its folders of this machine begin: each has a random end. */
+  readonly #folderPrefix: string;
 
   /** @throws {UsageError} there are no keys, or plain http to another machine is not allowed */
   constructor({place, endpoint, region}: TargetSetting, access: StorageAccess) {
@@ -165,7 +166,7 @@ export class BucketStore implements Store {
     this.#keys = findKeys(place, access);
     this.#agents = openAgents(this.#endpoint, place, access);
     const folderHash = createHash('sha256').update(`${this.#endpoint} ${place}`).digest('hex');
-    this.#folder = join(tmpdir(), `fieldmirror-delivery-${folderHash.slice(0, 16)}`);
+    this.#folderPrefix = `fieldmirror-delivery-${folderHash.slice(0, 16)}`;
   }
 
   async begin(): Promise<string> {
@@ -173,8 +174,7 @@ export class BucketStore implements Store {
     for (const [name, files] of filesBySnapshot)
       if (!files.includes(manifestFile)) await this.#removeFiles(name, files);
     await this.#discard();
-    await mkdir(this.#folder, {mode: 0o700});
-    return this.#folder;
+    return await mkdtemp(join(tmpdir(), `${this.#folderPrefix}-`));
   }
 
   async publish(
@@ -213,8 +213,17 @@ export class BucketStore implements Store {
     await Promise.all([this.#agents.reads.destroy(), this.#agents.writes.destroy()]);
   }
 
+  /**
+   * Removes the folders of earlier deliveries, too. Every user of the machine may create one of
+   * such a name: those of others are left alone.
+   */
   async #discard(): Promise<void> {
-    await rm(this.#folder, {recursive: true, force: true});
+    for (const name of await readdir(tmpdir())) {
+      if (!name.startsWith(this.#folderPrefix)) continue;
+      const folder = join(tmpdir(), name);
+      const owner = (await lstat(folder).catch(() => null))?.uid;
+      if (owner === process.getuid?.()) await rm(folder, {recursive: true, force: true});
+    }
   }
 
   async #removeFiles(name: string, files: readonly string[]): Promise<void> {
