@@ -141,7 +141,7 @@ async function* writeLines(
   let next = await answeredBatches.next();
   for (; next.done !== true; next = await answeredBatches.next())
     yield next.value.toSorted((left, right) => left.line - right.line);
-  yield [{totals, problem: next.value?.body ?? null}];
+  yield [{totals, problem: next.value}];
 }
 
 /** A line, parsed only when its turn comes: all parsed lines together would take much memory. */

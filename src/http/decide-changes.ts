@@ -174,7 +174,7 @@ export async function* decideInBatches(
     isPart: true,
     work,
   });
-  yield [{totals, is_cut: isCut, problem: problem?.body ?? null}];
+  yield [{totals, is_cut: isCut, problem}];
 }
 
 /**

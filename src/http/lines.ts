@@ -138,14 +138,15 @@ export function* splitBySize<Item>(items: readonly Item[], size: number) {
 
 /**
  * Yields the lines of each step when it is done.
- * @returns the problem of a batch that failed, which ends the work; null if all were done
+ * @returns the body of the problem of a batch that failed, which ends the work; null if all were
+ *   done
  * @throws the error of the first batch: nothing was done
  */
 export async function* runInBatches<Item, Line>(
   {turns, stop, explain}: BatchDeps,
   apiKeyId: string,
   {steps, work, isPart = false}: BatchedWork<Item, Line>,
-): AsyncGenerator<Line[], HttpProblem | null, void> {
+): AsyncGenerator<Line[], HttpProblem['body'] | null, void> {
   let isFirst = true;
   for (const batches of steps) {
     const options = {isPart: isPart || !isFirst};
@@ -161,17 +162,22 @@ export async function* runInBatches<Item, Line>(
       outcome.status === 'fulfilled' ? outcome.value : [],
     );
     if (lines.length > 0) yield lines;
-    if (failure !== undefined) return explain(failure.reason);
+    if (failure !== undefined) return explainRest(explain(failure.reason));
     isFirst = false;
   }
   return null;
 }
 
+const restHint =
+  'Send the same again later: what was done stays done, and the rest is left as it was.';
+
+/** The hint of a single request would say that nothing was done, or name an Idempotency-Key. */
+function explainRest({body}: HttpProblem): HttpProblem['body'] {
+  return body.status === 503 ? {...body, hint: restHint} : body;
+}
+
 function createStoppingProblem(): HttpProblem {
-  return new HttpProblem(503, 'stopping', {
-    detail: 'the server stops',
-    hint: 'Send the same again later: what was done stays done, and the rest is left as it was.',
-  });
+  return new HttpProblem(503, 'stopping', {detail: 'the server stops', hint: restHint});
 }
 
 /** A line of a request for changes: a change, or what is wrong with the line. */

@@ -353,6 +353,22 @@ describe('a request with lines that is cut off', () => {
     expect(await count(place, 'sync.changes')).toBe(600);
   });
 
+  test('by a row that stays locked says that what was answered before is done', async () => {
+    await place.close();
+    place = await openPlace();
+    await place.post({table: 'customers', operation: 'update', number: 1, external_key: 'none'});
+    await whileRowsHeld(place, first, async () => {
+      const {end} = await sendAll(place, asked);
+      expect(end).toMatchObject({
+        totals: {changed: 400, left: 200},
+        problem: {
+          type: 'urn:fieldmirror:problem:locked',
+          hint: expect.stringContaining('what was done stays done'),
+        },
+      });
+    });
+  });
+
   test('before all its lines have arrived has no effect', async () => {
     const lines = `${JSON.stringify(upsert(1))}\n`;
     const body = new ReadableStream({
