@@ -83,7 +83,8 @@ const roundedDecimals = 4;
 
 const isText = (text: string) => text.isWellFormed() && !text.includes('\0');
 
-const textSchema = z
+/** Any text that Postgres can hold. */
+export const textSchema = z
   .string()
   .refine(isText, {error: 'expected text without U+0000 and without half a character'});
 

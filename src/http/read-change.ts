@@ -19,7 +19,7 @@ import type {Queryable} from '../postgres/database.ts';
 import type {NoticeWatch} from '../postgres/listen.ts';
 import {buildSystemKeys} from '../rows/links.ts';
 import {type ChangeAnswer, changeSchema, type Story, storySchema} from './answers.ts';
-import {buildLineSchema, changeNumberSchema, filterShape} from './change-request.ts';
+import {changeNumberSchema, filterShape, textSchema} from './change-request.ts';
 import {type AccountKey, getApiKey, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
 import {HttpProblem, problemSchema} from './problem.ts';
 
@@ -127,7 +127,8 @@ function listColumns(schema: z.ZodObject): string {
 
 export const listChangesQuery = z.strictObject({
   ...filterShape,
-  external_key: buildLineSchema(1_000)
+  external_key: textSchema
+    .max(1_000)
     .optional()
     .describe('Changes of the row that has this key; of the system default, that had it then.'),
   after: changeNumberSchema.optional().describe('next_after of the page before.'),

@@ -13,7 +13,7 @@ import {allTables} from '../streams/all.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
 import {isStorableInstant} from '../streams/values.ts';
 import {buildRowSchema, buildRowsSchema, listApiColumns} from './answers.ts';
-import {buildLineSchema} from './change-request.ts';
+import {buildLineSchema, textSchema} from './change-request.ts';
 import {type AccountKey, getApiKey, type Turns} from './keys.ts';
 import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 
@@ -24,7 +24,7 @@ type RowFilters = Readonly<Record<string, string>>;
 const maxFilters = 8;
 
 const filterSchemas: Partial<Readonly<Record<ColumnType, z.ZodType<string>>>> = {
-  text: buildLineSchema(200),
+  text: textSchema.max(200),
   integer: z.string().regex(/^(?:-?\d{1,18})?$/, {error: 'expected a number, or nothing'}),
   boolean: z.enum(['true', 'false', '']),
 };
@@ -111,8 +111,9 @@ const listQuery = z.strictObject({
         'no harm.',
     ),
   deleted: z.enum(['true', 'false']).optional().describe('Whether deleted rows are listed, too.'),
-  key: buildLineSchema(200)
+  key: textSchema
     .min(1)
+    .max(200)
     .optional()
     .describe('Only the row that the system of the API key knows by this external_key.'),
   system: buildLineSchema(50)

@@ -38,6 +38,22 @@ test('a filter returns the rows with a value, or those without one', async () =>
   expect(await numbers('service_city=Salem', place.keys.strange)).toEqual([1]);
 });
 
+test('a value or a key of several lines finds its row, and the changes of that', async () => {
+  const text = '12 "B" St.\n2nd\tfloor';
+  const named = encodeURIComponent(text);
+  const update = {table: 'customers', operation: 'update', number: 3, external_key: text};
+  const {body} = await place.post({...update, fields: {service_address: text}});
+  expect(await numbers(`service_address=${named}`)).toEqual([3]);
+  expect(await numbers(`key=${named}`)).toEqual([3]);
+  const {changes} = (await place.get(`/v1/changes?external_key=${named}`)).body;
+  expect(changes).toMatchObject([{change_id: body.change_id}]);
+  for (const parameter of ['service_address', 'key'])
+    expect(await place.get(`/v1/customers?${parameter}=%00`)).toMatchObject({
+      status: 400,
+      body: {errors: [{in: 'query', at: parameter}]},
+    });
+});
+
 test('a filter with changed_since returns only the matching rows that changed since', async () => {
   const {rows} = await place.pool.query<{at: string}>('SELECT clock_timestamp() AS at');
   const since = rows[0]?.at ?? '';
