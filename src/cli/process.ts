@@ -19,10 +19,32 @@ import {
 } from '../core/errors.ts';
 import type {Logger} from '../core/log.ts';
 import {printErr} from '../core/text.ts';
-import {explainForeignTrigger} from '../postgres/foreign-trigger.ts';
 import {describeMissingPackage} from './launch.ts';
 
 const exitCodes = {usage: 2, dependency: 3, bug: 70} as const;
+
+/** raise_exception */
+const raised = 'P0001';
+/** The first trigger function of the context: it has no arguments, in any language of a server. */
+const triggerFunction = /((?:"[^"]*"|[^\s"])+)\(\)/;
+const ourFunction = /^(?:warehouse|history|mart|masked|sync|bullmq)\./;
+
+/**
+ * Turns the refusal of a trigger or an event trigger that is not ours into a FatalError with its
+ * words and its name. Any other error is returned unchanged.
+ */
+function explainForeignTrigger(error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error) || error.code !== raised) return error;
+  const context = 'where' in error ? String(error.where) : '';
+  const [, name] = triggerFunction.exec(context) ?? [];
+  if (name === undefined || ourFunction.test(name)) return error;
+  return new FatalError(
+    `Postgres: the function ${name}, which is not of Fieldmirror, refused a statement: ` +
+      `${error.message}; a trigger or an event trigger calls it: let its owner allow the ` +
+      `statement, then call the command again (${raised})`,
+    {kind: 'warehouse'},
+  );
+}
 
 /**
  * Reports the error that a command threw.
