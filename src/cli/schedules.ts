@@ -64,7 +64,9 @@ export async function schedulesList(
       accounts.map(({accountId}) => accountId),
     );
     const schedules: ListedSchedule[] = [];
-    for (const {accountId, name: account} of accounts) {
+    const idle = new Map<string, string>();
+    for (const {accountId, name: account, state} of accounts) {
+      if (state !== 'active') idle.set(account, state);
       const accountCosts = costs.filter((cost) => cost.accountId === accountId);
       for (const stored of await listSchedules(pool, {accountId}))
         schedules.push({account, ...stored, requestsADay: requestsADay(stored, accountCosts)});
@@ -75,7 +77,7 @@ export async function schedulesList(
       row.name,
       row.windowName === null ? `all ${row.stream}` : `${row.stream}, ${row.windowName}`,
       formatInterval(row.everyMs),
-      describeDue(row.nextDueAt, now),
+      idle.get(row.account) ?? describeDue(row.nextDueAt, now),
       row.lastRequestedAt === null ? 'never' : formatAgo(row.lastRequestedAt, now),
       row.requestsADay === null ? 'not known' : formatNumber(row.requestsADay),
     ]);

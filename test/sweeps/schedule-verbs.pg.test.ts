@@ -68,6 +68,14 @@ test('schedules are listed, created, changed and removed, each for one account o
   expect(await read('all tasks')).toBeUndefined();
 });
 
+test('no schedule of a paused account is listed as due', async () => {
+  expect(await add('north')).toMatchObject({code: 0});
+  expect(await runCommand(['accounts', 'pause', 'north'], env)).toMatchObject({code: 0});
+  const {stdout} = await run('list');
+  expect(stdout).toMatch(/jobs today +│ jobs, today +│ 5m +│ paused +│/);
+  expect(stdout).not.toMatch(/│ (now|in \d)/);
+});
+
 test.each<[args: string[], words: RegExp]>([
   [['set', 'new', '--every', '5m'], /expected stream, for the schedule is new/],
   [['set', 'new', '--every', '5m', '--stream', 'job'], /--stream: expected one of .*jobs/],
