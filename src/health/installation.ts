@@ -11,6 +11,7 @@ import {FatalError} from '../core/errors.ts';
 import type {PulseReading} from '../core/pauses.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {isOurs, type LockHolder, listHolders} from '../postgres/lock-waits.ts';
+import {listOwnNames} from '../postgres/own-schemas.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {heartbeats} from './tables.ts';
 
@@ -187,9 +188,6 @@ async function nameMachine(): Promise<string> {
   return id.trim() === '' ? '' : ` on machine ${id.trim().slice(0, 8)}`;
 }
 
-/** Our migrations make each of these schemas, except that of the queue, which its package makes. */
-const ownSchemas = ['warehouse', 'history', 'mart', 'masked', 'sync', 'bullmq'];
-
 /** One of our schemas that exists in the database. */
 export interface OwnSchema {
   readonly schema: string;
@@ -206,7 +204,7 @@ export async function listOwnSchemas(db: Queryable): Promise<OwnSchema[]> {
        LEFT JOIN pg_class AS class ON relnamespace = place.oid AND relkind IN ('r', 'm')
       WHERE nspname = ANY($1)
       GROUP BY nspname ORDER BY array_position($1, nspname::text)`,
-    [ownSchemas],
+    [await listOwnNames(db)],
   );
   return rows;
 }
@@ -253,7 +251,7 @@ export async function listDependents(db: Queryable): Promise<string[]> {
        FROM functions JOIN pg_namespace AS place ON place.oid = pronamespace
       WHERE pronamespace NOT IN (SELECT oid FROM ours)
       ORDER BY name`,
-    [ownSchemas],
+    [await listOwnNames(db)],
   );
   return rows.map(({name}) => name);
 }

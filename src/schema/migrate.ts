@@ -7,6 +7,7 @@ import {FatalError} from '../core/errors.ts';
 import {openPool} from '../postgres/database.ts';
 import {readProcessId, reportWaits, type WaitOptions} from '../postgres/lock-waits.ts';
 import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-turn.ts';
+import {refuseForeignSchemas} from '../postgres/own-schemas.ts';
 import {renderMember} from '../star/member.ts';
 import {members, questions} from '../star/star.ts';
 import {allTables} from '../streams/all.ts';
@@ -33,7 +34,7 @@ const pollMs = 500;
  * @param isThorough - checks the comments even if nothing changed
  * @param reporter - how it reports the sessions that it waits for, if it waits for long
  * @throws {FatalError} Postgres is too old or not in UTF-8, or the database has migrations that
- *   this version does not know
+ *   this version does not know, or another program's schema of a name that is ours
  */
 export async function migrateSchema(
   pool: pg.Pool,
@@ -97,6 +98,7 @@ async function isUpToDate(
     if (comparison.isSame || (await waitForOwner(pool, client, options))) return true;
     await checkOwner(client);
   }
+  if (comparison.applied.length === 0) await refuseForeignSchemas(client);
   await prepareTurn(client);
   return false;
 }
