@@ -276,12 +276,9 @@ async function checkInstallation(config: Config, pool: pg.Pool): Promise<RunChec
 async function checkGrants(pool: pg.Pool): Promise<RunCheck[]> {
   const problem = describeRoles(await checkRoles(pool));
   const lost = await findLostAuthors(pool);
-  return [
-    problem === null
-      ? good('roles', 'all four are there, with their rights')
-      : warning('roles', problem),
-    ...(lost === null ? [] : [warning('authors', lost)]),
-  ];
+  const hasRights = good('roles', 'all four are there, with their rights');
+  const roles = problem === null ? hasRights : warning('roles', problem);
+  return lost === null ? [roles] : [roles, warning('authors', lost)];
 }
 
 /** Checks that rights which Postgres gives to every login are revoked. */
