@@ -220,10 +220,15 @@ const isGivenUp = `(
     SELECT FROM sync.alert_deliveries AS later
      WHERE later.rule_id = due.rule_id AND later.sent_at > due.due_at - interval '1 hour'))`;
 
+/** Until when a ping was withheld the last time; null for another message. */
+const withheldUntil = `
+  (SELECT max(alert.resolved_at) FROM sync.alerts AS alert
+    WHERE due.kind = 'ping' AND ${isCovered})`;
+
 const isFailing = `(
   due.state IN ('due', 'sending') AND NOT ${isWithheld}
   AND (due.attempts >= ${failingAfterTries} AND due.last_error IS NOT NULL
-    OR coalesce(due.lease_until, due.due_at) < now() - ${untakenAfter})
+    OR coalesce(due.lease_until, greatest(due.due_at, ${withheldUntil})) < now() - ${untakenAfter})
   OR ${isGivenUp})`;
 
 /**
@@ -241,7 +246,8 @@ export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
             count(*) FILTER (WHERE ${isGivenUp})::integer AS "givenUp",
             CASE rule.key_id WHEN '' THEN CASE WHEN rule.created_at < now() - ${untakenAfter}
               THEN rule.created_at END
-                 ELSE min(CASE WHEN due.kind = 'ping' THEN coalesce(due.sent_at, due.created_at)
+                 ELSE min(CASE WHEN due.kind = 'ping'
+                   THEN greatest(coalesce(due.sent_at, due.created_at), ${withheldUntil})
                    ELSE due.created_at END) FILTER (WHERE ${isFailing}) END AS "failingSince",
             (array_agg(due.last_error ORDER BY due.due_at DESC)
               FILTER (WHERE due.last_error IS NOT NULL AND ${isFailing}))[1] AS "lastError"

@@ -5,6 +5,7 @@ import {once} from 'node:events';
 import {join} from 'node:path';
 import {Webhook} from 'standardwebhooks';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
+import {listRuleHealth} from '../../src/alerts/deliveries.ts';
 import {
   type Arrived,
   openHttpReceiver,
@@ -256,6 +257,21 @@ describe('a ping', () => {
     await place.query(failedSweep.ends);
     await place.round();
     expect(pings()).toBe(1);
+  });
+
+  test('counts as failing only from the end of the last problem that withheld it', async () => {
+    const failingSince = async () => (await listRuleHealth(place.pool))[0]?.failingSince;
+    await place.round();
+    await place.query(failedSweep.breaks);
+    await place.round();
+    await place.pass('30 minutes');
+    await place.query(failedSweep.ends);
+    // This worker lacks the key of the rule's address, so no ping is sent.
+    await place.round({keys: []});
+    expect(await failingSince()).toBeNull();
+    await place.pass('11 minutes');
+    const [resolved] = await place.query('SELECT max(resolved_at) AS at FROM sync.alerts');
+    expect(Date.parse(String(await failingSince()))).toBe(Date.parse(String(resolved?.at)));
   });
 
   test('stops when its worker is killed, and the receiver notices with its own timer', async () => {
