@@ -1,7 +1,7 @@
 // Writes files of a person under other names until they are complete. A symbolic link is followed.
 // A pipe or a device is not replaced: it is written to.
 
-import {lstat, readlink, realpath, rename, rm, stat} from 'node:fs/promises';
+import {lstat, open, readlink, realpath, rename, rm, stat} from 'node:fs/promises';
 import {basename, dirname, join, resolve} from 'node:path';
 import {UsageError} from '../core/errors.ts';
 
@@ -15,6 +15,7 @@ export async function writeAside<T>(file: string, write: (path: string) => Promi
   const target = await followLinks(file);
   const partFile = `${target}.part`;
   try {
+    await createLike(target, partFile);
     const result = await write(partFile);
     await rename(partFile, target);
     return result;
@@ -38,6 +39,7 @@ export async function writeAllAside(
   const places = await Promise.all(files.map((file) => findPlace(file, temporaryFolder)));
   const parts = places.filter(({path, target}) => path !== target);
   try {
+    for (const {path, target} of parts) await createLike(target, path);
     await write(places.map(({path}) => path));
     for (const {path, target} of parts) await rename(path, target);
   } catch (error) {
@@ -71,6 +73,26 @@ export async function refuseFolderAt(file: string): Promise<void> {
   const found = await stat(file).catch(() => null);
   if (found?.isDirectory() !== true) return;
   throw new UsageError(`${file}: expected a file or nothing there, got a folder`);
+}
+
+/**
+ * Creates an empty file with the permissions of the one that it will replace: a report that only
+ * its owner may read stays so. What else had its name, such as a link of another user, is removed.
+ */
+async function createLike(target: string, partFile: string): Promise<void> {
+  const replaced = await stat(target).catch(() => null);
+  await rm(partFile, {force: true});
+  const created = await open(partFile, 'wx').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') throw error;
+    // Whoever writes reports the reason, such as a missing folder.
+    return null;
+  });
+  if (created === null) return;
+  try {
+    if (replaced !== null) await created.chmod(replaced.mode & 0o777);
+  } finally {
+    await created.close();
+  }
 }
 
 /** Whether a file is there that would be replaced. */

@@ -1,7 +1,17 @@
 // A file is written completely or not at all; a link stays a link, and a pipe stays a pipe.
 
 import {execFile} from 'node:child_process';
-import {lstat, mkdtemp, readdir, readFile, rm, symlink, writeFile} from 'node:fs/promises';
+import {
+  chmod,
+  lstat,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -30,6 +40,23 @@ describe('a file', () => {
     await expect(failed).rejects.toThrow('no room');
     expect(await readdir(folder)).toEqual(['file']);
     expect(await readFile(file, 'utf8')).toBe('before');
+  });
+
+  test.each([0o600, 0o664])('keeps its permissions: %o', async (mode) => {
+    await writeFile(file, 'before');
+    await chmod(file, mode);
+    await writeAside(file, (path) => writeFile(path, 'after'));
+    expect((await stat(file)).mode & 0o777).toBe(mode);
+    expect(await readFile(file, 'utf8')).toBe('after');
+  });
+
+  test('is not written through a link that had the other name', async () => {
+    const elsewhere = join(folder, 'elsewhere');
+    await writeFile(elsewhere, 'of somebody');
+    await symlink(elsewhere, `${file}.part`);
+    await writeAside(file, (path) => writeFile(path, 'after'));
+    expect(await readFile(elsewhere, 'utf8')).toBe('of somebody');
+    expect((await lstat(file)).isFile()).toBe(true);
   });
 
   test.each([

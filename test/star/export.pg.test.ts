@@ -1,6 +1,6 @@
 // Files for other tools: what DuckDB and a reader of CSV find in them is what the warehouse has.
 
-import {lstat, mkdir, readdir, readFile, symlink} from 'node:fs/promises';
+import {chmod, lstat, mkdir, open, readdir, readFile, stat, symlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {DuckDBInstance} from '@duckdb/node-api';
 import type pg from 'pg';
@@ -415,6 +415,17 @@ describe('a place where a file cannot be replaced', () => {
     expect(await readFile(join(elsewhere, 'jobs.csv'), 'utf8')).toMatch(/^job_key,/);
     expect((await readdir(target)).toSorted()).toEqual(['dim_account.csv', 'fct_job.csv']);
     expect(await readdir(elsewhere)).toEqual(['jobs.csv']);
+  });
+
+  test('a file that is written again keeps its permissions', async () => {
+    const target = join(folder, 'private');
+    await mkdir(target);
+    await (await open(join(target, 'fct_job.csv'), 'w')).close();
+    await chmod(join(target, 'fct_job.csv'), 0o600);
+    expect(await run('csv', target, 'fct_job')).toMatchObject({code: 0});
+    const {mode, size} = await stat(join(target, 'fct_job.csv'));
+    expect(mode & 0o777).toBe(0o600);
+    expect(size).toBeGreaterThan(0);
   });
 
   test('a folder with the name of a file is refused before any file is replaced', async () => {
