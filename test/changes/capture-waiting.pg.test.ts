@@ -129,7 +129,7 @@ describe('a notification', () => {
   });
 
   test.each(['done', 'rejected', 'cancelled', 'conflict'])(
-    'of a change that is %s names the change and its record',
+    'of a change that is %s names the change and its record by numbers alone',
     async (state) => {
       await session.query(insert);
       const [row] = await world.author('SELECT change_id, row_id FROM sync.changes');
@@ -146,17 +146,9 @@ describe('a notification', () => {
             table: 'customers',
             row_id: Number(row?.row_id),
             number: 7,
-            external_key: 'K1',
           },
         ],
       ]);
     },
   );
-
-  test('is sent even if the external_key is as long as it may be', async () => {
-    await session.query(
-      `INSERT INTO warehouse.customers (name, external_key) VALUES ('x', repeat(E'\\u0001', 200))`,
-    );
-    expect(await noticesOf(() => settle('done'))).toHaveLength(1);
-  });
 });

@@ -1,5 +1,5 @@
--- Notifies workers of due changes, and every listener of settled ones. A notice has room for 8,000
--- bytes.
+-- Notifies workers of due changes, and every listener of settled ones. Any login may listen, so a
+-- notice has numbers and a state, and never a value, nor a key of an outside system.
 CREATE OR REPLACE FUNCTION sync.tell_change() RETURNS trigger
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -9,10 +9,9 @@ BEGIN
     END IF;
   ELSIF NOT NEW.is_open OR NEW.state = 'conflict' THEN
     PERFORM pg_notify('fieldmirror_changes',
-      json_build_object('change_id', NEW.change_id, 'state', NEW.state, 'account_id',
-      NEW.account_id,
-      'table', NEW.table_name, 'row_id', NEW.row_id, 'number', NEW.number, 'external_key',
-        left(NEW.external_key, 1000))::text);
+      json_build_object('change_id', NEW.change_id, 'state', NEW.state,
+        'account_id', NEW.account_id, 'table', NEW.table_name, 'row_id', NEW.row_id,
+        'number', NEW.number)::text);
   END IF;
   RETURN NULL;
 END
