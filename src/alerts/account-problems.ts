@@ -174,7 +174,7 @@ function findFreshnessProblems({account, promises, overdue}: AccountFacts, now: 
     const next =
       lastError === null
         ? `fieldmirror sweeps list ${stream} shows the last ones`
-        : `the last look: ${lastError}`;
+        : `the last sweep: ${lastError}`;
     return [{...scope, since, text: describeFreshness(promise, now), next}];
   });
 }

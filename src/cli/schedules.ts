@@ -320,7 +320,7 @@ export async function setFreshness(
       : await planSettings(pool, file, settingsEnvironment(config));
     if (problems.length > 0) throw toFreshnessError(problems.map(({text}) => text));
     const resultText = yes
-      ? `set for ${account.name}: the first look is due now`
+      ? `set for ${account.name}: the first sweep is due now`
       : 'nothing was set yet. To set it: ' +
         `fieldmirror schedules set ${stream} --fresh ${every} --yes`;
     const text = [wrap(describeFreshnessCost(wanted, cost)), resultText].join('\n');

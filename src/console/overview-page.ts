@@ -65,7 +65,16 @@ export const overviewPage = definePage({
 
 /** True if no stream is old, no account is paused, and no problem waits for a person. */
 function isWell({streams, paused, problems}: OverviewStory): boolean {
-  return problems.length === 0 && paused.length === 0 && streams.every(({isFresh}) => isFresh);
+  return problems.length === 0 && paused.length === 0 && !streams.some(isOld);
+}
+
+/** A stream whose first sweep is still under way is not proven yet; nothing is wrong with it. */
+function isOld(stream: Pick<Freshness, 'isFresh' | 'provenAt' | 'underWay'>): boolean {
+  return !stream.isFresh && !isFirstUnderWay(stream);
+}
+
+function isFirstUnderWay({provenAt, underWay}: Pick<Freshness, 'provenAt' | 'underWay'>): boolean {
+  return provenAt === null && underWay !== null;
 }
 
 /** Problems of one cause that are shown; the list behind the link has the others. */
@@ -187,12 +196,11 @@ function renderStreams(streams: readonly Freshness[], context: PageContext): Saf
 }
 
 /** Nothing more is read of an account that is paused or stopped, however fresh it still is. */
-function renderFreshness(
-  {accountState, isFresh, provenAt}: Freshness,
-  context: PageContext,
-): SafeHtml {
+function renderFreshness(stream: Freshness, context: PageContext): SafeHtml {
+  const {accountState, isFresh, provenAt} = stream;
   if (accountState !== 'active')
     return html`<a href="${linkTo(context, '/accounts')}">${renderState(accountState)}</a>`;
+  if (isFirstUnderWay(stream)) return renderMark('busy', 'first sweep');
   return isFresh
     ? renderMark('good', 'fresh')
     : renderMark('bad', provenAt === null ? 'never proven' : 'old');
@@ -445,13 +453,15 @@ function listFreshness(
   });
 }
 
+type StreamAge = Pick<Freshness, 'stream' | 'isFresh' | 'provenAt' | 'underWay'>;
+
 /** Whether all is fine, and how much needs a person, in one sentence. */
 export function describeOverview(
-  streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[],
+  streams: readonly StreamAge[],
   problems: readonly unknown[],
   paused: readonly string[] = [],
 ): string {
-  const isFine = paused.length === 0 && streams.every((stream) => stream.isFresh);
+  const isFine = paused.length === 0 && !streams.some(isOld);
   const needText =
     problems.length === 0
       ? `nothing ${isFine ? '' : 'else '}needs you`
@@ -462,15 +472,20 @@ export function describeOverview(
   return `${pausedText}${describeStreams(streams)}; ${needText}.`;
 }
 
-function describeStreams(streams: readonly Pick<Freshness, 'isFresh' | 'stream'>[]): string {
+function describeStreams(streams: readonly StreamAge[]): string {
   if (streams.length === 0) return 'Nothing is mirrored yet';
-  const oldStreams = [
-    ...new Set(streams.filter(({isFresh}) => !isFresh).map(({stream}) => stream)),
-  ];
+  const listNames = (chosen: readonly StreamAge[]) =>
+    [...new Set(chosen.map(({stream}) => stream))].join(', ');
+  const parts = [
+    ['Not fresh', streams.filter(isOld)],
+    ['First sweep under way', streams.filter(isFirstUnderWay)],
+  ] as const;
+  const texts = parts.flatMap(([label, chosen]) =>
+    chosen.length === 0 ? [] : [`${label}: ${listNames(chosen)}`],
+  );
+  if (texts.length > 0) return texts.join('; ');
   const count = numberWords[streams.length] ?? String(streams.length);
-  if (oldStreams.length === 0)
-    return streams.length === 1 ? 'The stream is fresh' : `All ${count} streams are fresh`;
-  return `Not fresh: ${oldStreams.join(', ')}`;
+  return streams.length === 1 ? 'The stream is fresh' : `All ${count} streams are fresh`;
 }
 
 function listNextSweeps(facts: readonly AccountFacts[]): OverviewStory['next'] {

@@ -195,7 +195,7 @@ export function describePromise(promise: PromiseStatus, now: string): string {
     brokenSince(promise, now) !== null
       ? 'not kept'
       : requestedAt === null
-        ? 'the first look is due'
+        ? 'the first sweep is due'
         : 'kept';
   return `read as a whole ${lastRead}, ${formatDuration(everyMs)} is promised: ${verdict}`;
 }

@@ -49,7 +49,7 @@ test('a stream with a window schedule shows its promise and whether it is kept',
   );
   const person = await place.person();
   const {streams} = await person.json('/');
-  const told = 'read as a whole never yet, 1 h is promised: the first look is due';
+  const told = 'read as a whole never yet, 1 h is promised: the first sweep is due';
   expect(
     streams.map(({stream, promise}: {stream: string; promise: string | null}) => [stream, promise]),
   ).toEqual(
@@ -167,6 +167,16 @@ test('a person bound to one account sees nothing of another', async () => {
   expect(text).not.toContain('secret of another');
 });
 
+const streamAge = (
+  age: Partial<Parameters<typeof describeOverview>[0][number]>,
+): Parameters<typeof describeOverview>[0][number] => ({
+  stream: 'jobs',
+  isFresh: false,
+  provenAt: null,
+  underWay: null,
+  ...age,
+});
+
 test.each([
   [[], 0, 'Nothing is mirrored yet; nothing needs you.'],
   [[true], 0, 'The stream is fresh; nothing needs you.'],
@@ -174,6 +184,26 @@ test.each([
   [[true, false], 0, 'Not fresh: jobs; nothing else needs you.'],
   [[true, false], 3, 'Not fresh: jobs; 3 things need you.'],
 ])('for fresh streams %j and %i problems the summary is: %s', (fresh, problems, sentence) => {
-  const streams = fresh.map((isFresh) => ({isFresh, stream: 'jobs'}));
+  const streams = fresh.map((isFresh) => streamAge({isFresh, provenAt: 'long ago'}));
   expect(describeOverview(streams, Array.from({length: problems}))).toBe(sentence);
+});
+
+test('a first sweep that is under way is no fault; one that has ended without proof is', () => {
+  const first = streamAge({underWay: 'running'});
+  const proven = streamAge({isFresh: true, provenAt: 'today', stream: 'tasks'});
+  expect(describeOverview([first, proven], [])).toBe(
+    'First sweep under way: jobs; nothing needs you.',
+  );
+  expect(describeOverview([streamAge({})], [])).toBe('Not fresh: jobs; nothing else needs you.');
+  const old = streamAge({provenAt: 'long ago', underWay: 'running'});
+  expect(describeOverview([old], [])).toBe('Not fresh: jobs; nothing else needs you.');
+});
+
+test('the first minutes show no alarm', async () => {
+  await place.pool.query(
+    `UPDATE sync.sweeps SET state = 'due', started_at = NULL, ended_at = NULL`,
+  );
+  const {text} = await (await place.person()).get('/');
+  expect(text).toMatch(/First sweep under way: (\w+, ){3}\w+; nothing needs you\./);
+  expect(text).toContain('class="banner good');
 });
