@@ -59,6 +59,7 @@ import {
   checkRoles,
   describeAddedColumns,
   describeLargeObjects,
+  describePublicSchema,
   describeRoles,
   describeTemporary,
   findLostAuthors,
@@ -285,7 +286,7 @@ async function checkGrants(pool: pg.Pool): Promise<RunCheck[]> {
 async function checkEveryLogin(pool: pg.Pool): Promise<RunCheck[]> {
   const rights = await checkPublic(pool);
   if (rights === null) return [];
-  const problem = describeTemporary(rights);
+  const problem = describeTemporary(rights) ?? describePublicSchema(rights);
   if (problem !== null) return [warning('every login', problem)];
   return [good('every login', `makes no temporary tables; ${describeLargeObjects(rights)}`)];
 }

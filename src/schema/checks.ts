@@ -373,7 +373,7 @@ export async function findLostAuthors(db: Queryable): Promise<string | null> {
 
 // Postgres gives PUBLIC, and so every login, the right to temporary tables and large objects. That
 // is not needed here, and with them any login can fill the disk. sync.bar_public revokes what its
-// caller may revoke.
+// caller may revoke. Other programs of the database may need the schema `public`.
 
 /** The rights that PUBLIC still has. */
 interface PublicRights {
@@ -386,6 +386,8 @@ interface PublicRights {
   readonly temporary: boolean;
   /** The functions by which every login may make large objects. */
   readonly largeObjects: readonly string[];
+  /** Whether every login may create functions in the schema `public`: so Postgres 14 made it. */
+  readonly publicSchema: boolean;
 }
 
 const publicRightsQuery = `
@@ -400,7 +402,10 @@ const publicRightsQuery = `
                   AND proname IN ('lo_creat', 'lo_create', 'lo_from_bytea')
                   AND EXISTS (SELECT FROM aclexplode(coalesce(proacl, acldefault('f', proowner)))
                     WHERE grantee = 0)
-                ORDER BY 1) AS "largeObjects"
+                ORDER BY 1) AS "largeObjects",
+         EXISTS (SELECT FROM pg_namespace AS place, aclexplode(place.nspacl)
+                  WHERE place.nspname = 'public' AND grantee = 0
+                    AND privilege_type = 'CREATE') AS "publicSchema"
     FROM pg_database JOIN pg_namespace ON nspname = 'sync'
    WHERE datname = current_database()`;
 
@@ -432,6 +437,16 @@ export function describeTemporary({
     'database; let an administrator run ' +
     `GRANT TEMPORARY ON DATABASE ${databaseName} TO fieldmirror_worker,
       ${pg.escapeIdentifier(owner)}; REVOKE TEMPORARY ON DATABASE ${databaseName} FROM PUBLIC;`
+  );
+}
+
+/** Describes that every login may plant functions and operators; null if it may not. */
+export function describePublicSchema({publicSchema}: PublicRights): string | null {
+  if (!publicSchema) return null;
+  return (
+    'any login may create functions in the schema public, and a session that searches it may ' +
+    'run them with its own rights; let the owner of the schema run ' +
+    'REVOKE CREATE ON SCHEMA public FROM PUBLIC;'
   );
 }
 

@@ -92,6 +92,21 @@ test('doctor prints the statement with which a superuser revokes large objects',
   expect((await look()).largeObjects).toBe('only a superuser makes large objects');
 });
 
+test('doctor warns if any login may create functions in the schema public', async () => {
+  await migrateSchema(pool, definitions);
+  const everyLogin = async () => {
+    const {stdout} = await runCommand(['doctor', '--json'], {DATABASE_URL: database.url});
+    const {findings} = JSON.parse(stdout) as {findings: {what: string; [fact: string]: string}[]};
+    return findings.find(({what}) => what === 'every login');
+  };
+  await asAdministrator('GRANT CREATE ON SCHEMA public TO PUBLIC');
+  const warned = await everyLogin();
+  expect(warned?.state).toBe('warning');
+  const [statement = ''] = /REVOKE [^;]+;/.exec(warned?.found ?? '') ?? [];
+  await asAdministrator(statement);
+  expect(await everyLogin()).toMatchObject({state: 'good'});
+});
+
 test('grant_roles by a superuser revokes large objects only if there are none', async () => {
   await migrateSchema(pool, definitions);
   await withClient(database.url, (client) => client.query('SELECT lo_create(77)'));
