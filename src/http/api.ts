@@ -138,10 +138,17 @@ export async function addApi(
 }
 
 /**
- * Accepts bodies of JSON in UTF-8 alone. The parser of fastify reads bytes of another encoding as
- * signs of replacement, and they would be sent on to the service.
+ * Accepts bodies of JSON in UTF-8 alone, and none that is compressed. The parser of fastify reads
+ * bytes of another encoding as signs of replacement, and they would be sent on to the service.
  */
 function acceptJson(api: FastifyInstance): void {
+  api.addHook('onRequest', async ({headers: {'content-encoding': encoding = 'identity'}}) => {
+    if (encoding.toLowerCase() === 'identity') return;
+    throw new HttpProblem(415, 'unsupported', {
+      detail: `expected a body that is not compressed, got Content-Encoding: ${encoding}`,
+      errors: [{in: 'header', at: 'content-encoding', expected: 'no such header', got: encoding}],
+    });
+  });
   const parse = api.getDefaultJsonParser('error', 'error');
   const utf8 = new TextDecoder('utf-8', {fatal: true});
   const expectJson = (charset: string) =>

@@ -170,6 +170,16 @@ describe('a body that is not acceptable JSON', () => {
     expect(answer).toMatchObject({status: 400, body: {type: 'urn:fieldmirror:problem:invalid'}});
   });
 
+  test('is rejected with 415 if it is compressed', async () => {
+    const headers = {'content-type': 'application/json', 'content-encoding': 'gzip'};
+    expect(await place.post('{}', {headers})).toMatchObject({
+      status: 415,
+      body: {detail: expect.stringContaining('got Content-Encoding: gzip')},
+    });
+    const lines = {'content-type': 'application/x-ndjson', 'content-encoding': 'gzip'};
+    expect((await place.post('{}', {headers: lines})).status).toBe(415);
+  });
+
   test('is rejected with 415 if its content type is not JSON', async () => {
     const headers = {'content-type': 'text/plain'};
     expect((await place.post('{}', {headers})).status).toBe(415);
