@@ -244,3 +244,9 @@ function formatKeyRow({name, account, lastUsedAt, revokedAt, ...key}: ApiKey): s
   const {system, createdBy} = key;
   return [name, account ?? 'all', describeRights(key), system, createdBy, lastUse, revokedAt ?? ''];
 }
+
+/** The reason why there is nothing to do, and the next step. */
+export function describeNothingToDo(known: readonly Account[]): string {
+  if (known.length > 0) return known.map(describeIdle).join('\n');
+  return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
+}

@@ -4,7 +4,6 @@
 import type pg from 'pg';
 import {
   type Account,
-  describeIdle,
   listAccounts,
   listKnownAccounts,
   resumeAccount,
@@ -321,10 +320,4 @@ export function describeUnopened(unopened: readonly Unopened[]): string[] {
 
 function refuseUnopened(unopened: readonly Unopened[]): void {
   if (unopened.length > 0) throw new UsageError(describeUnopened(unopened).join('\n'));
-}
-
-/** The reason why there is nothing to do, and the next step. */
-export function describeNothingToDo(known: readonly Account[]): string {
-  if (known.length > 0) return known.map(describeIdle).join('\n');
-  return 'no account yet: fieldmirror accounts add NAME --url URL --time-zone ZONE';
 }

@@ -20,14 +20,8 @@ import {allStreams} from '../streams/all.ts';
 import {beginAccount, listSchedules, type Schedule} from '../sweeps/schedules.ts';
 import {listLatestSweeps} from '../sweeps/story.ts';
 import type {Sweep, SweepStep} from '../sweeps/sweeps.ts';
-import {
-  type App,
-  describeNothingToDo,
-  describeUnopened,
-  listServed,
-  type Served,
-  withApp,
-} from './app.ts';
+import {describeNothingToDo} from './accounts.ts';
+import {type App, describeUnopened, listServed, type Served, withApp} from './app.ts';
 import type {OpenedServer} from './http.ts';
 import {
   notifySupervisor,

@@ -34,8 +34,7 @@ import {isLockTimeout, listBlockingSessions} from '../postgres/lock-waits.ts';
 import {describeRetention, type RetentionStory, readRetention} from '../retention/retention.ts';
 import {checkMigrations} from '../schema/checks.ts';
 import {describeFreshness} from '../sweeps/freshness.ts';
-import {chooseAccount} from './accounts.ts';
-import {describeNothingToDo} from './app.ts';
+import {chooseAccount, describeNothingToDo} from './accounts.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import {briefLockTimeoutMs, type Warehouse, withWarehouse} from './warehouse.ts';
 

@@ -59,7 +59,7 @@ describe('parallel batches', () => {
     expect(await batches.next()).toEqual({done: false, value: lines});
     expect(await batches.next()).toMatchObject({
       done: true,
-      value: {body: {status: 503, detail: 'Error: locked'}},
+      value: {status: 503, detail: 'Error: locked', hint: expect.stringContaining('the rest')},
     });
   });
 });
