@@ -17,6 +17,7 @@ import type {FormFields} from './access.ts';
 import {linkTo, type PageContext, pageOf} from './page.ts';
 import {
   type Cell,
+  renderAge,
   renderChosenAccount,
   renderFigure,
   renderGrid,
@@ -176,10 +177,7 @@ export function renderProven(
   return fresh.freshAsOf === null
     ? html`<p>${renderMark('warning', 'incomplete')} The jobs were never proven complete: figures
         may lack some of them.</p>`
-    : html`<p class="quiet small">Proven complete as of ${renderTime(
-        fresh.freshAsOf,
-        context,
-      )}.</p>`;
+    : html`<p class="quiet small">Proven complete ${renderAge(fresh.freshAsOf, context)}.</p>`;
 }
 
 /** Links to all rows that were read, a hundred at a time. */
