@@ -285,9 +285,14 @@ function describeMatch(
           fitTable(['field', 'equal', 'differ', 'only here', 'only there'], differences),
         ]),
     ...samples,
-    ...(review === null ? [] : [`${review} has the candidates: write yes into the column link`]),
+    ...(review === null ? [] : [describeReview(review, several)]),
     describeWritten(written, sure),
   ].join('\n');
+}
+
+function describeReview(file: string, several: number): string {
+  if (several === 0) return `${file} has no line: no party has several candidates`;
+  return `${file} has the candidates: write yes into the column link`;
 }
 
 function describeWritten(written: MatchResult['written'], sure: number): string {

@@ -10,7 +10,7 @@ import type {Tombstone} from './tombstones.ts';
 
 /** The meaning of each state. */
 export const sweepMeanings: Readonly<Record<SweepState, string>> = {
-  due: 'A worker takes it up as soon as it can.',
+  due: 'A worker takes it up as soon as it can; not while its account is paused or stopped.',
   running: 'A worker reads the list.',
   certified:
     'No record that lived throughout the sweep is missing in the warehouse, ' +

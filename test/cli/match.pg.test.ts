@@ -147,6 +147,14 @@ test.each([['tryton'], ['default']])(
   },
 );
 
+test('--review says if there is nothing to decide', async () => {
+  const review = join(folder, 'nothing.csv');
+  await rm(review, {force: true});
+  const clear = await save('clear.csv', parties.replace(/^=P-3.*\n/m, ''));
+  const {stdout} = await run(['--from', clear, ...tryton, '--review', review]);
+  expect(stdout).toContain(`${review} has no line: no party has several candidates`);
+});
+
 test('--review writes candidates for a person, and --decided reads the decisions', async () => {
   const review = join(folder, 'review.csv');
   await rm(review, {force: true});
@@ -156,7 +164,7 @@ test('--review writes candidates for a person, and --decided reads the decisions
   expect(await run(from)).toMatchObject({code: 2});
   const text = await readFile(review, 'utf8');
   expect(text).toContain(`,'=P-3,`);
-  const decided = await save('decided.csv', text.replace(/^,(.*,14,)/m, 'yes,$1'));
+  const decided = await save('decided.csv', text.replace(/^,([^,]*,\d+,14,)/m, 'yes,$1'));
   const shown = await run(['--decided', decided, ...tryton]);
   expect(shown.stdout).toContain('1 decided links');
   expect(await linked()).toEqual([]);
