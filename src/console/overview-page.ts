@@ -478,7 +478,7 @@ function describeStreams(streams: readonly StreamAge[]): string {
     [...new Set(chosen.map(({stream}) => stream))].join(', ');
   const parts = [
     ['Not fresh', streams.filter(isOld)],
-    ['First sweep under way', streams.filter(isFirstUnderWay)],
+    ['First sweep in progress', streams.filter(isFirstUnderWay)],
   ] as const;
   const texts = parts.flatMap(([label, chosen]) =>
     chosen.length === 0 ? [] : [`${label}: ${listNames(chosen)}`],

@@ -188,11 +188,11 @@ test.each([
   expect(describeOverview(streams, Array.from({length: problems}))).toBe(sentence);
 });
 
-test('a first sweep that is under way is no fault; one that has ended without proof is', () => {
+test('a first sweep that is in progress is no fault; one that has ended without proof is', () => {
   const first = streamAge({underWay: 'running'});
   const proven = streamAge({isFresh: true, provenAt: 'today', stream: 'tasks'});
   expect(describeOverview([first, proven], [])).toBe(
-    'First sweep under way: jobs; nothing needs you.',
+    'First sweep in progress: jobs; nothing needs you.',
   );
   expect(describeOverview([streamAge({})], [])).toBe('Not fresh: jobs; nothing else needs you.');
   const old = streamAge({provenAt: 'long ago', underWay: 'running'});
@@ -204,6 +204,6 @@ test('the first minutes show no alarm', async () => {
     `UPDATE sync.sweeps SET state = 'due', started_at = NULL, ended_at = NULL`,
   );
   const {text} = await (await place.person()).get('/');
-  expect(text).toMatch(/First sweep under way: (\w+, ){3}\w+; nothing needs you\./);
+  expect(text).toMatch(/First sweep in progress: (\w+, ){3}\w+; nothing needs you\./);
   expect(text).toContain('class="banner good');
 });
