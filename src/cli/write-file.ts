@@ -84,7 +84,7 @@ async function createLike(target: string, partFile: string): Promise<void> {
   await rm(partFile, {force: true});
   const created = await open(partFile, 'wx').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'EEXIST') throw error;
-    // Whoever writes reports the reason, such as a missing folder.
+    // The write that follows reports the reason, such as a missing folder.
     return null;
   });
   if (created === null) return;

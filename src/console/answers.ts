@@ -168,7 +168,7 @@ export function renderCountedAt(
   return ageMs < justNowMs ? '' : html`Counted at ${renderTime(countedAt, context)}. `;
 }
 
-/** How old the jobs behind the figures of a page can be: nobody unfolds each answer to see it. */
+/** How old the jobs behind the figures of a page can be; visible without opening an answer. */
 export function renderProven(
   {asked: {moment}, fresh}: AnsweredQuestion,
   context: PageContext,

@@ -68,7 +68,7 @@ function isWell({streams, paused, problems}: OverviewStory): boolean {
   return problems.length === 0 && paused.length === 0 && !streams.some(isOld);
 }
 
-/** A stream whose first sweep is still under way is not proven yet; nothing is wrong with it. */
+/** A stream whose first sweep is in progress is not proven yet; nothing is wrong with it. */
 function isOld(stream: Pick<Freshness, 'isFresh' | 'provenAt' | 'underWay'>): boolean {
   return !stream.isFresh && !isFirstUnderWay(stream);
 }

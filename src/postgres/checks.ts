@@ -86,7 +86,7 @@ async function readIdentity(pool: pg.Pool): Promise<string | undefined> {
   return rows[0]?.identity;
 }
 
-/** What a server is, and why it takes no writes; null if it does. */
+/** The version of a server, and the reason why it accepts no writes; null if it accepts them. */
 interface Server {
   readonly version: string;
   readonly problem: string | null;

@@ -209,8 +209,8 @@ describe('the catalogue', () => {
     expect(strange.map(({name, setting}) => `${name} reads ${setting}`)).toEqual([]);
   });
 
-  // Whoever calls such a function, or inserts where it is a default, would run what another login
-  // has put into a schema that the session searches, such as public.
+  // A session that calls such a function, or inserts where it is a default, would run what another
+  // login has put into a schema that the session searches, such as public.
   test('has no SECURITY DEFINER or PL/pgSQL function that searches schemas of users', async () => {
     const {rows} = await world.pool.query(
       `SELECT oid::regprocedure::text AS name, proconfig FROM pg_proc
