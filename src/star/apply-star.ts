@@ -171,13 +171,14 @@ class OtherShapeError extends Error {}
 
 // Readers have no right to sync.accounts, so a function that reads it runs as its owner. The others
 // run as their caller, so that the planner can inline them. It cannot inline a function that runs
-// as its owner, and would expect a thousand accounts from it.
+// as its owner, and would expect a thousand accounts from it. The bodies are parsed here: no
+// search_path of a caller changes their meaning.
 function buildFunctionSql(name: string, past: string): string {
   const asOwner = past.includes('sync.')
     ? 'ROWS 10 SECURITY DEFINER SET search_path = pg_catalog, pg_temp'
     : '';
   return `CREATE OR REPLACE FUNCTION mart.${name}_as_of(moment timestamptz) RETURNS SETOF
-      mart.${name} LANGUAGE sql STABLE ${asOwner} AS ${pg.escapeLiteral(past)}`;
+      mart.${name} LANGUAGE sql STABLE ${asOwner} BEGIN ATOMIC ${past}; END`;
 }
 
 async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {

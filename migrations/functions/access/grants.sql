@@ -54,6 +54,7 @@ BEGIN
     END LOOP;
     EXECUTE format('SELECT sync.%I()', replace(role_name, 'fieldmirror_', 'grant_'));
   END LOOP;
+  PERFORM sync.grant_moments();
 END
 $$;
 COMMENT ON FUNCTION sync.grant_roles
@@ -62,19 +63,12 @@ COMMENT ON FUNCTION sync.grant_roles
 
 CREATE OR REPLACE FUNCTION sync.grant_reader() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-  name text;
 BEGIN
   GRANT USAGE ON SCHEMA warehouse, history, mart, sync TO fieldmirror_reader;
   GRANT EXECUTE ON FUNCTION sync.feed(text, integer, text[], bigint, text[], text, text[],
     boolean),
     sync.feed_end() TO fieldmirror_reader;
   GRANT SELECT ON ALL TABLES IN SCHEMA warehouse, history, mart TO fieldmirror_reader;
-  FOR name IN SELECT oid::regprocedure FROM pg_proc
-    WHERE pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
-    AND proname LIKE '%\_as\_of' LOOP
-    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_reader', name);
-  END LOOP;
 END
 $$;
 COMMENT ON FUNCTION sync.grant_reader
@@ -183,8 +177,6 @@ BEGIN
                        'sequence_feed', 'renew_feed',
                          'is_forgotten',
                        'set_link', 'find_link', 'remove_link', 'move_links')
-        OR pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
-        AND proname LIKE '%\_as\_of'
   LOOP
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO fieldmirror_worker', name);
   END LOOP;
@@ -193,6 +185,25 @@ END
 $$;
 COMMENT ON FUNCTION sync.grant_worker
   IS 'What fieldmirror_worker may do: all that sweeps, pushes, the HTTP API and the console need.';
+
+-- The functions of a moment, for both roles in one statement: each GRANT writes the row of a
+-- function anew with its parsed body, which is long.
+CREATE OR REPLACE FUNCTION sync.grant_moments() RETURNS void
+  LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  roles text := (SELECT string_agg(quote_ident(rolname), ', ') FROM pg_roles
+                  WHERE rolname IN ('fieldmirror_reader', 'fieldmirror_worker'));
+BEGIN
+  IF roles IS NOT NULL THEN
+    EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', (
+      SELECT string_agg(oid::regprocedure::text, ', ') FROM pg_proc
+       WHERE pronamespace IN ('history'::regnamespace, 'mart'::regnamespace)
+         AND proname LIKE '%\_as\_of'), roles);
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION sync.grant_moments
+  IS 'The functions that show tables as of a moment: reader and worker may call them.';
 
 -- The queue's separate schema, if the queue is in this database.
 CREATE OR REPLACE FUNCTION sync.grant_queue() RETURNS void

@@ -109,9 +109,10 @@ COMMENT ON FUNCTION sync.check_rule
 -- Some columns of a row as the texts in which changes are kept. If the session is in UTC, instants
 -- are in UTC.
 CREATE OR REPLACE FUNCTION sync.as_texts(row_json jsonb, names text[]) RETURNS jsonb
-  LANGUAGE sql IMMUTABLE AS $$
-  SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name
-$$;
+  LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+  SELECT coalesce(jsonb_object_agg(name, row_json->>name), '{}') FROM unnest(names) AS name;
+END;
 COMMENT ON FUNCTION sync.as_texts IS
   'Some columns of a row, as the texts in which changes are kept.';
 

@@ -1,14 +1,12 @@
 -- The last change that a statement of this session made, for sync.wait; null before the first.
-CREATE OR REPLACE FUNCTION sync.last_change() RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT nullif(current_setting('fieldmirror.last_change', true), '')::bigint
-$$;
+CREATE OR REPLACE FUNCTION sync.last_change() RETURNS bigint LANGUAGE sql STABLE
+RETURN nullif(current_setting('fieldmirror.last_change', true), '')::bigint;
 COMMENT ON FUNCTION sync.last_change
   IS 'The last change that a statement of this session made; null before the first.';
 
 CREATE OR REPLACE FUNCTION sync.fingerprint(of_account bigint, of_table text, of_parent bigint,
-  fields jsonb) RETURNS bytea LANGUAGE sql STABLE AS $$
-  SELECT sha256(convert_to(concat_ws('/', of_account, of_table, of_parent, fields), 'UTF8'))
-$$;
+  fields jsonb) RETURNS bytea LANGUAGE sql STABLE
+RETURN sha256(convert_to(concat_ws('/', of_account, of_table, of_parent, fields), 'UTF8'));
 COMMENT ON FUNCTION sync.fingerprint IS 'Hash of the content of a create and of what it hangs on.';
 
 -- Frees the changes that waited for a change. They then wait for the change that the freed one

@@ -1,7 +1,8 @@
 -- Makes the history of one warehouse table, or brings it in line after a column was added there:
 -- the past table, its indexes, the view, the functions of a moment, the triggers. Every table is
 -- brought in line whenever the source changed. A migration that drops a column or changes its type
--- first drops the view and the functions of a moment, and alters the past table as it sees fit.
+-- first drops the view, the functions of a moment and those of `mart` that read them. It alters the
+-- past table as it sees fit.
 CREATE OR REPLACE FUNCTION history.keep(table_name text, streams text[] DEFAULT '{}',
   parent_column text DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -76,12 +77,14 @@ BEGIN
                                       AND edit.at = held._changed_at',
     table_name, names, source, past, table_name);
   -- The star also shows rows that are removed. Postgres inlines the one function into the other.
+  -- It would not inline a function with a search_path. So the bodies are parsed here: those that
+  -- are texts are parsed by the search_path of their reader, who may find operators of others.
   EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
-    'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
+    'LANGUAGE sql STABLE PARALLEL SAFE BEGIN ATOMIC %s; END',
     'all_' || table_name || '_as_of', source, format(
     'SELECT %1$s FROM %2$s AS held WHERE held._changed_at <= $1 %3$s', names, source, versions));
   EXECUTE format('CREATE OR REPLACE FUNCTION history.%I(moment timestamptz) RETURNS SETOF %s '
-    'LANGUAGE sql STABLE PARALLEL SAFE AS %L',
+    'LANGUAGE sql STABLE PARALLEL SAFE BEGIN ATOMIC %s; END',
     table_name || '_as_of', source, format(
     'SELECT * FROM history.%I($1) AS held WHERE held._deleted_at IS NULL',
     'all_' || table_name || '_as_of'));
