@@ -144,6 +144,9 @@ interface Body {
 /** A file of a large business takes minutes on a slow line. */
 const limits = {timeoutMs: 900_000, maxBodyBytes: 10_000_000, maxHeaders: 200};
 
+/** A page of a list has up to a thousand names, and a snapshot has some dozens of files. */
+const maxListPages = 1000;
+
 export class BucketStore implements Store {
   readonly #place: string;
   readonly #bucket: string;
@@ -152,11 +155,20 @@ export class BucketStore implements Store {
   readonly #region: string;
   readonly #keys: StorageKeys;
   readonly #agents: ReturnType<typeof createAgents>;
+  readonly #signal: AbortSignal;
   /** How the names of its folders of this machine begin: each has a random end. */
   readonly #folderPrefix: string;
 
-  /** @throws {UsageError} there are no keys, or plain http to another machine is not allowed */
-  constructor({place, endpoint, region}: TargetSetting, access: StorageAccess) {
+  /**
+   * @param signal - ends requests
+   * @throws {UsageError} there are no keys, or plain http to another machine is not allowed
+   */
+  constructor(
+    {place, endpoint, region}: TargetSetting,
+    access: StorageAccess,
+    signal: AbortSignal,
+  ) {
+    this.#signal = signal;
     const {bucket, prefix} = parseBucket(place) ?? {bucket: '', prefix: ''};
     this.#place = place;
     this.#bucket = bucket;
@@ -180,11 +192,11 @@ export class BucketStore implements Store {
   async publish(
     folder: string,
     {name, files, manifest}: Snapshot,
-    {signal, onStep}: DeliveryCourse,
+    onStep: DeliveryCourse['onStep'],
   ): Promise<void> {
     for (const file of [...files, manifest]) {
       onStep(`sending ${file.file}`);
-      await this.#put(`${name}/${file.file}`, makeFileBody(folder, file), signal);
+      await this.#put(`${name}/${file.file}`, makeFileBody(folder, file));
     }
   }
 
@@ -239,7 +251,9 @@ export class BucketStore implements Store {
     const isArray = (tag: string) => tag === 'Contents';
     const parser = new XMLParser({parseTagValue: false, isArray});
     const filesBySnapshot = new Map<string, string[]>();
-    for (let token: string | undefined = ''; token !== undefined; ) {
+    let token: string | undefined = '';
+    for (let pages = 1; token !== undefined; pages++) {
+      if (pages > maxListPages) throw this.#tooLong(pages);
       const {text} = await this.#send('GET', '', {
         query: {
           'list-type': '2',
@@ -254,6 +268,13 @@ export class BucketStore implements Store {
     return filesBySnapshot;
   }
 
+  #tooLong(pages: number): FatalError {
+    return new FatalError(
+      `${this.#name}: expected a list of at most ${maxListPages} pages, got page ${pages}; ` +
+        'deliver to a prefix that holds nothing else',
+    );
+  }
+
   #note(filesBySnapshot: Map<string, string[]>, key: string): void {
     const [name = '', file, ...subfolders] = key.slice(this.#prefix.length).split('/');
     if (!key.startsWith(this.#prefix) || !isSnapshotName(name)) return;
@@ -261,8 +282,8 @@ export class BucketStore implements Store {
     filesBySnapshot.set(name, [...(filesBySnapshot.get(name) ?? []), file]);
   }
 
-  async #put(key: string, body: Body, signal?: AbortSignal): Promise<void> {
-    await this.#send('PUT', key, {body, signal});
+  async #put(key: string, body: Body): Promise<void> {
+    await this.#send('PUT', key, {body});
   }
 
   /**
@@ -276,10 +297,9 @@ export class BucketStore implements Store {
       readonly query?: Readonly<Record<string, string>>;
       readonly body?: Body;
       readonly mayMiss?: boolean;
-      readonly signal?: AbortSignal | undefined;
     } = {},
   ): Promise<StorageResponse> {
-    const {query, mayMiss = false, signal} = options;
+    const {query, mayMiss = false} = options;
     const path = key === '' ? '' : `/${this.#prefix}${key}`;
     const url = new URL(this.#endpoint);
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${this.#bucket}${path}`;
@@ -293,14 +313,14 @@ export class BucketStore implements Store {
         throw this.#refusal(`${method} ${key === '' ? 'of its list' : key}`, response);
       },
       DEFAULT_RETRY,
-      signal,
+      this.#signal,
     );
   }
 
   async #try(
     method: 'GET' | 'PUT' | 'DELETE',
     url: URL,
-    {body, signal}: {readonly body?: Body; readonly signal?: AbortSignal | undefined},
+    {body}: {readonly body?: Body},
   ): Promise<StorageResponseFacts> {
     const bodySha256 = body?.sha256 ?? emptySha256;
     const headers = {
@@ -316,7 +336,10 @@ export class BucketStore implements Store {
       body: body?.open() ?? null,
     };
     try {
-      const response = await exchange(this.#agents.reads, request, {...limits, signal});
+      const response = await exchange(this.#agents.reads, request, {
+        ...limits,
+        signal: this.#signal,
+      });
       const readHeader = (name: string) => {
         const value = response.headers[name];
         return typeof value === 'string' ? value : undefined;
@@ -328,7 +351,7 @@ export class BucketStore implements Store {
         aheadMs: Date.now() - Date.parse(readHeader('date') ?? ''),
       };
     } catch (error) {
-      if (signal?.aborted === true) throw signal.reason;
+      this.#signal.throwIfAborted();
       if (!(error instanceof ExchangeError)) throw error;
       throw new RetryableError(
         `${this.#name}: expected an answer to ${method}, got ${describeFailure(error)}`,

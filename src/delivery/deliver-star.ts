@@ -112,15 +112,22 @@ export class FolderStore implements Store {
   }
 }
 
+const keepFewer = 'make room there, or keep fewer snapshots';
+
+/** A snapshot for a bucket is first written to a folder of this machine. */
+function adviseOnRoom({place}: TargetSetting): string {
+  return parseBucket(place) === null ? keepFewer : 'make room there, or set TMPDIR to another disk';
+}
+
 /** An error of the file system, with the folder and the next step. */
-export function explainFolder(folder: string, cause: unknown): unknown {
+function explainFolder(folder: string, cause: unknown, roomAdvice = keepFewer): unknown {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : null;
   if (code === null || !/^E[A-Z]+$/.test(code)) return cause;
   const nextStep =
     code === 'ENOENT'
       ? 'make the folder above it, or mount it'
       : code === 'ENOSPC' || code === 'EDQUOT'
-        ? 'make room there, or keep fewer snapshots'
+        ? roomAdvice
         : 'let the worker write there';
   return new RetryableError(
     `${folder}: expected a folder that can be written, got ${code}; ${nextStep}`,
@@ -239,16 +246,16 @@ async function deliverSnapshot(
   target: ClaimedTarget,
   {signal, onStep}: DeliveryCourse,
 ): Promise<Delivered> {
-  const store = openStore(target, storage);
+  const store = openStore(target, storage, signal);
   try {
     const folder = await store.begin();
     const snapshot = await takeSnapshot(pool, folder, {signal, onStep}).catch((error: unknown) => {
-      throw explainFolder(folder, error);
+      throw explainFolder(folder, error, adviseOnRoom(target));
     });
     await refuseLater(store, target, snapshot);
     await checkLease(pool, target, 'publishing');
     onStep('publishing');
-    await store.publish(folder, snapshot, {signal, onStep});
+    await store.publish(folder, snapshot, onStep);
     await checkLease(pool, target, 'pointing to it');
     const latest = await updateLatest(store, snapshot);
     const {left, removed, trouble} = await removeOld(store, {keep: target.keep, latest});
@@ -259,8 +266,8 @@ async function deliverSnapshot(
   }
 }
 
-function openStore(target: TargetSetting, storage: StorageAccess): Store {
-  if (parseBucket(target.place) !== null) return new BucketStore(target, storage);
+function openStore(target: TargetSetting, storage: StorageAccess, signal: AbortSignal): Store {
+  if (parseBucket(target.place) !== null) return new BucketStore(target, storage, signal);
   return new FolderStore(target.place);
 }
 

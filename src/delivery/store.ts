@@ -15,7 +15,7 @@ export interface Store {
    * Stores a snapshot, whole or not at all.
    * @param folder - the folder with its files
    */
-  publish(folder: string, snapshot: Snapshot, course: DeliveryCourse): Promise<void>;
+  publish(folder: string, snapshot: Snapshot, onStep: DeliveryCourse['onStep']): Promise<void>;
   /** Makes `latest.json` name a stored snapshot. */
   pointTo(snapshot: Snapshot): Promise<void>;
   /** Reads the name in `latest.json`; null if there is none. */

@@ -40,6 +40,7 @@ const openStore = () =>
       allowsHttp: false,
       allowsLinkLocal: false,
     },
+    new AbortController().signal,
   );
 
 test('each delivery has a folder of another name, and removes that of a killed one', async () => {

@@ -112,6 +112,15 @@ describe.runIf(hasServer)('a delivery to a bucket that checks signatures', () =>
     const names = [before?.snapshot, after?.snapshot, 'kind=star'];
     expect([...new Set(holders)].toSorted()).toEqual(names);
   });
+
+  test('without room for its temporary files fails, and suggests a disk', async (context) => {
+    if (disk === null) return context.skip();
+    expect(await deliver(storage.keys)).toMatchObject({code: 0});
+    disk.fill(50_000);
+    const env = {...storage.keys, TMPDIR: folder};
+    await failThirdTry(/got ENOSPC; make room there, or set TMPDIR to another disk/, lake, env);
+    disk.empty();
+  });
 });
 
 test.runIf(!hasServer)('rclone is missing, so delivery to a checked bucket is not tested', () => {
@@ -124,7 +133,10 @@ test('a delivery to a folder on a full disk fails with an alert and recovers', a
   expect(await place.apply({delivery: {lake: {to: lake}}})).toMatchObject({code: 0});
   expect(await deliver()).toMatchObject({code: 0});
   disk.fill(50_000);
-  await failThirdTry(/expected a folder that can be written, got ENOSPC; make room/, lake);
+  await failThirdTry(
+    /expected a folder that can be written, got ENOSPC; make room there, or keep/,
+    lake,
+  );
   disk.empty();
   expect(await deliver()).toMatchObject({code: 0});
   expect(await readdir(lake)).toHaveLength(3);
