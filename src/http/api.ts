@@ -190,14 +190,25 @@ export function sendProblem(reply: FastifyReply, {body}: HttpProblem): void {
 
 const componentsSchema = z.looseObject({schemas: z.record(z.string(), z.unknown())});
 
+/** The changes of each table by their operation, as `update_customers`. */
+const changeSchemas: Readonly<Record<string, z.ZodType>> = Object.fromEntries(
+  changeRequestSchema.options.flatMap(({options}) =>
+    options.map((schema) => {
+      const {operation, table} = schema.shape;
+      return [`${operation.value}_${table.value}`, schema] as const;
+    }),
+  ),
+);
+
 // Zod keeps comments in its one global registry, so the names of referenced schemas must be there,
-// too.
+// too. A generator of clients makes a type of each name.
 const namedSchemas = {
   Problem: problemSchema,
   Change: changeSchema,
   ChangeStory: storySchema,
   Unchanged: unchangedSchema,
   ChangeRequest: changeRequestSchema,
+  ...changeSchemas,
   FeedEntry: entrySchema,
   ...Object.fromEntries([...rowSchemas].map(([table, schema]) => [`row_${table.name}`, schema])),
 };
@@ -234,6 +245,7 @@ async function addDocument(app: FastifyInstance): Promise<void> {
           'The warehouse for systems that do not speak SQL. Identifiers and amounts are text, ' +
           'instants are UTC.',
       },
+      servers: [{url: '/'}],
       components: {securitySchemes: {key: {type: 'http', scheme: 'bearer'}}},
       security: [{key: []}],
     },

@@ -74,6 +74,17 @@ test('the document is OpenAPI 3.1, lists every path, and all its references reso
   );
 });
 
+test('each change of a table has a name, of which generators make types', () => {
+  const {schemas} = document.components;
+  const names = allWrites.map(({table}) =>
+    ['create', 'update', 'upsert', 'delete'].map((operation) => ({
+      $ref: `#/components/schemas/${operation}_${table.name}Input`,
+    })),
+  );
+  const tables: Json[] = schemas.ChangeRequestInput.oneOf;
+  expect(tables.map(({oneOf}) => oneOf)).toEqual(names);
+});
+
 test('the document has every column of every table, with its comment', () => {
   for (const table of allTables) {
     const {properties} = document.components.schemas[`row_${table.name}`];
