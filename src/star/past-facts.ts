@@ -4,6 +4,9 @@
 
 import {accountsSource, joinAccount, localDate, type Member} from './member.ts';
 
+// Few loaders and BI tools read an interval of Postgres.
+const hoursOf = (span: string) => `round(extract(epoch FROM ${span}) / 3600, 4)`;
+
 /**
  * The date from which a job is open. For an estimate this is the day on which it was won, or on
  * which work began before that.
@@ -341,9 +344,9 @@ export const statusChange: Member = {
       'When the record itself says that it happened, never later than it was seen.',
     ],
     [
-      'observed_in_from_state',
-      'change.valid_from - change.from_since',
-      'How long the job was seen in the state before.',
+      'hours_in_from_state',
+      hoursOf('change.valid_from - change.from_since'),
+      'Hours for which the job was seen in the state before.',
     ],
   ],
   from: `FROM (
@@ -380,9 +383,9 @@ export const reschedule: Member = {
     ['from_date', localDate('move.from_scheduled_on'), 'Date of from_scheduled_at.'],
     ['to_date', localDate('move.scheduled_on'), 'Date of to_scheduled_at.'],
     [
-      'notice',
-      'move.from_scheduled_on - move.valid_from',
-      'How long before the old appointment the move was seen; negative after it.',
+      'notice_hours',
+      hoursOf('move.from_scheduled_on - move.valid_from'),
+      'Hours from when the move was seen to the old appointment; negative after it.',
     ],
   ],
   from: `FROM (

@@ -366,8 +366,9 @@ export const planningQuestions: readonly Question[] = [
       SELECT move.account_key,
              date_trunc('week', move.observed_at AT TIME ZONE account.time_zone)::date AS week,
              count(*) AS moved,
-             count(*) FILTER (WHERE move.notice >= interval '0'
-               AND move.notice < interval '24 hours') AS on_short_notice,
+             count(*) FILTER (WHERE move.observed_at <= move.from_scheduled_at
+               AND move.observed_at > move.from_scheduled_at - interval '24 hours')
+               AS on_short_notice,
              count(*) FILTER (WHERE move.to_date > move.from_date) AS put_off
         FROM mart.fct_reschedule AS move ${joinAccountKey('move')}
        WHERE move.observed_at >= account.known_since AND move.observed_at <= {now}
@@ -389,11 +390,11 @@ export const planningQuestions: readonly Question[] = [
       name: 'The account.',
       known_since: 'Since when the mirror knows it.',
       jobs_fresh_as_of: 'When the latest proof that the jobs are complete began.',
-      age: 'How long ago that was.',
+      age_minutes: 'How many minutes ago that was.',
     }),
     from: `FROM (
       SELECT account.account_key, account.name, account.known_since, account.jobs_fresh_as_of,
-             date_trunc('second', {now} - account.jobs_fresh_as_of) AS age
+             round(extract(epoch FROM {now} - account.jobs_fresh_as_of) / 60, 1) AS age_minutes
                FROM {mart.dim_account} AS account
     ) AS answer`,
   },

@@ -190,4 +190,29 @@ test('a move counts as on short notice within the day before the appointment alo
   expect(
     await world.author('SELECT moved::integer, on_short_notice::integer FROM mart.ask_reschedules'),
   ).toEqual([{moved: 4, on_short_notice: 2}]);
+  const moves = await world.author(
+    'SELECT round(notice_hours)::integer AS hours FROM mart.fct_reschedule ORDER BY 1',
+  );
+  expect(moves.map(({hours}) => hours)).toEqual([-1, 2, 23, 25]);
+});
+
+test('a change of state has the hours since the change before', async () => {
+  const jobKey = await world.sent('jobs', {job_number: '1'});
+  await world.sweep(`UPDATE warehouse.jobs SET _sweep_id = 2, completed_on = now()`);
+  const [step] = await world.author(
+    `SELECT hours_in_from_state::float AS hours,
+            extract(epoch FROM observed_at - lag(observed_at) OVER (ORDER BY observed_at))::float
+              / 3600 AS between
+       FROM mart.fct_job_status_change WHERE job_key = $1 ORDER BY observed_at DESC LIMIT 1`,
+    [jobKey],
+  );
+  expect(step?.hours).toBeCloseTo(Number(step?.between), 4);
+});
+
+test('no column of the star is an interval, which few loaders and BI tools read', async () => {
+  const found = await world.author(
+    `SELECT table_name, column_name FROM information_schema.columns
+      WHERE table_schema IN ('warehouse', 'history', 'mart', 'masked') AND data_type = 'interval'`,
+  );
+  expect(found).toEqual([]);
 });
