@@ -8,7 +8,9 @@ import {type Column, changeOperations, type MirrorTable, ownColumns} from '../st
 /** Numbers are text: no digit is lost. */
 const numberSchema = z.string();
 const instantSchema = z.string().meta({format: 'date-time'});
-const valuesSchema = z.record(z.string(), z.union([z.string(), z.null(), z.array(z.string())]));
+/** The value of a field. */
+export const valueSchema = z.union([z.string(), z.null(), z.array(z.string())]);
+const valuesSchema = z.record(z.string(), valueSchema);
 
 const changeShape = {
   change_id: numberSchema,
@@ -22,7 +24,9 @@ const changeShape = {
     .describe('Number of the record at the service; null until it has given one.'),
   parent_row_id: numberSchema.nullable(),
   external_key: z.string().nullable().describe('Key of the row in the system of the API key.'),
-  fields: valuesSchema.describe('The values wanted, as text; instants in UTC.'),
+  fields: valuesSchema.describe(
+    'The values wanted: text, null, or a list of texts; instants in UTC.',
+  ),
   base: valuesSchema.describe('What the same fields held before.'),
   state: z
     .enum(changeStates)

@@ -18,8 +18,8 @@ import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed.ts';
 import {openPool, type PoolOptions} from '../postgres/database.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
-import {changeSchema, storySchema, unchangedSchema} from './answers.ts';
-import {changeRequestSchema} from './change-request.ts';
+import {changeSchema, resultsSchema, storySchema, unchangedSchema, valueSchema} from './answers.ts';
+import {changeRequestSchema, changesRequestSchema} from './change-request.ts';
 import {addChangesRoute} from './changes-route.ts';
 import {addBulkRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
@@ -215,22 +215,37 @@ const namedSchemas = {
 for (const [id, schema] of Object.entries(namedSchemas))
   z.globalRegistry.add(schema, {...z.globalRegistry.get(schema), id});
 
+interface Described {
+  readonly zodSchema: z.core.$ZodTypes;
+  readonly jsonSchema: z.core.JSONSchema.BaseSchema;
+}
+
 /** Answers may get more fields later, so the document must not say that there are no others. */
 const jsonSchemaOptions = {
   zodToJsonConfig: {
-    override: ({
-      zodSchema,
-      jsonSchema,
-    }: {
-      zodSchema: z.core.$ZodTypes;
-      jsonSchema: z.core.JSONSchema.BaseSchema;
-    }) => {
+    override: ({zodSchema, jsonSchema}: Described) => {
       const {def} = zodSchema._zod;
       if (def.type === 'object' && def.catchall === undefined)
         delete jsonSchema.additionalProperties;
+      simplifyChoices({zodSchema, jsonSchema});
     },
   },
 };
+
+/**
+ * Generators of clients cannot choose between an object and a list, and make a class of each choice
+ * within a choice.
+ */
+function simplifyChoices({zodSchema, jsonSchema}: Described): void {
+  if (zodSchema === changesRequestSchema || zodSchema === resultsSchema) {
+    const [, list] = jsonSchema.anyOf ?? [];
+    delete jsonSchema.anyOf;
+    Object.assign(jsonSchema, list);
+  }
+  if (zodSchema === valueSchema) delete jsonSchema.anyOf;
+  if (zodSchema === changeRequestSchema)
+    jsonSchema.oneOf = jsonSchema.oneOf?.flatMap(({oneOf = []}) => oneOf) ?? [];
+}
 
 /** Describes every address that is added later, from the very schemas that check it. */
 async function addDocument(app: FastifyInstance): Promise<void> {

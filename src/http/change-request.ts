@@ -174,10 +174,17 @@ export const changeRequestSchema = z
   })
   .describe('A change of one row.');
 
-/** One change, or several that are made together or not at all. */
+/**
+ * One change, or several that are made together or not at all. The document names the second form
+ * alone.
+ */
 export const changesRequestSchema = z.union([
   changeRequestSchema,
-  z.array(changeRequestSchema).min(1).max(maxChanges),
+  z
+    .array(changeRequestSchema)
+    .min(1)
+    .max(maxChanges)
+    .describe('One change may be sent without a list; then its answer has no list, too.'),
 ]);
 
 function buildTableSchema(writes: Writes) {
