@@ -387,6 +387,7 @@ export const filterShape = {
     .refine(isStorableInstant, {
       error: 'expected ISO 8601 with an offset, such as 2027-03-14T09:30:00Z',
     })
+    .meta({format: 'date-time'})
     .optional()
     .describe('Made at this instant or later.'),
   batch: batchNameSchema.optional().describe('The name of the transaction.'),

@@ -104,6 +104,7 @@ const listQuery = z.strictObject({
         'expected ISO 8601 with an offset, from the year 1 on, such as 2027-03-14T09:30:00Z; ' +
         'in an address a + is written %2B',
     })
+    .meta({format: 'date-time'})
     .optional()
     .describe(
       'Only rows that changed in the warehouse since: by _changed_at, the beginning of the ' +

@@ -232,3 +232,13 @@ describe('the document describes the answers to', () => {
     for (const {body} of answers) expect(refused.parse(body)).toEqual(body);
   });
 });
+
+test('a filter by time is a date-time in the document', () => {
+  for (const [path, name] of [
+    ['/v1/changes', 'since'],
+    ['/v1/jobs', 'changed_since'],
+  ] as const) {
+    const parameter = document.paths[path].get.parameters.find((each: Json) => each.name === name);
+    expect(parameter.schema).toMatchObject({type: 'string', format: 'date-time'});
+  }
+});
