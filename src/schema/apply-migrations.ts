@@ -56,7 +56,7 @@ export async function applyMigrations(
       ({hash}) => !applied.includes(hash),
     );
     for (const {sql, hash, folderMillis} of missing) {
-      for (const statement of sql) await client.query(statement);
+      for (const statement of sql) await runStatement(client, statement);
       await client.query('INSERT INTO sync.migrations (hash, created_at) VALUES ($1, $2)', [
         hash,
         folderMillis,
@@ -67,6 +67,23 @@ export async function applyMigrations(
   } catch (error) {
     await client.query('ROLLBACK');
     throw error;
+  }
+}
+
+/** Column, table or index, and trigger or constraint: each exists already. */
+const duplicates: readonly (string | undefined)[] = ['42701', '42P07', '42710'];
+
+/** @throws {FatalError} a person made something in our schemas that has the name of a new object */
+async function runStatement(client: pg.ClientBase, statement: string): Promise<void> {
+  try {
+    await client.query(statement);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || !duplicates.includes(error.code)) throw error;
+    throw new FatalError(
+      `migrations: ${error.message}, and no migration that was applied here made it; rename it ` +
+        'or drop it, then run `fieldmirror migrate` again; nothing was changed',
+      {cause: error, kind: 'schema'},
+    );
   }
 }
 

@@ -152,6 +152,19 @@ describe('migrate', () => {
     );
   });
 
+  test('names what a person made under the name of a new column, and changes nothing', async () => {
+    await migrateSchema(pool, definitions);
+    const {rows: last} = await pool.query(
+      'DELETE FROM sync.migrations WHERE id = (SELECT max(id) FROM sync.migrations) RETURNING id',
+    );
+    expect(last).toHaveLength(1);
+    await expect(migrateSchema(pool, definitions)).rejects.toThrow(FatalError);
+    await expect(migrateSchema(pool, definitions)).rejects.toThrow(
+      /already exists, and no migration .* rename it or drop it.*nothing was changed/,
+    );
+    expect((await checkMigrations(pool)).missing).toHaveLength(1);
+  });
+
   test('refuses a database that is not in UTF-8, and names its encoding', async () => {
     const admin = openPool(inject('postgresUrl'), {max: 1, applicationName: 'test'});
     const name = `${new URL(database.url).pathname.slice(1)}_ascii`;
