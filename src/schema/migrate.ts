@@ -16,6 +16,7 @@ import {
   checkPublic,
   checkRoles,
   type Definitions,
+  describeAddedColumns,
   findMigrationLack,
   isOutdated,
   readAppliedSource,
@@ -184,11 +185,22 @@ async function migrateDuringTurn(
     await applyComments(client, definitions);
     return 0;
   }
+  if (applied.length > 0) await refuseAddedColumns(client);
   await applyMigrations(client, {definitions, source, applied});
   const {problem} = await checkMigrations(client);
   if (problem !== null)
     throw new FatalError(`migrations: after applying them: ${problem}`, {kind: 'schema'});
   return missing;
+}
+
+/**
+ * Refuses columns that a person added to tables of the warehouse. Their history would take them for
+ * ours, and its view would then keep the person from dropping them.
+ */
+async function refuseAddedColumns(client: pg.ClientBase): Promise<void> {
+  const added = await describeAddedColumns(client);
+  if (added === null) return;
+  throw new FatalError(`migrations: ${added}; nothing was changed`, {kind: 'schema'});
 }
 
 /**

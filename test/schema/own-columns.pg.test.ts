@@ -1,5 +1,5 @@
 // A column that a person adds to a table of the warehouse would be missing from its history. A
-// write and `doctor` name it, with the next step.
+// write, `doctor` and `migrate` name it, with the next step.
 
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {describeAddedColumns} from '../../src/schema/checks.ts';
@@ -29,7 +29,12 @@ test('a column of a person is named by each write of its table and by doctor', a
     state: 'bad',
     found: expect.stringContaining('got warehouse.tasks."my score", warehouse.tasks.n: no row'),
   });
+  await world.author(`UPDATE sync.source SET hash = 'that of another version'`);
+  const {code, stderr} = await runCommand(['migrate'], {DATABASE_URL: world.url});
+  expect({code, stderr}).toEqual({code: 3, stderr: expect.stringContaining('nothing was changed')});
+  expect(stderr).toContain('got warehouse.tasks."my score", warehouse.tasks.n: no row');
   await world.author('ALTER TABLE warehouse.tasks DROP COLUMN "my score", DROP COLUMN n');
+  expect(await runCommand(['migrate'], {DATABASE_URL: world.url})).toMatchObject({code: 0});
   await world.author(update);
   expect(await names()).toEqual([{name: 'a'}, {name: 'b'}]);
   expect(await describeAddedColumns(world.pool)).toBeNull();
