@@ -45,7 +45,8 @@ export async function findCustomer(
   {accountId, number}: CustomerKey,
 ): Promise<StoredCustomer | null> {
   const {rows} = await db.query<StoredCustomer>(
-    `SELECT name, _deleted_at IS NULL AND is_here AS "isLive"
+    `SELECT CASE WHEN name ~ '\\S' THEN name END AS name,
+            _deleted_at IS NULL AND is_here AS "isLive"
        FROM (SELECT name, _deleted_at, true AS is_here, _changed_at FROM warehouse.customers
          WHERE account_id = $1 AND customer_number = $2
               UNION ALL

@@ -15,6 +15,7 @@ import {
   printFolded,
   printKeystrokes,
   printOut,
+  quoteWord,
   toPrintable,
   widthOf,
 } from '../core/text.ts';
@@ -204,19 +205,26 @@ async function readHiddenAnswer(question: string): Promise<string | null> {
 
 /**
  * Lets a person type back the name that an act is about, so that it is not done by mistake. The
- * name is read with a question on a terminal, else from the first line of standard input.
+ * name is read with a question on a terminal, else from the first line of standard input. Spaces
+ * count once, and accents in either form: a name of the service may hold what no one can type.
  * @param act - the act, as `to remove the account`
  * @throws {UsageError} something else was typed, or nothing: nothing was done
  * @throws {StoppedError} a person stopped it: nothing was done
  */
 export async function typeBack(act: string, name: string): Promise<void> {
-  const typed = process.stdin.isTTY ? await readAnswer(`Type ${name} ${act}: `) : await readLine();
-  if (typed.trim() === name) return;
-  const gotText = typed.trim() === '' ? 'nothing' : `"${typed.trim()}"`;
+  const expected = toTyped(name);
+  const question = `Type ${expected} ${act}: `;
+  const typed = toTyped(process.stdin.isTTY ? await readAnswer(question) : await readLine());
+  if (typed !== '' && typed === expected) return;
+  const gotText = typed === '' ? 'nothing' : `"${typed}"`;
   throw new UsageError(
-    `expected ${name} to be typed back ${act}, got ${gotText}; nothing was done. In a script: ` +
-      `echo ${name} | fieldmirror …`,
+    `expected ${expected} to be typed back ${act}, got ${gotText}; nothing was done. ` +
+      `In a script: echo ${quoteWord(expected)} | fieldmirror …`,
   );
+}
+
+function toTyped(name: string): string {
+  return name.normalize('NFC').trim().replaceAll(/\s+/g, ' ');
 }
 
 async function readAnswer(question: string): Promise<string> {

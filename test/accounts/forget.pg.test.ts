@@ -375,3 +375,34 @@ test('a forgotten name is in no table, report or output, even after later sweeps
   ).rejects.toThrow(/the customer of this row was forgotten/);
   expect((await forget(customer, customer)).stdout).toMatch(/is forgotten: 0 rows in 0 tables/);
 });
+
+test('any name of the service can be typed back, and a blank one by the number alone', async () => {
+  const numbers = await query(
+    `SELECT customer_number AS number FROM warehouse.customers
+      WHERE name IS NOT NULL AND _deleted_at IS NULL ORDER BY customer_number LIMIT 3`,
+  );
+  const [spaced, accented, blank] = numbers.map(({number}) => String(number));
+  const held = {
+    [`${spaced}`]: "Two  Spaces,\nO'Neil ",
+    [`${accented}`]: 'Jo\u0308rg',
+    [`${blank}`]: ' ',
+  };
+  await inSweepTransaction(world.pool, async (client) => {
+    for (const [number, text] of Object.entries(held))
+      await client.query('UPDATE warehouse.customers SET name = $2 WHERE customer_number = $1', [
+        number,
+        text,
+      ]);
+  });
+  expect(await forget(`${spaced}`, "O'Neil")).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`echo 'Two Spaces, O'\\''Neil' | fieldmirror`),
+  });
+  expect(await forget(`${blank}`, '')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`expected ${blank} to be typed back`),
+  });
+  expect(await forget(`${spaced}`, "Two Spaces, O'Neil")).toMatchObject({code: 0});
+  expect(await forget(`${accented}`, 'J\u00f6rg')).toMatchObject({code: 0});
+  expect(await forget(`${blank}`, `${blank}`)).toMatchObject({code: 0});
+});
