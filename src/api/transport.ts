@@ -310,7 +310,7 @@ class HttpTransport implements Transport {
         return {outcome: 'done', answer};
       const refusal = this.#toRefusal(answer, requestName, request.hidden);
       this.#heed(refusal);
-      const outcome = judgeRefusal(refusal);
+      const outcome = judgeRefusal(refusal, request.path);
       if (outcome.outcome !== 'refused') return outcome;
       return {...outcome, error: this.#latch(outcome.error, refusal)};
     } catch (error) {

@@ -66,6 +66,30 @@ export function isUnknownRecord({status, message}: Pick<Refusal, 'status' | 'mes
 }
 
 /**
+ * True if a report that there is no such record is about one that the path names, its parent
+ * included. `Invalid employee.` in answer to a job or a time entry reports a wrong reference, and
+ * proves nothing about the record itself.
+ * @param path - of the request, below the base address: `/jobs/7/notes/9.xml`
+ * @param missing.message - of a status for which `isUnknownRecord` is true
+ * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
+ */
+export function isAboutPath(
+  path: string,
+  {status, message}: {readonly status: number; readonly message: string},
+): boolean {
+  if (status !== 400) return true;
+  const kind = message
+    .toLowerCase()
+    .replace(/^invalid (?:(?:customer|job) (?=note))?|\.$/g, '')
+    .replace(/[_-]/g, ' ');
+  const pathKinds = path
+    .replace(/\.xml$/, '')
+    .split('/')
+    .map((part) => part.replace(/ies$/, 'y').replace(/s$/, '').replace(/_/g, ' '));
+  return pathKinds.includes(kind);
+}
+
+/**
  * The error for a read that was not answered with 200: its type decides what to do next.
  * @param isProven - whether this address has given a good answer: then a web page in its place is
  *   temporary
@@ -194,8 +218,11 @@ interface InDoubt {
   readonly retryAfterMs: number | null;
 }
 
-/** The outcome of a write that got an answer other than success. */
-export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
+/**
+ * The outcome of a write that got an answer other than success.
+ * @param path - of the request, below the base address
+ */
+export function judgeRefusal(refusal: Refusal, path: string): Refused | InDoubt {
   const {thing, status, message, retryAfterMs} = refusal;
   const error = toWriteError(refusal);
   if (error === null) {
@@ -208,7 +235,7 @@ export function judgeRefusal(refusal: Refusal): Refused | InDoubt {
     outcome: 'refused',
     status,
     message: message.text,
-    isGone: isUnknownRecord(refusal),
+    isGone: isUnknownRecord(refusal) && isAboutPath(path, {status, message: message.text}),
     error,
   };
 }

@@ -1,7 +1,7 @@
 // The service's record of a change: read by its number, and written to the rows that show it.
 
 import type pg from 'pg';
-import {isMissingRecord, type MissingRecord} from '../api/verdict.ts';
+import {isAboutPath, isMissingRecord, type MissingRecord} from '../api/verdict.ts';
 import {readOneApart, readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {forgetKnown} from '../rows/held-rows.ts';
@@ -57,6 +57,7 @@ export async function readRemote(
  * Reads a record by its number.
  * @param options.wanted - elements of related lists that are read if the record leaves them out
  * @throws {RecordError} the record came, and cannot be accepted
+ * @throws {RetryableError} also if the service reports that a record of another kind is unknown
  */
 export async function readRecordAt(
   source: Omit<RecordPlace, 'call'>,
@@ -67,7 +68,11 @@ export async function readRecordAt(
   const {stream, account} = source;
   const call = {signal, urgency: 'write-back'} as const;
   const {thing, answer} = await requestRecord({account, stream, call}, number);
-  if (isMissingRecord(answer)) return answer;
+  if (isMissingRecord(answer)) {
+    if (isAboutPath(recordPathOf(stream, number), answer)) return answer;
+    const {status, message} = answer;
+    throw new RetryableError(`${thing}: ${status} "${message}" is not about a ${stream.item}`);
+  }
   const shownRecord = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
   const place = {...source, call};
   const record = await embedMissing(place, await embedCustomer(place, shownRecord), wanted);

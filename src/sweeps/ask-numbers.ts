@@ -6,7 +6,7 @@
 
 import type pg from 'pg';
 import {SeenElements} from '../api/value-types.ts';
-import {isMissingRecord} from '../api/verdict.ts';
+import {isAboutPath, isMissingRecord} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {readOneApart} from '../api/xml-read.ts';
 import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts';
@@ -15,13 +15,12 @@ import {inSweepTransaction} from '../postgres/database.ts';
 import {keyOf, nameTable, readMadeAgoMs} from '../rows/table-sql.ts';
 import {listUnembedded} from '../streams/record-parts.ts';
 import {readRecordNumber, readRows} from '../streams/record-rows.ts';
-import type {Stream} from '../streams/stream.ts';
 import {redactXml} from '../streams/values.ts';
 import {writeBatch} from './batches.ts';
 import {listPageFields, type PageFields} from './fields.ts';
 import {type EncodedRowSet, encodeShown} from './packed-rows.ts';
 import {type QuarantinedRecord, resolveMissing} from './quarantine.ts';
-import {embedCustomer, embedMissing, requestRecord} from './requests.ts';
+import {embedCustomer, embedMissing, recordPathOf, requestRecord} from './requests.ts';
 import {
   noteOlder,
   readOlder,
@@ -161,7 +160,7 @@ async function requestNumber(run: SweepRun, number: string): Promise<Answer> {
   const {thing, answer} = await requestRecord({account, stream, call}, number);
   if (isMissingRecord(answer)) {
     const {status, message} = answer;
-    if (isAboutRecord(stream, answer)) return {gone: {number, status, message}};
+    if (isAboutPath(recordPathOf(stream, number), answer)) return {gone: {number, status, message}};
     return {unclear: `${thing}: ${status} "${message}" is not about a ${stream.item}`};
   }
   tally.add({bytes: answer.body.length});
@@ -222,17 +221,6 @@ async function embedRest(run: SweepRun, receivedRecord: FieldRecord): Promise<Fi
     if (error instanceof RetryableError || error instanceof RecordError) return record;
     throw error;
   }
-}
-
-/**
- * The answer "Invalid customer." to a request for a job proves nothing about the job.
- * @see docs/service.md "Errors and headers"; docs/traps.md "Absence"
- */
-function isAboutRecord(
-  {item}: Stream,
-  {status, message}: {status: number; message: string},
-): boolean {
-  return status !== 400 || message.toLowerCase() === `invalid ${item}.`;
 }
 
 const backOff = {firstMs: 2_000, longestMs: 20_000, fixed: 1};

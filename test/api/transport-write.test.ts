@@ -19,9 +19,12 @@ function checkSecrets(outcome: WriteOutcome): WriteOutcome {
   return outcome;
 }
 
-async function writeTo(server: Scripted, timeoutMs = 2_000): Promise<WriteOutcome> {
+async function writeTo(
+  server: Scripted,
+  {timeoutMs = 2_000, path = WRITE.path}: {timeoutMs?: number; path?: string} = {},
+): Promise<WriteOutcome> {
   const transport = openTransport(server.url, {limits: {timeoutMs}});
-  const outcome = checkSecrets(await transport.write(WRITE));
+  const outcome = checkSecrets(await transport.write({...WRITE, path}));
   expect(transport.pauses).toEqual([]);
   return outcome;
 }
@@ -87,6 +90,20 @@ describe('a refused write', () => {
       outcome: 'refused',
       isGone: true,
     });
+  });
+
+  test.each([
+    ['/jobs/7.xml', 'employee', false],
+    ['/jobs/7.xml', 'customer', false],
+    ['/jobs/7.xml', 'job', true],
+    ['/jobs/7/time_entries/9.xml', 'employee', false],
+    ['/jobs/7/time_entries/9.xml', 'time-entry', true],
+    ['/jobs/7/time_entries/9.xml', 'job', true],
+    ['/customers/7/notes/9.xml', 'customer note', true],
+    ['/customers/7/notes/9.xml', 'job', false],
+  ])('of %s with 400 "Invalid %s." has isGone %s', async (path, kind, isGone) => {
+    const server = await answering(400, `<errors><error>Invalid ${kind}.</error></errors>`);
+    expect(await writeTo(server, {path})).toMatchObject({outcome: 'refused', isGone});
   });
 
   test('is a fatal error on 401, in XML or not', async () => {
@@ -228,7 +245,7 @@ describe('a write is in doubt, and is not sent again', () => {
 
   test('after the deadline', async () => {
     const server = await startRawServer(() => {});
-    expect(await writeTo(server, 100)).toMatchObject({
+    expect(await writeTo(server, {timeoutMs: 100})).toMatchObject({
       outcome: 'in-doubt',
       reason: expect.stringContaining('deadline'),
     });
