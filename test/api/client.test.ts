@@ -237,6 +237,12 @@ describe('a write', () => {
       {outcome: 'done', record: null, locatedNumber: '42'},
     ],
     [
+      'with nothing, and a place without a suffix',
+      '',
+      {location: '/customers/42'},
+      {outcome: 'done', record: null, locatedNumber: '42'},
+    ],
+    [
       'with a record that has a flaw',
       '<customer><id type="integer">x</id></customer>',
       {},

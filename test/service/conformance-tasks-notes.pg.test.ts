@@ -108,6 +108,12 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
     expect((await sandbox.get(path(task))).root.elements[0]?.text).toBe('Invalid task.');
   });
 
+  test('a task of a job is a task of its customer', async () => {
+    const job = (await sandbox.get('/jobs.xml')).root.elements[0];
+    const task = await create(`<name>c</name><job_id>${job && field(job, 'id')}</job_id>`);
+    expect(field(task, 'customer_id')).toBe(job && field(job, 'customer_id'));
+  });
+
   describe.each([
     ['customer', '/customers/3/notes', '/customers/4/notes', 'Customer'],
     ['job', '/jobs/3/notes', '/jobs/4/notes', 'Job'],
@@ -139,6 +145,12 @@ describe.each(['observed', 'documented'] as const)('tasks and notes, %s dialect'
       const note = await add('before');
       const updated = await sandbox.send('PUT', `${own}/${field(note, 'id')}.xml`, body('after'));
       expect(field(updated, 'note')).toBe('after');
+    });
+
+    test('an update to a blank text is refused, and the text stays', async () => {
+      const path = `${own}/${field(await add('kept'), 'id')}.xml`;
+      expect((await sandbox.call('PUT', path, {body: body(' ')})).status).toBe(422);
+      expect(field((await sandbox.get(path)).root, 'note')).toBe('kept');
     });
 
     test('a deleted note cannot be read; a note is unknown under another record', async () => {
