@@ -3,6 +3,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {z} from 'zod';
+import {readDocument} from '../../src/core/package.ts';
 import {allTables, allWrites} from '../../src/streams/all.ts';
 import {openPlace, type Place} from './place.ts';
 
@@ -98,6 +99,18 @@ test('a request is a list of changes, which are named by operation and table', (
     names.map((name) => ({$ref: `#/components/schemas/${name}Input`})),
   );
   expect(listChoices(document).filter(isOfListAndOther)).toEqual([]);
+});
+
+test('docs/http-api.md lists every address that is not of a table', () => {
+  const rows = readDocument('http-api').matchAll(/^\| `.*?\|/gm);
+  const listed = [...rows].join(' ');
+  const own = Object.keys(document.paths).filter(
+    (path) => !allTables.some(({name}) => [`/v1/${name}`, `/v1/${name}/{number}`].includes(path)),
+  );
+  expect(own).toContain('/v1/changes');
+  expect(
+    own.filter((path) => !new RegExp(`${path.replaceAll(/\{\w+\}/g, '[A-Z]+')}\``).test(listed)),
+  ).toEqual([]);
 });
 
 test('the document has every column of every table, with its comment', () => {

@@ -22,15 +22,17 @@ const copied = [
   ...['drizzle.config.ts', 'drizzle.schema.cts'],
 ];
 
-/** All that a person types: a file, what is there, and what stands there then. */
+/**
+ * All that a person types: a file, the text that is there, and the text that is added behind it.
+ */
 const typed: readonly (readonly [file: string, before: string, after: string])[] = [
   [
     'src/streams/customers.ts',
     `    {name: 'fax', type: 'text', writable: true, comment: 'Fax number.'},\n`,
     `    {name: 'loyalty', type: 'text', writable: true, comment: 'Grade of the regulars.'},\n`,
   ],
-  ['src/service/resource.ts', 'last_job_completed_name`,', ' loyalty`,'],
-  ['src/service/resource.ts', 'notify_via_sms is_active parent_id tax_id`,', ' loyalty`,'],
+  ['src/service/resource.ts', 'last_job_completed_name', ' loyalty'],
+  ['src/service/resource.ts', 'notify_via_sms is_active', ' loyalty'],
 ];
 
 let folder: string;
@@ -78,7 +80,7 @@ async function insertBehind(file: string, before: string, after: string): Promis
   const [head, tail, ...others] = (await readFile(file, 'utf8')).split(before);
   if (tail === undefined || others.length > 0)
     throw new Error(`${file}: expected ${JSON.stringify(before)} once`);
-  await writeFile(file, `${head}${before.replace(/`,$/, '')}${after}${tail}`);
+  await writeFile(file, `${head}${before}${after}${tail}`);
 }
 
 function runCopy(args: readonly string[], more: Readonly<Record<string, string>>): Running {
