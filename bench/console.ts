@@ -18,7 +18,7 @@ import {openPools} from '../src/http/api.ts';
 import {openPool} from '../src/postgres/database.ts';
 import {toQuestionWord} from '../src/star/answer.ts';
 import {boards} from '../src/star/boards.ts';
-import {refreshStar} from '../src/star/refresh-star.ts';
+import {refreshStar} from '../src/star/mart.ts';
 import {questions} from '../src/star/star.ts';
 import {migrateWarehouse, startPostgres} from '../test/support/own-postgres.ts';
 import {percentile} from '../test/support/percentile.ts';

@@ -11,7 +11,7 @@ import {parseArgs} from 'node:util';
 import {allocatorLimits, heapLimits} from '../src/cli/launch.ts';
 import {formatNumber, formatTable} from '../src/core/format.ts';
 import {inSweepTransaction, openPool} from '../src/postgres/database.ts';
-import {refreshStar} from '../src/star/refresh-star.ts';
+import {refreshStar} from '../src/star/mart.ts';
 import {members, questions} from '../src/star/star.ts';
 import {startProgram} from '../test/support/command.ts';
 import {clockOf} from '../test/support/cpu.ts';

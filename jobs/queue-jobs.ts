@@ -13,7 +13,7 @@ import {describeChangeEnd, describeSweepEnd, nameSweep} from '../src/health/acco
 import {boundsOf} from '../src/health/installation.ts';
 import {pushAccount} from '../src/push/push.ts';
 import type {CarriedChange, PushCounts, PushDeps} from '../src/push/run.ts';
-import {isStarStale, refreshStar} from '../src/star/refresh-star.ts';
+import {isStarStale, refreshStar} from '../src/star/mart.ts';
 import {findWrites} from '../src/streams/all.ts';
 import {runSweep, type SweepResult} from '../src/sweeps/run-sweep.ts';
 import {findSweepDocs} from '../src/sweeps/story.ts';

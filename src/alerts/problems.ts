@@ -52,7 +52,7 @@ import {readNow} from '../postgres/checks.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type BlockingSession, isLockTimeout, listBlockingSessions} from '../postgres/lock-waits.ts';
 import {type RetentionStory, readRetention} from '../retention/retention.ts';
-import {readWaitingSince} from '../star/refresh-star.ts';
+import {readWaitingSince} from '../star/mart.ts';
 import {allStreams} from '../streams/all.ts';
 import {wholeList} from '../streams/stream.ts';
 import {

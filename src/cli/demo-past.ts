@@ -12,7 +12,7 @@ import {Secret} from '../core/secret.ts';
 import {inTransaction} from '../postgres/database.ts';
 import {openLife} from '../service/live.ts';
 import {startService} from '../service/server.ts';
-import {refreshStar} from '../star/refresh-star.ts';
+import {refreshStar} from '../star/mart.ts';
 import {saveReported} from '../star/report.ts';
 import {readFigures} from '../star/report-figures.ts';
 import {allStreams} from '../streams/all.ts';

@@ -66,7 +66,7 @@ import {
   findMigrationLack,
 } from '../schema/checks.ts';
 import type {ActiveSetting} from '../settings/settings.ts';
-import {readWaitingSince} from '../star/refresh-star.ts';
+import {readWaitingSince} from '../star/mart.ts';
 import {allTables} from '../streams/all.ts';
 import {readClock} from '../sweeps/tombstones.ts';
 import {

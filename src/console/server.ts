@@ -14,7 +14,7 @@ import {listKnownNames, readKeyName} from '../http/keys.ts';
 import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
-import {readDataState} from '../star/refresh-star.ts';
+import {readDataState} from '../star/mart.ts';
 import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
 import {
   accountsPage,

@@ -18,7 +18,7 @@ import {
 } from '../feed/deliver.ts';
 import {openSmtp, type SendMeans, sendEmail} from '../feed/receivers.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
-import {refreshStar} from '../star/refresh-star.ts';
+import {refreshStar} from '../star/mart.ts';
 import {readReport, saveReported} from '../star/report.ts';
 import {renderReportMail} from '../star/report-mail.ts';
 

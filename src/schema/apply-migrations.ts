@@ -11,7 +11,7 @@ import {applyTransitions} from '../changes/states.ts';
 import {FatalError} from '../core/errors.ts';
 import {type Comment, type CommentedTable, commentTable} from '../postgres/tables.ts';
 import {applyRetention} from '../retention/retention.ts';
-import {applyStar, dropStarLeftovers, starComments} from '../star/apply-star.ts';
+import {applyStar, dropStarLeftovers, starComments} from '../star/mart.ts';
 import {martTables} from '../star/tables.ts';
 import {type MirrorTable, ownColumns, type WarehouseTable} from '../streams/table.ts';
 import {type Definitions, migrationsFolder, type Source} from './checks.ts';

@@ -2,8 +2,8 @@
 // state of the warehouse, and how a reader gets a state in which the star has all changes.
 
 import type pg from 'pg';
+import {refreshStar} from './mart.ts';
 import {resolveRowKey} from './member.ts';
-import {refreshStar} from './refresh-star.ts';
 import {listRelations, members} from './star.ts';
 
 /** A claim about the star that a query can break: each row it returns is a break. */

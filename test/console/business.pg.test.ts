@@ -7,7 +7,7 @@ import type {PageContext} from '../../src/console/page.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
 import {toQuestionWord} from '../../src/star/answer.ts';
 import {subjects} from '../../src/star/boards.ts';
-import {readDataState} from '../../src/star/refresh-star.ts';
+import {readDataState} from '../../src/star/mart.ts';
 import {questions} from '../../src/star/star.ts';
 import {openPlace, type Place} from './place.ts';
 

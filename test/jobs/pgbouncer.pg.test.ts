@@ -6,7 +6,7 @@ import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {openQueueBackend} from '../../jobs/queue.ts';
 import {startWorkers} from '../../jobs/workers.ts';
 import {inTransaction, openPool} from '../../src/postgres/database.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {allStreams} from '../../src/streams/all.ts';
 import {insertSchedules, planSchedules} from '../../src/sweeps/schedules.ts';
 import {endSweeps} from '../support/end-sweeps.ts';

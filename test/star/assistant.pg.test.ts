@@ -8,7 +8,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, inject, test} from 'vitest';
 import {runStatement} from '../../src/cli/assistant-statement.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {members, questions} from '../../src/star/star.ts';
 import {main, runCommand} from '../support/command.ts';
 import {openPlace, type Place} from '../support/place.ts';

@@ -3,7 +3,7 @@
 
 import pg from 'pg';
 import {inject} from 'vitest';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {tieOuts} from '../../src/star/tie-outs.ts';
 import {createDatabase} from '../support/postgres.ts';
 import {openService, openWorld, type TestWorld} from '../support/world.ts';

@@ -7,7 +7,7 @@ import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {writeFile} from '../../src/cli/export.ts';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {members} from '../../src/star/star.ts';
 import {runCommand} from '../support/command.ts';
 import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';

@@ -6,7 +6,7 @@ import {afterEach, beforeEach, expect, inject, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {isTimeZone} from '../../src/core/names.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {createDatabase, type TestDatabase} from '../support/postgres.ts';
 
 let database: TestDatabase;

@@ -11,8 +11,8 @@ import {
   prepareQuestion,
 } from '../../src/star/answer.ts';
 import {buildDbtPackage} from '../../src/star/dbt.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {measures, ratios} from '../../src/star/measures.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
 import type {SetUp} from '../support/set-up.ts';
 import {openUntidyWarehouse, untidyAccounts} from './untidy-warehouse.ts';
 

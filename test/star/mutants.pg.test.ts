@@ -3,9 +3,8 @@
 import {afterAll, beforeAll, expect, test} from 'vitest';
 import {inTransaction} from '../../src/postgres/database.ts';
 import {definitions} from '../../src/schema/migrate.ts';
-import {applyStar} from '../../src/star/apply-star.ts';
+import {applyStar, refreshStar} from '../../src/star/mart.ts';
 import {type Member, renderMember} from '../../src/star/member.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
 import {members} from '../../src/star/star.ts';
 import {type Businesses, openBusinesses} from './businesses.ts';
 

@@ -6,7 +6,7 @@ import {inject} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
 import {inSweepTransaction, openPool} from '../../src/postgres/database.ts';
 import {Random} from '../../src/service/vocabulary.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {tieOuts} from '../../src/star/tie-outs.ts';
 import {createDatabase} from '../support/postgres.ts';
 

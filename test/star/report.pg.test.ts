@@ -6,7 +6,7 @@ import {XMLParser} from 'fast-xml-parser';
 import type pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {inSweepTransaction} from '../../src/postgres/database.ts';
-import {refreshStar} from '../../src/star/refresh-star.ts';
+import {refreshStar} from '../../src/star/mart.ts';
 import {runCommand} from '../support/command.ts';
 import {type FilesPlace, openFilesPlace} from '../support/files-place.ts';
 

@@ -64,7 +64,7 @@ DROP FUNCTION IF EXISTS sync.refresh_star();
 
 -- Writes stale rows into the kept tables of the star, in one transaction: readers see the tables
 -- before or after. The caller has locked the notes and reads from one snapshot
--- (src/star/refresh-star.ts). A note is in the snapshot if and only if the write that it notes is.
+-- (src/star/mart.ts). A note is in the snapshot if and only if the write that it notes is.
 -- Tables that another session fills from the same snapshot are left to that session: only an empty
 -- star is filled by two.
 CREATE OR REPLACE FUNCTION sync.refresh_star(filled_aside text[] DEFAULT '{}') RETURNS bigint

@@ -6,7 +6,7 @@ import {sequenceFeed} from '../../../src/feed/feed.ts';
 import {readDatabaseBytes} from '../../../src/health/figures.ts';
 import {pushAccount} from '../../../src/push/push.ts';
 import {pruneHistory} from '../../../src/retention/retention.ts';
-import {refreshStar} from '../../../src/star/refresh-star.ts';
+import {refreshStar} from '../../../src/star/mart.ts';
 import {dayMs, hourMs, type Month, type Played, playSchedules, signal, sweep} from './month.ts';
 
 /** The changes of a day on either side. */

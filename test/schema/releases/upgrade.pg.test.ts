@@ -14,7 +14,7 @@ import {pushAccount} from '../../../src/push/push.ts';
 import {migrationsFolder} from '../../../src/schema/checks.ts';
 import {definitions, migrateSchema} from '../../../src/schema/migrate.ts';
 import type {RunningService} from '../../../src/service/server.ts';
-import {refreshStar} from '../../../src/star/refresh-star.ts';
+import {refreshStar} from '../../../src/star/mart.ts';
 import {tieOuts} from '../../../src/star/tie-outs.ts';
 import {createDatabase, type TestDatabase} from '../../support/postgres.ts';
 import {withClient} from '../../support/with-client.ts';
