@@ -24,7 +24,7 @@ import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {liftLimits} from '../src/postgres/database.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
 import {readProcessId, reportWaits, type WaitOptions} from '../src/postgres/lock-waits.ts';
-import {takeTurn} from '../src/postgres/migration-turn.ts';
+import {takeTurn} from '../src/postgres/migrations.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
 
 /** The queues, by the reason to wake a worker: a sweep, the changes of an account. */

@@ -11,7 +11,7 @@ import {FatalError} from '../core/errors.ts';
 import type {PulseReading} from '../core/pauses.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {isOurs, type LockHolder, listHolders} from '../postgres/lock-waits.ts';
-import {listOwnNames} from '../postgres/own-schemas.ts';
+import {listOwnNames} from '../postgres/migrations.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import type {heartbeats} from './tables.ts';
 

@@ -17,7 +17,7 @@ import {type MirrorTable, ownColumns, type WarehouseTable} from '../streams/tabl
 import {type Definitions, migrationsFolder, type Source} from './checks.ts';
 import {syncTables, toDrizzle} from './tables.ts';
 
-/** migration-turn.ts makes this table as drizzle would; no migration does. */
+/** src/postgres/migrations.ts makes this table as drizzle would; no migration does. */
 const migrationsTable = commentTable(
   syncSchema.table('migrations', {
     id: integer(),

@@ -6,8 +6,13 @@ import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import {openPool} from '../postgres/database.ts';
 import {readProcessId, reportWaits, type WaitOptions} from '../postgres/lock-waits.ts';
-import {endTurn, findTurn, prepareTurn, takeTurn} from '../postgres/migration-turn.ts';
-import {refuseForeignSchemas} from '../postgres/own-schemas.ts';
+import {
+  endTurn,
+  findTurn,
+  prepareTurn,
+  refuseForeignSchemas,
+  takeTurn,
+} from '../postgres/migrations.ts';
 import {renderMember} from '../star/member.ts';
 import {members, questions} from '../star/star.ts';
 import {allTables} from '../streams/all.ts';

@@ -7,7 +7,7 @@ import {afterEach, beforeEach, describe, expect, inject, test} from 'vitest';
 import {FatalError} from '../../src/core/errors.ts';
 import {openPool} from '../../src/postgres/database.ts';
 import {listHolders, readProcessId} from '../../src/postgres/lock-waits.ts';
-import {findTurn, prepareTurn} from '../../src/postgres/migration-turn.ts';
+import {findTurn, prepareTurn} from '../../src/postgres/migrations.ts';
 import {checkMigrations, migrationsFolder} from '../../src/schema/checks.ts';
 import {definitions, findServerProblem, migrateSchema} from '../../src/schema/migrate.ts';
 import {syncTables, toDrizzle} from '../../src/schema/tables.ts';

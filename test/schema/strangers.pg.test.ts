@@ -7,7 +7,7 @@ import pg from 'pg';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {migrateQueue} from '../../jobs/queue.ts';
 import {openPool} from '../../src/postgres/database.ts';
-import {prepareTurn, takeTurn} from '../../src/postgres/migration-turn.ts';
+import {prepareTurn, takeTurn} from '../../src/postgres/migrations.ts';
 import {definitions, migrateSchema} from '../../src/schema/migrate.ts';
 import {type CaptureWorld, openCaptureWorld} from '../changes/capture-world.ts';
 import {createDatabase} from '../support/postgres.ts';
