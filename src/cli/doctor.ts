@@ -30,7 +30,7 @@ import {
   formatTargets,
   readPartFacts,
 } from '../alerts/problems.ts';
-import type {RunCheck} from '../console/services.ts';
+import type {RunCheck} from '../console/page.ts';
 import type {Config} from '../core/config.ts';
 import {FatalError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';

@@ -3,7 +3,7 @@
 
 import {existsSync} from 'node:fs';
 import {listAccounts} from '../accounts/accounts.ts';
-import type {ShownSetting} from '../console/services.ts';
+import type {ShownSetting} from '../console/page.ts';
 import type {Config, Setting} from '../core/config.ts';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';

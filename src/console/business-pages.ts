@@ -35,9 +35,8 @@ import {
   renderDownload,
   renderProven,
 } from './answers.ts';
-import {definePage, linkTo, nameOfAccount, type PageContext} from './page.ts';
+import {type ConsoleDeps, definePage, linkTo, nameOfAccount, type PageContext} from './page.ts';
 import {chooseAccounts, readSeenAccounts} from './serve.ts';
-import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
 /** The start page of the business: links to its boards, and to every question. */

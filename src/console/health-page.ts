@@ -3,9 +3,15 @@
 import {html, type SafeHtml} from '@remix-run/html-template';
 import {formatNumber} from '../core/format.ts';
 import type {Tone} from '../core/text.ts';
-import {definePage, hidden, type Page, type PageContext} from './page.ts';
+import {
+  definePage,
+  hidden,
+  type Page,
+  type PageContext,
+  type RunCheck,
+  type ShownSetting,
+} from './page.ts';
 import {renderBanner, renderMark, renderProse, renderTable} from './render.ts';
-import type {RunCheck, ShownSetting} from './services.ts';
 
 interface Story {
   /**

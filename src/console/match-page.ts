@@ -30,7 +30,14 @@ import {
 } from './access.ts';
 import {renderPlain} from './layout.ts';
 import {type MatchPlace, renderReview} from './match-review.ts';
-import {defineAction, definePage, may, nameOfAccount, type PageContext} from './page.ts';
+import {
+  type ConsoleDeps,
+  defineAction,
+  definePage,
+  may,
+  nameOfAccount,
+  type PageContext,
+} from './page.ts';
 import {
   renderForm,
   renderHidden,
@@ -40,7 +47,6 @@ import {
   renderTime,
 } from './render.ts';
 import {readSeenAccounts} from './serve.ts';
-import type {ConsoleDeps} from './services.ts';
 import {viewerOf} from './sign-in.ts';
 
 interface Story {

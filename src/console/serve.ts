@@ -19,8 +19,15 @@ import {
 } from './access.ts';
 import {renderDocument, renderPlain} from './layout.ts';
 import type {SharedReads} from './live.ts';
-import type {Action, Outcome, Page, PageContext, PageRequest, PostRequest} from './page.ts';
-import type {ConsoleDeps} from './services.ts';
+import type {
+  Action,
+  ConsoleDeps,
+  Outcome,
+  Page,
+  PageContext,
+  PageRequest,
+  PostRequest,
+} from './page.ts';
 import {viewerOf} from './sign-in.ts';
 
 interface PageDeps extends ConsoleDeps {

@@ -44,13 +44,12 @@ import {addAssets, renderPlain} from './layout.ts';
 import {Live, SharedReads, startRefreshing} from './live.ts';
 import {addMatching, applyMatch, matchPage, undoMatch} from './match-page.ts';
 import {overviewPage} from './overview-page.ts';
-import type {Action, Page} from './page.ts';
+import type {Action, ConsoleDeps, ConsoleOptions, Page} from './page.ts';
 import {quarantineListPage, quarantinePage, retryQuarantine} from './quarantine-pages.ts';
 import {addRule, dropLetter, resendMessage, sendLetter, skipMessage} from './receivers.ts';
 import {recordPage} from './record-page.ts';
 import {fetchRecord, searchPage} from './records-page.ts';
 import {addAction, addClock, addPage} from './serve.ts';
-import type {ConsoleDeps, ConsoleOptions} from './services.ts';
 import {
   addClosedDay,
   removeClosedDay,

@@ -27,7 +27,7 @@ import {
   type Viewer,
 } from './access.ts';
 import {renderPlain} from './layout.ts';
-import type {ConsoleDeps, SignInProxy} from './services.ts';
+import type {ConsoleDeps, SignInProxy} from './page.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -2,7 +2,7 @@
 
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {upsertAccount} from '../../src/accounts/accounts.ts';
-import type {AccountForm} from '../../src/console/services.ts';
+import type {AccountForm} from '../../src/console/page.ts';
 import {FatalError} from '../../src/core/errors.ts';
 import {plainConsole} from '../support/plain-console.ts';
 import {makePerson, openPlace, type Place} from './place.ts';

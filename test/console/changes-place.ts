@@ -1,7 +1,7 @@
 // Changes on the warehouse of a console, as an ERP makes them; the effects of a worker are set by
 // hand.
 
-import type {ConsoleOptions} from '../../src/console/services.ts';
+import type {ConsoleOptions} from '../../src/console/page.ts';
 import {openPlace as openConsole, type Place} from './place.ts';
 
 export interface ChangesPlace extends Place {

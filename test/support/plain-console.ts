@@ -1,5 +1,5 @@
 import {clearUp} from '../../src/cli/retention.ts';
-import type {ConsoleOptions} from '../../src/console/services.ts';
+import type {ConsoleOptions} from '../../src/console/page.ts';
 
 /** A console on this machine, which asks nothing but the warehouse. */
 export function plainConsole(directUrl = 'postgres://127.0.0.1/warehouse'): ConsoleOptions {
