@@ -2,7 +2,7 @@
 
 import type {Agent, Dispatcher} from 'undici';
 import {AccessError, RetryableError, UsageError} from '../core/errors.ts';
-import {type Hide, hideInError, hideSecrets, makeHider} from '../core/hide-secrets.ts';
+import {type Hide, hideInError, makeHider} from '../core/hide-secrets.ts';
 import {
   DEFAULT_RETRY,
   parseRetryAfter,
@@ -252,7 +252,7 @@ class HttpTransport implements Transport {
   }
 
   hide(text: string, hidden: readonly Secret[] = []): string {
-    return hideSecrets(this.#hideToken(text), hidden);
+    return makeHider(hidden)(this.#hideToken(text));
   }
 
   async close(): Promise<void> {

@@ -36,16 +36,11 @@ const mask = '[secret]';
 export type Hide = (text: string) => string;
 
 /**
- * The text with `[secret]` in the place of each secret: in any case, with blanks or invisible
- * characters between, in hex, base64, percent-encoding, entities or backslash escapes, and in one
- * of these within another. A secret of less than 8 characters is hidden only as a whole word in its
- * own case, one of less than 4 not at all.
+ * Makes the function that puts `[secret]` in the place of each secret: in any case, with blanks or
+ * invisible characters between, in hex, base64, percent-encoding, entities or backslash escapes,
+ * and in one of these within another. A secret of less than 8 characters is hidden only as a whole
+ * word in its own case, one of less than 4 not at all.
  */
-export function hideSecrets(text: string, secrets: readonly Secret[]): string {
-  return makeHider(secrets)(text);
-}
-
-/** Hides the same secrets in many texts. */
 export function makeHider(secrets: readonly Secret[]): Hide {
   const all = secrets.flatMap((secret) => makeNeedles(secret.reveal()));
   if (all.length === 0) return (text) => text;

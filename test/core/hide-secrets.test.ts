@@ -1,16 +1,13 @@
 import fc from 'fast-check';
 import {describe, expect, test} from 'vitest';
-import {hideInError, hideSecrets, makeHider} from '../../src/core/hide-secrets.ts';
+import {hideInError, makeHider} from '../../src/core/hide-secrets.ts';
 import {eventPages} from '../../src/core/log.ts';
 import {Secret} from '../../src/core/secret.ts';
 import {cpuMsOf} from '../support/cpu.ts';
 import {all, disguises, shows} from './disguises.ts';
 
 const hide = (text: string, ...secrets: string[]) =>
-  hideSecrets(
-    text,
-    secrets.map((secret) => new Secret(secret)),
-  );
+  makeHider(secrets.map((secret) => new Secret(secret)))(text);
 
 /** What a token can be; see toAuthorization. */
 const tokens = fc
