@@ -6,7 +6,7 @@ import {readOneApart, readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {forgetKnown} from '../rows/held-rows.ts';
 import type {ReadBack} from '../rows/load.ts';
-import {listMissingParts} from '../streams/record-parts.ts';
+import {listMissingParts} from '../streams/record-plan.ts';
 import {readRecordNumber, readRows} from '../streams/record-rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import type {EncodedRow} from '../streams/table.ts';

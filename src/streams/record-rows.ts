@@ -3,14 +3,18 @@
 
 import type {Element, FieldRecord, Value} from '../api/xml-document.ts';
 import {RecordError} from '../core/errors.ts';
-import {describeValue, type Reading, refuseValue, textToJson, toJson} from './record-parts.ts';
 import {
   type ChildPlan,
+  describeValue,
   findLayout,
   type Layout,
   type Part,
   planOf,
+  type Reading,
   type RecordPlan,
+  refuseValue,
+  textToJson,
+  toJson,
 } from './record-plan.ts';
 import type {Stream} from './stream.ts';
 import type {Column, Row} from './table.ts';

@@ -13,7 +13,7 @@ import {OlderReadingError, RecordError, RetryableError} from '../core/errors.ts'
 import {backOffMs} from '../core/pauses.ts';
 import {inSweepTransaction} from '../postgres/database.ts';
 import {keyOf, nameTable, readMadeAgoMs} from '../rows/table-sql.ts';
-import {listUnembedded} from '../streams/record-parts.ts';
+import {listUnembedded} from '../streams/record-plan.ts';
 import {readRecordNumber, readRows} from '../streams/record-rows.ts';
 import {redactXml} from '../streams/values.ts';
 import {writeBatch} from './batches.ts';

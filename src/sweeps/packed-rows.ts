@@ -5,7 +5,7 @@
 
 import type {FieldRecord} from '../api/xml-document.ts';
 import {encodeCopyRow} from '../postgres/sql.ts';
-import {recallRow} from '../streams/record-parts.ts';
+import {recallRow} from '../streams/record-plan.ts';
 import type {RowSet} from '../streams/record-rows.ts';
 import type {Child, Stream} from '../streams/stream.ts';
 import type {EncodedRow, HeldValues, MirrorTable, Row} from '../streams/table.ts';

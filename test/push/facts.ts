@@ -13,7 +13,7 @@ import {
   type SendPlan,
 } from '../../src/push/decision.ts';
 import {findStream, findWrites} from '../../src/streams/all.ts';
-import {listMissingParts} from '../../src/streams/record-parts.ts';
+import {listMissingParts} from '../../src/streams/record-plan.ts';
 import {readRows} from '../../src/streams/record-rows.ts';
 
 const blank: ClaimedChange = {

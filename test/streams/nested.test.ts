@@ -1,7 +1,7 @@
 import {describe, expect, test} from 'vitest';
 import type {Element, Value} from '../../src/api/xml-document.ts';
 import {RecordError} from '../../src/core/errors.ts';
-import {type Reading, toJson} from '../../src/streams/record-parts.ts';
+import {type Reading, toJson} from '../../src/streams/record-plan.ts';
 import {element, list, SECRET, timeZone} from './sample-record.ts';
 
 const reading: Reading = {stream: 'jobs', number: '7021', child: null, timeZone};
