@@ -18,7 +18,14 @@ import type {Logger} from '../core/log.ts';
 import {FeedWatch} from '../feed/feed.ts';
 import {openPool, type PoolOptions} from '../postgres/database.ts';
 import {NoticeWatch} from '../postgres/listen.ts';
-import {changeSchema, resultsSchema, storySchema, unchangedSchema, valueSchema} from './answers.ts';
+import {
+  addChangeStoryRoute,
+  changeSchema,
+  resultsSchema,
+  storySchema,
+  unchangedSchema,
+  valueSchema,
+} from './answers.ts';
 import {changeRequestSchema, changesRequestSchema} from './change-request.ts';
 import {addChangesRoute} from './changes-route.ts';
 import {addBulkRoutes} from './decide-changes.ts';
@@ -33,7 +40,6 @@ import {
   problemSchema,
   toProblem,
 } from './problem.ts';
-import {addChangeStoryRoute} from './read-change.ts';
 import {addRowRoutes, rowSchemas} from './row-routes.ts';
 
 export interface ApiPools {

@@ -23,6 +23,7 @@ import {
 import {changeStates} from '../changes/states.ts';
 import {nameUndo, noteUndo, undoChanges} from '../changes/undo.ts';
 import {inTransaction} from '../postgres/database.ts';
+import {listApiChanges, listChangesQuery, listChangesSchema} from './answers.ts';
 import {
   changeSelectionShape,
   type DecideRequest,
@@ -50,7 +51,6 @@ import {
   wantsLines,
 } from './lines.ts';
 import {type Explain, HttpProblem, problemSchema} from './problem.ts';
-import {listApiChanges, listChangesQuery, listChangesSchema} from './read-change.ts';
 
 const decidedChangeSchema = z.object({
   change_id: z.string(),

@@ -17,10 +17,10 @@ import {defaultSystem} from '../core/names.ts';
 import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
+import {readCreates, readLatestChanges} from './answers.ts';
 import type {ChangeRequest, Reference} from './change-request.ts';
 import type {AccountKey, Turns} from './keys.ts';
 import {explainRefusal, HttpProblem, linesType} from './problem.ts';
-import {readCreates, readLatestChanges} from './read-change.ts';
 import {
   applyTransactionSettings,
   buildParentColumn,

@@ -16,11 +16,16 @@ import {inTransaction} from '../postgres/database.ts';
 import {setLink} from '../rows/links.ts';
 import {findWrites} from '../streams/all.ts';
 import type {Writes} from '../streams/stream.ts';
-import {type Result, unchangedSchema} from './answers.ts';
+import {
+  type Result,
+  readApiChanges,
+  readLastChange,
+  readLatestChanges,
+  unchangedSchema,
+} from './answers.ts';
 import {type ChangeRequest, onlyRemovesKey, type Reference, setsKey} from './change-request.ts';
 import type {AccountKey} from './keys.ts';
 import {explainCursor, explainRefusal, HttpProblem} from './problem.ts';
-import {readApiChanges, readLastChange, readLatestChanges} from './read-change.ts';
 import {
   assignEmployees,
   deleteRows,
