@@ -16,7 +16,7 @@ export const options = {
   entryPoints: {
     main: 'src/main.ts',
     'page-thread': 'src/sweeps/page-thread.ts',
-    'match-thread': 'src/match/match-thread.ts',
+    match: 'src/match/match.ts',
   },
   outdir: 'dist',
   bundle: true,

@@ -3,8 +3,7 @@
 
 import type {CountryCode} from 'libphonenumber-js/min';
 import type pg from 'pg';
-import type {Matches, Pair} from '../match/match.ts';
-import {matchInThread} from '../match/match-thread.ts';
+import {type Matches, matchInThread, type Pair} from '../match/match.ts';
 import type {Party} from '../match/party.ts';
 import {type LinkedRow, type LinkScope, listKeys, type NewLink, readLinkedRows} from './links.ts';
 
