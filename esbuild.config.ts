@@ -15,7 +15,7 @@ ${partsOfNode}`;
 export const options = {
   entryPoints: {
     main: 'src/main.ts',
-    'page-thread': 'src/sweeps/page-thread.ts',
+    'page-reader': 'src/sweeps/page-reader.ts',
     match: 'src/match/match.ts',
   },
   outdir: 'dist',

@@ -5,7 +5,13 @@
 import {once} from 'node:events';
 import {extname} from 'node:path';
 import {setImmediate as immediate} from 'node:timers/promises';
-import {type ResourceLimits, Worker} from 'node:worker_threads';
+import {
+  isMainThread,
+  parentPort,
+  type ResourceLimits,
+  Worker,
+  workerData,
+} from 'node:worker_threads';
 import {SeenElements} from '../api/value-types.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {readListInto} from '../api/xml-read.ts';
@@ -16,7 +22,13 @@ import {readRows} from '../streams/record-rows.ts';
 import type {Stream} from '../streams/stream.ts';
 import {redactXml} from '../streams/values.ts';
 import {listPageFields, type PageFields} from './fields.ts';
-import {type PackedRows, type PlacedRowSet, RowPacker, unpackRows} from './packed-rows.ts';
+import {
+  buffersOf,
+  type PackedRows,
+  type PlacedRowSet,
+  RowPacker,
+  unpackRows,
+} from './packed-rows.ts';
 import type {QuarantinedRecord} from './quarantine.ts';
 
 /** A page to be read; plain data, because it crosses threads. */
@@ -53,10 +65,10 @@ interface PageContent extends Omit<PackedPage, 'rows'> {
 }
 
 /**
- * When run from source, this is a separate file; in the built program, an entry beside the file
- * that contains this module.
+ * From source, the thread loads this very file. In the built program, it loads an entry beside the
+ * file that contains this module.
  */
-const threadFile = new URL(`./page-thread${extname(import.meta.filename)}`, import.meta.url);
+const threadFile = new URL(`./page-reader${extname(import.meta.filename)}`, import.meta.url);
 
 /**
  * The thread's memory limits. Measured with 30,000 jobs: without a limit the thread takes 200 MB
@@ -132,7 +144,7 @@ export class PageReader {
 }
 
 /** The answer of a thread to one task. */
-export interface PageAnswer {
+interface PageAnswer {
   readonly id: number;
   readonly content?: PackedPage;
   /** An error cannot cross threads with its class: its name and message can. */
@@ -164,7 +176,7 @@ class PageThread {
   #lastId = 0;
 
   constructor(resourceLimits: ResourceLimits) {
-    this.#worker = new Worker(threadFile, {resourceLimits});
+    this.#worker = new Worker(threadFile, {resourceLimits, workerData: {readsPages: true}});
     this.#worker.unref();
     this.#worker.on('message', (answer: PageAnswer) => this.#settle(answer));
     this.#worker.on('error', (cause) => this.#abandon(cause));
@@ -245,7 +257,7 @@ function toError({name, message}: {readonly name: string; readonly message: stri
  * Parses a page strictly, and makes rows from the records that are not known.
  * @throws {RetryableError} the page is not a complete, well-formed list
  */
-export function readPage(task: PageTask): PackedPage {
+function readPage(task: PageTask): PackedPage {
   const content = readUnknown(task);
   return content.isCutTrue || task.known === null ? content : readUnknown({...task, known: null});
 }
@@ -328,3 +340,26 @@ function writeXml(name: string, value: FieldRecord | string | null): string {
 function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
+
+/** In the thread: reads pages and packs their rows, in parallel with the main thread. */
+function answerTasks(): void {
+  parentPort?.on('message', ({id, task}: {readonly id: number; readonly task: OwnedTask}) => {
+    const message = {...readTask(id, task), body: task.body};
+    parentPort?.postMessage(message, [...buffersOf(message.content?.rows), task.body.buffer]);
+  });
+}
+
+/** The thread owns the body until it returns it. */
+type OwnedTask = PageTask & Pick<PageAnswer, 'body'>;
+
+function readTask(id: number, task: PageTask): Omit<PageAnswer, 'body'> {
+  try {
+    return {id, content: readPage(task)};
+  } catch (error) {
+    const {name, message} = error instanceof Error ? error : new Error(String(error));
+    return {id, failure: {name, message}};
+  }
+}
+
+// Other code may load this module in its threads, too.
+if (!isMainThread && workerData?.readsPages === true) answerTasks();

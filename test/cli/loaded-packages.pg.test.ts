@@ -73,5 +73,5 @@ test('--version loads no package', async () => {
 
 test('the thread that parses pages loads no Postgres driver', async () => {
   const packages = ['fastest-levenshtein', 'saxes', 'temporal-polyfill'];
-  expect(await notePackagesOf('sweeps/page-thread.ts')).toEqual(packages);
+  expect(await notePackagesOf('sweeps/page-reader.ts')).toEqual(packages);
 });
