@@ -31,7 +31,6 @@ import {addChangesRoute} from './changes-route.ts';
 import {addBulkRoutes} from './decide-changes.ts';
 import {addFeedPlaceRoutes, addFeedRoute, entrySchema} from './feed-routes.ts';
 import {type KnownNames, namingHint, requireKey, Turns} from './keys.ts';
-import {addLogin, type LoginRouteDeps} from './login-route.ts';
 import {
   checkWith,
   type Explain,
@@ -40,7 +39,7 @@ import {
   problemSchema,
   toProblem,
 } from './problem.ts';
-import {addRowRoutes, rowSchemas} from './row-routes.ts';
+import {addLogin, addRowRoutes, type LoginRouteDeps, rowSchemas} from './row-routes.ts';
 
 export interface ApiPools {
   /** For keys, rows, changes and health. */

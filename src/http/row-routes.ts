@@ -1,13 +1,23 @@
-// The addresses of rows: the list of each table, with the rows of the account of the API key, and
-// with the external keys of the outside system of that API key. A list can be filtered by any
-// column of texts, numbers or booleans. If the column has an index, the answer is immediate.
-// Otherwise each page costs at most one reading of the account's rows.
+// The addresses of records. The list of each table has the rows of the account of the API key, with
+// the external keys of the outside system of that API key. A list can be filtered by any column of
+// texts, numbers or booleans. If the column has an index, the answer is immediate. Otherwise each
+// page costs at most one reading of the account's rows. PUT /v1/employees/{number}/login gives an
+// employee a login. The password is sent on to the service and stored nowhere. A problem never
+// quotes the body.
 
 import type {FastifyInstance} from 'fastify';
 import type {ZodTypeProvider} from 'fastify-type-provider-zod';
 import pg from 'pg';
 import {z} from 'zod';
+import {Secret} from '../core/secret.ts';
 import {idPattern, shorten} from '../core/text.ts';
+import {
+  describeLogin,
+  isLoginText,
+  type LoginResult,
+  loginText,
+  type SetLogin,
+} from '../push/set-login.ts';
 import {buildSystemKeys} from '../rows/links.ts';
 import {allTables} from '../streams/all.ts';
 import type {ColumnType, MirrorTable} from '../streams/table.ts';
@@ -15,7 +25,7 @@ import {isStorableInstant} from '../streams/values.ts';
 import {buildRowSchema, buildRowsSchema, listApiColumns} from './answers.ts';
 import {buildLineSchema, textSchema} from './change-request.ts';
 import {type AccountKey, getApiKey, type Turns} from './keys.ts';
-import {HttpProblem, problemSchema, type WrongInput} from './problem.ts';
+import {checkWith, HttpProblem, problemSchema, type WrongInput} from './problem.ts';
 
 /** For each column, the value that a row must have; '' means no value. */
 type RowFilters = Readonly<Record<string, string>>;
@@ -389,4 +399,88 @@ function parseJson(text: string): unknown {
   } catch {
     return null;
   }
+}
+
+// Every message is our own: a message of zod may quote the input.
+const loginTextSchema = z
+  .string({error: `expected ${loginText}`})
+  .refine(isLoginText, {error: `expected ${loginText}`});
+
+const loginSchema = z.strictObject(
+  {
+    username: loginTextSchema.describe('Name to log in with.'),
+    password: loginTextSchema.describe('Handed on to the service, and kept nowhere.'),
+  },
+  {error: 'expected an object of username and password, and nothing else'},
+);
+
+const loginAnswerSchema = z.object({
+  employee_number: z.string(),
+  username: z.string(),
+  detail: z.string().describe('What is known: that the service has it, and what it shows.'),
+});
+
+export interface LoginRouteDeps {
+  readonly turns: Turns;
+  /** Null if this process opens no account, and so sends nothing. */
+  readonly setLogin: SetLogin | null;
+}
+
+/** Adds the address in a separate part of the server, in which no problem quotes a body. */
+export function addLogin(instance: FastifyInstance, deps: LoginRouteDeps): void {
+  void instance.register(async (app) => {
+    app.setValidatorCompiler<z.ZodType>(({schema, httpPart}) =>
+      checkWith(schema, httpPart, {hidesValues: httpPart === 'body'}),
+    );
+    addLoginRoute(withTypes(app), deps);
+  });
+}
+
+function addLoginRoute(app: App, {turns, setLogin}: LoginRouteDeps): void {
+  app.route({
+    method: 'PUT',
+    url: '/employees/:employee_number/login',
+    schema: {
+      operationId: 'setLogin',
+      summary: 'Gives an employee a login, at once: user name and password.',
+      tags: ['employees'],
+      params: z.object({
+        employee_number: z.string().regex(idPattern, {error: 'expected the number of an employee'}),
+      }),
+      body: loginSchema,
+      response: {200: loginAnswerSchema, ...problemResponse},
+    },
+    handler: async (request) => {
+      const {params, body, ip: address} = request;
+      const {employee_number: number} = params;
+      const {apiKeyId, accountId, name, role} = getApiKey(request, {mustWrite: true});
+      if (setLogin === null)
+        throw new HttpProblem(503, 'unavailable', {
+          detail: 'this process has no tokens of accounts, and sends nothing to the service',
+          hint: 'Ask the server of fieldmirror start, which has them. Nothing was done.',
+        });
+      const {username} = body;
+      const login = {accountId, number, username, password: new Secret(body.password)};
+      const author = {name: `http: ${name}`, role, address};
+      const result = await turns.take(apiKeyId, () => setLogin({...login, by: author}));
+      const {outcome} = result;
+      if (outcome !== 'set') throw toLoginProblem(outcome, result);
+      return {employee_number: number, username, detail: describeLogin(result)};
+    },
+  });
+}
+
+const loginStatuses = {
+  unknown: [504, 'in-doubt'],
+  refused: [422, 'refused'],
+  'not-found': [404, 'not-found'],
+  'not-sent': [503, 'unavailable'],
+} as const;
+
+function toLoginProblem(
+  outcome: keyof typeof loginStatuses,
+  {message: detail, hint}: LoginResult,
+): HttpProblem {
+  const [status, kind] = loginStatuses[outcome];
+  return new HttpProblem(status, kind, {detail, hint});
 }
