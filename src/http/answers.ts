@@ -22,7 +22,7 @@ import {buildSystemKeys} from '../rows/links.ts';
 import {type Column, changeOperations, type MirrorTable, ownColumns} from '../streams/table.ts';
 import {changeNumberSchema, filterShape, textSchema} from './change-request.ts';
 import {type AccountKey, getApiKey, KeyWatch, type Turns, WaitingPlaces} from './keys.ts';
-import {HttpProblem, problemSchema} from './problem.ts';
+import {HttpProblem, problemResponse} from './problem.ts';
 
 /** Numbers are text: no digit is lost. */
 const numberSchema = z.string();
@@ -376,10 +376,7 @@ const storyRoute = {
   }),
   response: {
     200: storySchema,
-    default: {
-      description: 'What went wrong.',
-      content: {'application/problem+json': {schema: problemSchema}},
-    },
+    ...problemResponse,
   },
 };
 

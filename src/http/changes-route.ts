@@ -39,6 +39,7 @@ import {
   HttpProblem,
   linesType,
   maxLinesBytes,
+  problemResponse,
   problemSchema,
 } from './problem.ts';
 import {readResults, setAuthor, writeChange, writeChanges} from './write-changes.ts';
@@ -380,10 +381,7 @@ const routeSchema = {
   response: {
     200: describeJsonOrLines(resultsSchema, answerLineSchema),
     202: resultsSchema,
-    default: {
-      description: 'What went wrong.',
-      content: {'application/problem+json': {schema: problemSchema}},
-    },
+    ...problemResponse,
   },
 } as const;
 

@@ -50,7 +50,7 @@ import {
   splitBySize,
   wantsLines,
 } from './lines.ts';
-import {type Explain, HttpProblem, problemSchema} from './problem.ts';
+import {type Explain, HttpProblem, problemResponse, problemSchema} from './problem.ts';
 
 const decidedChangeSchema = z.object({
   change_id: z.string(),
@@ -372,13 +372,6 @@ export interface PoolsWithTurns {
   readonly reads: {readonly pool: pg.Pool; readonly turns: Turns};
   readonly writes: {readonly pool: pg.Pool; readonly turns: Turns};
 }
-
-const problemResponse = {
-  default: {
-    description: 'What went wrong.',
-    content: {'application/problem+json': {schema: problemSchema}},
-  },
-} as const;
 
 export function addBulkRoutes(
   instance: FastifyInstance,

@@ -39,6 +39,14 @@ export const problemSchema = z
   })
   .describe('What went wrong: RFC 9457.');
 
+/** What every address may answer beside its own answers. */
+export const problemResponse = {
+  default: {
+    description: 'What went wrong.',
+    content: {'application/problem+json': {schema: problemSchema}},
+  },
+} as const;
+
 type ProblemBody = z.infer<typeof problemSchema>;
 
 interface ProblemFacts {

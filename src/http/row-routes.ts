@@ -25,7 +25,7 @@ import {isStorableInstant} from '../streams/values.ts';
 import {buildRowSchema, buildRowsSchema, listApiColumns} from './answers.ts';
 import {buildLineSchema, textSchema} from './change-request.ts';
 import {type AccountKey, getApiKey, type Turns} from './keys.ts';
-import {checkWith, HttpProblem, problemSchema, type WrongInput} from './problem.ts';
+import {checkWith, HttpProblem, problemResponse, type WrongInput} from './problem.ts';
 
 /** For each column, the value that a row must have; '' means no value. */
 type RowFilters = Readonly<Record<string, string>>;
@@ -96,13 +96,6 @@ const pageSizes = {most: 500, usual: 100} as const;
 export const rowSchemas: ReadonlyMap<MirrorTable, z.ZodType> = new Map(
   allTables.map((table) => [table, buildRowSchema(table)]),
 );
-
-const problemResponse = {
-  default: {
-    description: 'What went wrong.',
-    content: {'application/problem+json': {schema: problemSchema}},
-  },
-} as const;
 
 const listQuery = z.strictObject({
   limit: z.coerce.number().int().min(1).max(pageSizes.most).default(pageSizes.usual),
