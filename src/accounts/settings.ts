@@ -230,7 +230,7 @@ const labelledTables = {
   task_type: 'tasks',
 } as const;
 
-export type LabelKind = keyof typeof labelledTables;
+type LabelKind = keyof typeof labelledTables;
 export const labelKinds = Object.keys(labelledTables) as LabelKind[];
 
 /** A number of the service without a name. */

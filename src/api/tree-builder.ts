@@ -36,7 +36,7 @@ export class RefusedDocument extends BadDocument {
 /**
  * The builder's calls: the root and each record when they open, each record again when it is whole.
  */
-export interface Sink {
+interface Sink {
   root(name: string, isArray: boolean): void;
   startRecord(name: string): void;
   /** @param reason - null for a good record, else why it cannot be accepted */

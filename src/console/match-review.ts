@@ -26,7 +26,7 @@ export interface MatchPlace extends MatchScope {
   readonly account: string;
 }
 
-export interface Review extends Matching {
+interface Review extends Matching {
   readonly place: MatchPlace;
   readonly viewer: Viewer;
   readonly refused: readonly RefusedLine[];

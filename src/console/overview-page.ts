@@ -340,7 +340,7 @@ function makeChart(title: string, sentence: string, {names, hours, series}: Hist
 // The story of the overview: whether all is fine, and what a person must do.
 
 /** The greatest possible age of our copy of a stream, and the age that is allowed. */
-export interface Freshness {
+interface Freshness {
   readonly account: string;
   readonly accountState: Account['state'];
   readonly stream: string;

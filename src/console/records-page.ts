@@ -189,7 +189,7 @@ export async function findRequestedRecord(request: PageRequest): Promise<FoundRe
 }
 
 /** @throws {AccessRefused} */
-export function readRecordAddress({
+function readRecordAddress({
   stream: name,
   number = '',
 }: RecordAddress['params']): {readonly stream: Stream} & (

@@ -9,7 +9,7 @@ import {type Attributes, SpanKind, SpanStatusCode, trace} from '@opentelemetry/a
 type SpanName = 'sweep' | 'page' | 'batch' | 'change' | 'request';
 
 /** Adds facts to a span that become known only later. */
-export type Note = (more: Attributes) => void;
+type Note = (more: Attributes) => void;
 
 const tracer = trace.getTracer('fieldmirror');
 

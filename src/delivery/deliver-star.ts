@@ -27,7 +27,7 @@ import {
 
 const temporaryPrefix = '.part-';
 
-export class FolderStore implements Store {
+class FolderStore implements Store {
   readonly #folder: string;
   #part: string | null = null;
 
@@ -178,7 +178,7 @@ const backOff = {firstMs: 60_000, longestMs: 3_600_000};
  * A failed delivery. The row of the target has the reason and the time of the next try; a reader of
  * the target sees nothing of it.
  */
-export interface FailedDelivery {
+interface FailedDelivery {
   readonly error: unknown;
 }
 

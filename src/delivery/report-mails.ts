@@ -33,7 +33,7 @@ export interface DueReport {
 }
 
 /** Reports of one kind, such as those by e-mail: when they are due, and which were made. */
-export interface ReportKind {
+interface ReportKind {
   /** SQL of a relation with `name`, `account_id` (null: each account), `weekday` and `at`. */
   readonly lists: string;
   /** SQL of a relation with `list`, `account_id` and `week`. */

@@ -236,8 +236,7 @@ export interface FeedBatch {
 const maxCharacters = 500_000;
 
 /** What a subscriber is sent. */
-export interface Subscription
-  extends Pick<FeedQuery, 'accountId' | 'tables' | 'columns' | 'system'> {
+interface Subscription extends Pick<FeedQuery, 'accountId' | 'tables' | 'columns' | 'system'> {
   /** Writers whose entries are not sent; null: no writer. */
   readonly leavesOut: readonly string[] | null;
   /** Whether personal values are hidden. */

@@ -45,7 +45,7 @@ export async function findRow(
 }
 
 /** Wanted values, as they are written: those of the row, and the employees to assign. */
-export interface RowValues {
+interface RowValues {
   readonly values: WrittenValues;
   readonly employeeIds: readonly string[] | null;
 }

@@ -34,7 +34,7 @@ export interface PlainParty {
   readonly addresses: readonly PlainAddress[];
 }
 
-export interface PlainName {
+interface PlainName {
   /** Sorted, without titles and legal forms. */
   readonly words: readonly string[];
   /** The words in the order in which they were written, without blanks: `mcdonald`. */
@@ -43,7 +43,7 @@ export interface PlainName {
   readonly marks: readonly string[];
 }
 
-export interface PlainAddress {
+interface PlainAddress {
   /** Of the house; empty if there is none. */
   readonly number: string;
   readonly words: readonly string[];

@@ -29,7 +29,7 @@ export const recentWrites = (condition: string) => `
 /**
  * As SQL, the recent changes of a row of a table; null if its account has no recent change at all.
  */
-export function recentWritesOf({name, writable}: MirrorTable, row: string): string {
+function recentWritesOf({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return 'NULL::jsonb';
   return `CASE WHEN ${hasRecentChange('$1')} THEN ${recentWrites(isChangeOf(name, row))} END`;
 }
@@ -37,7 +37,7 @@ export function recentWritesOf({name, writable}: MirrorTable, row: string): stri
 /**
  * As SQL, whether a change that was done a short while ago wrote the current version of the row.
  */
-export function isWrittenLately(row: string): string {
+function isWrittenLately(row: string): string {
   return `EXISTS (SELECT FROM sync.changes AS own WHERE own.change_id = ${row}._change_id
             AND own.settled_at > now() - ${lagLimit})`;
 }
@@ -46,7 +46,7 @@ export function isWrittenLately(row: string): string {
  * As SQL, whether a change made the row a short while ago; for a table without writable fields,
  * whether one has written the row then.
  */
-export function isMadeLately({name, writable}: MirrorTable, row: string): string {
+function isMadeLately({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return isWrittenLately(row);
   return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isChangeOf(name, row)}
             AND own.operation = 'create' AND own.state = 'done'
@@ -57,7 +57,7 @@ export function isMadeLately({name, writable}: MirrorTable, row: string): string
  * As SQL, whether a change of the row is open; for a table without writable fields, whether one may
  * be open.
  */
-export function hasOpenChange({name, writable}: MirrorTable, row: string): string {
+function hasOpenChange({name, writable}: MirrorTable, row: string): string {
   if (writable.length === 0) return `${row}._pending IS NOT NULL`;
   return `EXISTS (SELECT FROM sync.changes AS own WHERE ${isChangeOf(name, row)} AND own.is_open)`;
 }

@@ -9,7 +9,7 @@ import {UsageError} from '../core/errors.ts';
 type TextualShape = 'M/D/YY' | 'MM/DD/YYYY' | 'M/D/YYYY';
 
 /** Half-open span of instants in UTC. */
-export interface Span {
+interface Span {
   readonly from: string;
   readonly until: string;
 }

@@ -60,7 +60,7 @@ const customTriples = repeatNumbered(
 );
 
 /** The custom texts 11 to 20 of customers and jobs. */
-export const customTexts = repeatNumbered(11, 20, (n) => `custom_text${n}`);
+const customTexts = repeatNumbered(11, 20, (n) => `custom_text${n}`);
 
 function repeatNumbered(from: number, to: number, render: (n: number) => string): string {
   return Array.from({length: to - from + 1}, (_, index) => render(from + index)).join(' ');

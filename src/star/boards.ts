@@ -166,7 +166,7 @@ export const drawings: Partial<Readonly<Record<Question['name'], Drawing>>> = {
 };
 
 /** More bars than these cannot be distinguished. */
-export const mostDrawn = 60;
+const mostDrawn = 60;
 const maxHorizontalBars = 15;
 
 /** @returns null if the answer has no chart, or no rows */

@@ -151,7 +151,7 @@ interface Placeholders {
 }
 
 /** The first and the last date of a period, each as SQL or as a day such as `2026-10-31`. */
-export interface Period {
+interface Period {
   readonly first: string;
   readonly last: string;
 }

@@ -15,7 +15,7 @@ export interface Figure {
   readonly weeks: readonly WeekValue[];
 }
 
-export interface WeekValue {
+interface WeekValue {
   /** Its Monday. */
   readonly week: string;
   /** Exact, as Postgres writes it. */

@@ -239,7 +239,7 @@ const statements = new WeakMap<MirrorTable, string>();
  * has changed since it was read, and rows of a forgotten customer.
  * @param rows - of one table, as the service sent them; one per key
  */
-export async function findAltered(
+async function findAltered(
   db: Queryable,
   table: MirrorTable,
   {accountId, rows}: {readonly accountId: string; readonly rows: readonly EncodedRow[]},
