@@ -6,12 +6,11 @@ import {join} from 'node:path';
 import {Writable} from 'node:stream';
 import type pg from 'pg';
 import type {Config} from '../core/config.ts';
-import {FatalError, UsageError} from '../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {formatAgo, formatNumber, showSecond} from '../core/format.ts';
 import {printOut, printStep, widthOf} from '../core/text.ts';
 import type {DueReport, MakingDeps} from '../delivery/report-mails.ts';
 import {inTransaction} from '../postgres/database.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import {
   type AnsweredQuestion,
   answerQuestion,
@@ -32,7 +31,7 @@ import {beginUpToDate, type ClaimCheck, checkClaims, findings, tieOuts} from '..
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile, writeText} from './export.ts';
 import {fitTable, print, wrap} from './terminal.ts';
-import {withWarehouse} from './warehouse.ts';
+import {requireMigrated, withWarehouse} from './warehouse.ts';
 
 interface AskOptions {
   readonly account?: string;
@@ -93,8 +92,7 @@ export async function ask(config: Config, name: string, options: AskOptions): Pr
   const question = findQuestion(name, options.by);
   if (options.parquet !== undefined) checkPath('ask: --parquet', options.parquet);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     const account = await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {
@@ -216,8 +214,7 @@ const mostExamples = 3;
  */
 export async function askCheck(config: Config, options: {readonly json: boolean}): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     if (!options.json)
       printStep(`checking ${tieOuts.length} tie-outs and ${findings.length} findings`);
     const client = await pool.connect();
@@ -334,8 +331,7 @@ interface ReportOptions {
 export async function report(config: Config, options: ReportOptions): Promise<number> {
   if (options.to !== undefined) checkPath('report: --to', options.to);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     const {accountId} = await chooseAccount({pool}, options.account);
     const client = await pool.connect();
     try {

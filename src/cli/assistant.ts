@@ -8,10 +8,9 @@ import type pg from 'pg';
 import {z} from 'zod';
 import type {Account} from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
-import {FatalError, UsageError} from '../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {nearest} from '../core/names.ts';
 import {readVersion} from '../core/package.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import {
   answerQuestion,
   beginReading,
@@ -26,7 +25,7 @@ import {findStream} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
 import {runStatement, type StatementLimits} from './assistant-statement.ts';
 import {type ExplainQuestion, explainAsText} from './explain.ts';
-import {withWarehouse} from './warehouse.ts';
+import {requireMigrated, withWarehouse} from './warehouse.ts';
 
 interface McpOptions {
   readonly account?: string;
@@ -56,8 +55,7 @@ export async function mcp(
   signal: AbortSignal,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     const account = await chooseAccount({pool}, options.account);
     const server = new McpServer({name: 'fieldmirror', version: readVersion()}, {instructions});
     const runningCalls = new Set<Promise<unknown>>();

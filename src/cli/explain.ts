@@ -3,7 +3,7 @@
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listOpenChanges} from '../changes/change.ts';
 import type {Config} from '../core/config.ts';
-import {FatalError, UsageError} from '../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {isId} from '../core/text.ts';
 import {
   describeAbsence,
@@ -16,12 +16,11 @@ import {
 } from '../explain/explain-record.ts';
 import {readDeletions} from '../explain/record-versions.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import {findStream} from '../streams/all.ts';
 import type {Stream} from '../streams/stream.ts';
 import {chooseAmong, isFromEnvironment} from './accounts.ts';
 import {print} from './terminal.ts';
-import {withWarehouse} from './warehouse.ts';
+import {requireMigrated, withWarehouse} from './warehouse.ts';
 
 /** The question, as it was typed. */
 export interface ExplainQuestion {
@@ -43,8 +42,7 @@ export async function explain(
 ): Promise<number> {
   const stream = checkQuestion(question);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     const accounts = await listAccounts(pool);
     const environmentAccount = accounts.find((account) => isFromEnvironment(config, account));
     const account = chooseAmong(accounts, options.account ?? environmentAccount?.name);

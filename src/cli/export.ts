@@ -16,7 +16,6 @@ import {printStep} from '../core/text.ts';
 import type {Delivered, DeliveryDeps} from '../delivery/deliver-star.ts';
 import {listTargetSettings} from '../delivery/targets.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import {beginReading} from '../star/answer.ts';
 import {buildDbtPackage} from '../star/dbt.ts';
 import {writeCsv, writePart} from '../star/format-answer.ts';
@@ -24,7 +23,7 @@ import {findAsOf} from '../star/period.ts';
 import {exportedTables, members, questions, sharedTables} from '../star/star.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print} from './terminal.ts';
-import {withWarehouse} from './warehouse.ts';
+import {requireMigrated, withWarehouse} from './warehouse.ts';
 import {refuseFolderAt, writeAllAside, writeAside} from './write-file.ts';
 
 /**
@@ -74,8 +73,7 @@ export async function exportTables(config: Config, options: ExportOptions): Prom
   const tables = chooseTables(options);
   checkPath('export', options.folder);
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     // A past moment needs one account: a day ends at another moment in each zone.
     const isOneAccount = options.account !== undefined || options.asOf !== undefined;
     const account = isOneAccount ? await chooseAccount({pool}, options.account) : null;
@@ -293,8 +291,7 @@ export async function deliverStar(
   signal: AbortSignal,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     await refuseCopy(pool, await namePlace(config));
     const names = (await listTargetSettings(pool)).map(({name}) => name);
     const onStep = (name: string, step: string) => {

@@ -12,7 +12,6 @@ import {formatNumber} from '../core/format.ts';
 import {createLogger} from '../core/log.ts';
 import {printErr, printStep} from '../core/text.ts';
 import {readByCursor} from '../postgres/sql.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import type {Effect} from '../service/business.ts';
 import type {ServiceRow} from '../service/database.ts';
 import {newToken} from '../service/foundation.ts';
@@ -36,7 +35,7 @@ import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
 import {formatToday, readFaultOption, serveUntilStopped} from './service.ts';
 import {callOf, fitTable, print} from './terminal.ts';
-import {withWarehouse} from './warehouse.ts';
+import {requireMigrated, withWarehouse} from './warehouse.ts';
 
 /** A table of the warehouse whose rows are records of a resource. */
 interface Source {
@@ -226,8 +225,7 @@ export async function rehearse(
       await printEffects(databaseUrl, json);
       return 0;
     }
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     const account = await chooseAccount({pool}, options.account);
     const {claimRehearsal} = await import('../service/business.ts');
     const claim = await claimRehearsal(databaseUrl);

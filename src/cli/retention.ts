@@ -15,7 +15,7 @@ import {
 } from '../accounts/forget-customer.ts';
 import {endDeadLeases} from '../accounts/workers.ts';
 import type {Config} from '../core/config.ts';
-import {FatalError, UsageError} from '../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {capitalise, isId, printErr} from '../core/text.ts';
 import {inTransaction, openPool} from '../postgres/database.ts';
@@ -28,10 +28,9 @@ import {
   readRetention,
   wordsOf,
 } from '../retention/retention.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print, typeBack} from './terminal.ts';
-import {printWait, withWarehouse} from './warehouse.ts';
+import {printWait, requireMigrated, withWarehouse} from './warehouse.ts';
 
 interface PruneOptions {
   /** Only counts, and removes nothing. */
@@ -51,8 +50,7 @@ interface PrunedRow extends Pick<Retention, 'kind' | 'days' | 'prunedTo'> {
 export async function prune(config: Config, options: PruneOptions): Promise<number> {
   const {json, dryRun = false} = options;
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
-    const {problem} = await checkMigrations(pool);
-    if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+    await requireMigrated(pool, place);
     const counts = new Map<string, number>();
     if (dryRun) {
       for (const {kind} of (await readRetention(pool)).kinds)

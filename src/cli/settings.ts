@@ -5,11 +5,10 @@ import {existsSync} from 'node:fs';
 import {listAccounts} from '../accounts/accounts.ts';
 import type {ShownSetting} from '../console/page.ts';
 import type {Config, Setting} from '../core/config.ts';
-import {FatalError, UsageError} from '../core/errors.ts';
+import {UsageError} from '../core/errors.ts';
 import {demoName} from '../core/names.ts';
 import {sequenceFeed} from '../feed/feed.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {checkMigrations} from '../schema/checks.ts';
 import {freshnessSection} from '../settings/mirror-sections.ts';
 import {type Environment, intervalMs, type SettingValue} from '../settings/section.ts';
 import {
@@ -25,7 +24,7 @@ import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
 import {fitTable, print, wrap} from './terminal.ts';
 import {envFileOf, settingsFile} from './verb.ts';
-import {type Warehouse, withWarehouse} from './warehouse.ts';
+import {requireMigrated, type Warehouse, withWarehouse} from './warehouse.ts';
 import {isReplaced} from './write-file.ts';
 
 /** Only a verb that reads or writes a file of settings loads the parser of YAML. */
@@ -249,8 +248,7 @@ export async function configSchema(file: string | undefined, {json}: Output): Pr
 }
 
 async function refuseOldSchema({pool, place}: Warehouse): Promise<void> {
-  const {problem} = await checkMigrations(pool);
-  if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
+  await requireMigrated(pool, place);
 }
 
 /** Describes the cost, in requests, of each freshness that a file would set: one line each. */

@@ -12,6 +12,7 @@ import {checkDirect} from '../postgres/checks.ts';
 import {openPool} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {type EmbeddedPostgres, hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
+import {checkMigrations} from '../schema/checks.ts';
 
 /** The warehouse, migrated unless `migrates` is false. */
 export interface Warehouse {
@@ -200,6 +201,15 @@ export async function bringUpToDate(
 ): Promise<{readonly applied: number}> {
   const {definitions, migrateSchema} = await import('../schema/migrate.ts');
   return await migrateSchema(direct, definitions, isThorough, {report: printWait});
+}
+
+/**
+ * Checks that the schema is the one of this version, for a verb that does not migrate.
+ * @throws {FatalError} it is another one
+ */
+export async function requireMigrated(pool: pg.Pool, place: string): Promise<void> {
+  const {problem} = await checkMigrations(pool);
+  if (problem !== null) throw new FatalError(`warehouse ${place}: ${problem}`, {kind: 'schema'});
 }
 
 /**
