@@ -31,18 +31,21 @@ interface ListOptions {
   readonly json: boolean;
 }
 
+/** The stream and the account by which a list is limited; null for all. */
+async function readFilter(
+  pool: Warehouse['pool'],
+  {stream, account, limit}: Omit<ListOptions, 'json'>,
+) {
+  const streamName = stream === undefined ? null : findStream(stream).name;
+  const accountIds =
+    account === undefined ? null : [(await chooseAccount({pool}, account)).accountId];
+  return {stream: streamName, accountIds, limit};
+}
+
 /** The latest sweeps, the newest first. @returns the exit code */
 export async function sweepsList(config: Config, options: ListOptions): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    const {pool} = warehouse;
-    const stream = options.stream === undefined ? null : findStream(options.stream).name;
-    const account =
-      options.account === undefined ? null : await chooseAccount(warehouse, options.account);
-    const sweeps = await listSweeps(pool, {
-      accountIds: account === null ? null : [account.accountId],
-      stream,
-      limit: options.limit,
-    });
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const sweeps = await listSweeps(pool, await readFilter(pool, options));
     print(options.json, {json: {sweeps}, text: formatSweeps(sweeps, await listAccounts(pool))});
     return 0;
   });
@@ -151,28 +154,12 @@ function formatTombstones(tombstones: readonly Tombstone[]): string[] {
 
 // The verbs `quarantine list` and `quarantine show`: records that could not be read, and why.
 
-interface ListOptions {
-  readonly stream?: string;
-  readonly account?: string;
-  readonly limit: number;
-  readonly json: boolean;
-}
-
 const reasonWidth = 60;
 
 /** The records in quarantine, the latest first. @returns the exit code */
 export async function quarantineList(config: Config, options: ListOptions): Promise<number> {
-  return await withWarehouse(config, {migrates: false}, async (warehouse) => {
-    const {pool} = warehouse;
-    const stream = options.stream === undefined ? null : findStream(options.stream).name;
-    const account =
-      options.account === undefined ? null : await chooseAccount(warehouse, options.account);
-    const {limit} = options;
-    const entries = await listQuarantine(pool, {
-      accountIds: account === null ? null : [account.accountId],
-      stream,
-      limit,
-    });
+  return await withWarehouse(config, {migrates: false}, async ({pool}) => {
+    const entries = await listQuarantine(pool, await readFilter(pool, options));
     const hasSeveral = (await listAccounts(pool)).length > 1;
     print(options.json, {
       json: {quarantine: entries, docs: entries.length === 0 ? null : quarantineCause},
