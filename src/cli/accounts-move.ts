@@ -33,12 +33,12 @@ import {formatNumber} from '../core/format.ts';
 import {demoName} from '../core/names.ts';
 import {type Secret, seal} from '../core/secret.ts';
 import {printErr} from '../core/text.ts';
-import {inTransaction, openPool} from '../postgres/database.ts';
+import {inTransaction} from '../postgres/database.ts';
 import {chooseAccount, isFromEnvironment} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
 import {refuseWrongZone, requestAccount} from './accounts-check.ts';
 import {fitTable, print, typeBack} from './terminal.ts';
-import {printWait, withWarehouse} from './warehouse.ts';
+import {openPatientPool, withWarehouse} from './warehouse.ts';
 
 interface Options {
   readonly url: string;
@@ -307,13 +307,7 @@ export async function accountsRemove(
   {json}: Output,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
-    // Removing a million versions takes longer than the statement timeout of a worker.
-    const pool = openPool(directUrl, {
-      max: 1,
-      applicationName: 'fieldmirror',
-      statementTimeoutMs: 0,
-      onWait: printWait,
-    });
+    const pool = openPatientPool(directUrl);
     try {
       const account = await chooseAccount({pool}, name);
       refuseRemoval(

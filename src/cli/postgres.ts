@@ -16,7 +16,7 @@ import {
   listOwnSchemas,
   type OwnSchema,
 } from '../health/installation.ts';
-import {inTransaction, openPool, type Queryable} from '../postgres/database.ts';
+import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {
   findEmbedded,
@@ -25,7 +25,7 @@ import {
   removeEmbedded,
 } from '../postgres/embedded.ts';
 import {callOf, fitTable, print, typeBack} from './terminal.ts';
-import {printWait, requireEmbedded, withWarehouse} from './warehouse.ts';
+import {openPatientPool, requireEmbedded, withWarehouse} from './warehouse.ts';
 
 interface UrlOptions {
   /** Whether the password is part of what is printed. */
@@ -315,13 +315,7 @@ function refuseSessions(place: string, names: readonly string[]): void {
 }
 
 async function withPool<T>(address: string, use: (pool: pg.Pool) => Promise<T>): Promise<T> {
-  // Removing a large history takes longer than the statement timeout of a worker.
-  const pool = openPool(address, {
-    max: 1,
-    applicationName,
-    statementTimeoutMs: 0,
-    onWait: printWait,
-  });
+  const pool = openPatientPool(address, applicationName);
   try {
     return await use(pool);
   } catch (error) {

@@ -18,7 +18,7 @@ import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
 import {formatDuration, formatNumber} from '../core/format.ts';
 import {capitalise, isId, printErr} from '../core/text.ts';
-import {inTransaction, openPool} from '../postgres/database.ts';
+import {inTransaction} from '../postgres/database.ts';
 import {
   countPrunable,
   describeDays,
@@ -30,7 +30,7 @@ import {
 } from '../retention/retention.ts';
 import {chooseAccount} from './accounts.ts';
 import {fitTable, print, typeBack} from './terminal.ts';
-import {printWait, requireMigrated, withWarehouse} from './warehouse.ts';
+import {openPatientPool, requireMigrated, withWarehouse} from './warehouse.ts';
 
 interface PruneOptions {
   /** Only counts, and removes nothing. */
@@ -173,19 +173,6 @@ export async function clearUp(
   } finally {
     await pool.end();
   }
-}
-
-/**
- * All versions and all messages are searched, which takes longer than the statement timeout of a
- * worker.
- */
-function openPatientPool(directUrl: string): ReturnType<typeof openPool> {
-  return openPool(directUrl, {
-    max: 1,
-    applicationName: 'fieldmirror',
-    statementTimeoutMs: 0,
-    onWait: printWait,
-  });
 }
 
 function checkArguments(stream: string, number: string): void {

@@ -194,6 +194,14 @@ export function printWait(line: string): void {
   printErr(`${line}\n`);
 }
 
+/**
+ * Opens a pool for a statement that takes longer than the statement timeout of a worker: it
+ * searches or removes all versions, or all messages.
+ */
+export function openPatientPool(address: string, applicationName = 'fieldmirror'): pg.Pool {
+  return openPool(address, {max: 1, applicationName, statementTimeoutMs: 0, onWait: printWait});
+}
+
 /** Loads the definitions of the star only now: a verb that migrates nothing does not need them. */
 export async function bringUpToDate(
   direct: pg.Pool,
