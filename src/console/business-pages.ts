@@ -299,11 +299,11 @@ function chooseAccount([firstAccount]: readonly Account[]): Account {
  * spreadsheet runs no formulas.
  */
 export function addCsv(app: FastifyInstance, deps: ConsoleDeps): void {
-  app.get('/business/csv/:question', async (request, reply) => {
+  const path = '/business/csv/:question';
+  app.get<{Querystring: FormFields; Params: {question: string}}>(path, async (request, reply) => {
     const viewer = viewerOf(request);
-    const query = request.query as FormFields;
-    const {question: questionWord} = request.params as {readonly question: string};
-    const question = sortQuestion(findQuestion(questionWord, query.by), query.sort);
+    const {query, params} = request;
+    const question = sortQuestion(findQuestion(params.question, query.by), query.sort);
     const {accountId} = chooseAccount(
       chooseAccounts(await readSeenAccounts(viewer, deps), query.account),
     );

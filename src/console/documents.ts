@@ -33,13 +33,13 @@ export function addDocuments(app: FastifyInstance): void {
     searchText = '',
   ) =>
     renderPlain(title, renderFramed({body, chapters, sought: searchText}), knownViewerOf(request));
-  app.get('/docs', openRoute, async (request, reply) => {
-    const {q} = request.query as FormFields;
+  app.get<{Querystring: FormFields}>('/docs', openRoute, async (request, reply) => {
+    const {q} = request.query;
     const document = q === undefined ? renderIndex() : renderSearchResult(q);
     return reply.type('text/html; charset=utf-8').send(renderPage(document, request, q));
   });
-  app.get('/docs/*', openRoute, async (request, reply) => {
-    const path = (request.params as Readonly<Record<string, string>>)['*'] ?? '';
+  app.get<{Params: {'*': string}}>('/docs/*', openRoute, async (request, reply) => {
+    const path = request.params['*'];
     const section = findCodeSection(path);
     if (section !== null) return reply.redirect(`/docs/${section.document}#${section.anchor}`, 303);
     // Only a document of the list is read, whatever the address contains.

@@ -34,11 +34,13 @@ interface PageDeps extends ConsoleDeps {
   readonly readings: SharedReads;
 }
 
+type Texts = Readonly<Record<string, string>>;
+
 /** Serves a page: as HTML, or with `as=json` its story alone. */
 export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void {
-  app.get(page.path, async (request, reply) => {
+  app.get<{Querystring: Texts; Params: Texts}>(page.path, async (request, reply) => {
     const viewer = viewerOf(request);
-    const {as, ...query} = request.query as Readonly<Record<string, string>>;
+    const {as, ...query} = request.query;
     if (page.role !== undefined) checkRole(viewer, page.role, page.section);
     const message = takeFlash(request, reply);
     const isFresh = message !== null;
@@ -49,7 +51,7 @@ export function addPage(app: FastifyInstance, page: Page, deps: PageDeps): void 
     });
     const seen = chooseSeenAccounts(viewer, allAccounts);
     const accounts = chooseAccounts(seen, query.account);
-    const params = request.params as Readonly<Record<string, string>>;
+    const {params} = request;
     const seesAll = viewer.accountId === null;
     const {masks} = viewer;
     const pageRequest = {
@@ -183,18 +185,20 @@ const refusals: ReadonlySet<string | undefined> = new Set([
   ...['42602', '42701', '2BP01'],
 ]);
 
+interface ActionRoute {
+  readonly Params: Texts;
+  /** Undefined for a request without a body. */
+  readonly Body: Readonly<Record<string, unknown>> | undefined;
+}
+
 /**
  * Serves an action: checks the sender of the form, carries the action out, and writes its audit
  * entry in the same transaction.
  */
 export function addAction(app: FastifyInstance, action: Action, deps: PageDeps): void {
-  app.post(action.path, async (request, reply) => {
+  app.post<ActionRoute>(action.path, async (request, reply) => {
     const viewer = viewerOf(request);
-    const {
-      form: formToken,
-      back,
-      ...fields
-    } = (request.body ?? {}) as Readonly<Record<string, unknown>>;
+    const {form: formToken, back, ...fields} = request.body ?? {};
     checkForm(request, {viewer, formToken, known: deps.known});
     const backPath = toOwnPath(typeof back === 'string' ? back : undefined);
     checkRole(viewer, action.role, backPath);
@@ -224,7 +228,7 @@ async function sendOnce(
 }
 
 interface ActionInput {
-  readonly request: FastifyRequest;
+  readonly request: FastifyRequest<ActionRoute>;
   readonly viewer: Viewer;
   readonly fields: unknown;
   readonly deps: ConsoleDeps;
@@ -238,7 +242,7 @@ async function carryOut(
   if (!parsed.success)
     throw new UsageError(parsed.error.issues.map(({message}) => message).join('; '));
   const seen = await readSeenAccounts(viewer, deps);
-  const params = request.params as Readonly<Record<string, string>>;
+  const {params} = request;
   const postRequest = {viewer, seen, params, fields: parsed.data, services: deps.services};
   const prepared = await prepare(action, postRequest);
   return await inTransaction(deps.pools.writes, async (client) => {

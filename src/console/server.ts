@@ -15,7 +15,7 @@ import {HttpProblem, maxBodyBytes, pageOfStatus} from '../http/problem.ts';
 import {addTelemetry, type TelemetryDeps} from '../http/telemetry.ts';
 import {explainDatabaseError} from '../postgres/database-errors.ts';
 import {readDataState} from '../star/mart.ts';
-import {AccessRefused, checkHost, checkTexts, readFormFields} from './access.ts';
+import {AccessRefused, checkHost, checkTexts, type FormFields, readFormFields} from './access.ts';
 import {
   accountsPage,
   addAccount,
@@ -293,9 +293,9 @@ async function addConsole(server: FastifyInstance, deps: ConsoleDeps): Promise<v
     addCsv(app, deps);
     addMatching(app, deps);
     for (const action of actions) addAction(app, action, {...deps, readings});
-    app.get('/live', async (request, reply) => {
+    app.get<{Querystring: FormFields}>('/live', async (request, reply) => {
       viewerOf(request);
-      const {of: tableNames = '', since = ''} = request.query as Readonly<Record<string, string>>;
+      const {of: tableNames = '', since = ''} = request.query;
       const moving = new Set(tableNames.split(','));
       await live.follow(reply, {moving, drawnAt: Number(since) || 0, token: tokenOf(request)});
     });

@@ -219,8 +219,8 @@ const openRoute = {config: {isOpen: true}} as const;
 
 export function addSignIn(app: FastifyInstance, deps: ConsoleDeps): void {
   const attempts = new Attempts();
-  app.get('/sign-in', openRoute, async (request, reply) => {
-    const {back: wantedBack, code} = request.query as FormFields;
+  app.get<{Querystring: FormFields}>('/sign-in', openRoute, async (request, reply) => {
+    const {back: wantedBack, code} = request.query;
     const back = toOwnPath(wantedBack);
     if (code !== undefined) {
       await checkCode(request, code, {deps, attempts, back}).then((person) =>
