@@ -332,7 +332,7 @@ function readLine(bytes: Buffer): ChangeRequest | HttpProblem {
     });
   }
   const checked = checkLine(value);
-  return 'error' in checked ? checked.error : (checked.value as ChangeRequest);
+  return 'error' in checked ? checked.error : checked.value;
 }
 
 const idempotencyKey = z

@@ -281,11 +281,11 @@ const inputParts: Readonly<Record<string, WrongInput['in']>> = {
  *   schema that are wrong, and shows nothing of the input, not even a name. Every message of the
  *   schema has to be our own, because a message of zod may quote the request
  */
-export function checkWith(
-  schema: z.ZodType,
+export function checkWith<T>(
+  schema: z.ZodType<T>,
   httpPart: string | undefined,
   {hidesValues = false} = {},
-): (value: unknown) => {readonly value: unknown} | {readonly error: HttpProblem} {
+): (value: unknown) => {readonly value: T} | {readonly error: HttpProblem} {
   const inputPart = inputParts[httpPart ?? ''] ?? 'body';
   return (value) => {
     const parsed = schema.safeParse(value);
