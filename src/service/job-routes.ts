@@ -7,6 +7,7 @@ import {
   answerCreate,
   answerEffects,
   answerPage,
+  type CheckedChanges,
   checkReferences,
   deleteRoute,
   findOwned,
@@ -99,7 +100,7 @@ export async function deleteJob(effects: Effects, job: StoredRecord): Promise<St
 async function createJob(service: Service, request: ServiceRequest) {
   const number = request.params.customer_number;
   await findOwned(service.database, customerResource, {number});
-  const {changes, given: requestFields, problems} = readListChanges(service, request, jobResource);
+  const {changes, requestFields, problems} = readListChanges(service, request, jobResource);
   return await answerCreate(service, request, {
     resource: jobResource,
     list: '/jobs.xml',
@@ -122,7 +123,7 @@ async function createJob(service: Service, request: ServiceRequest) {
 async function updateJob(service: Service, request: ServiceRequest) {
   const number = request.params.job_number;
   await findOwned(service.database, jobResource, {number});
-  const {changes, given: requestFields, problems} = readListChanges(service, request, jobResource);
+  const {changes, requestFields, problems} = readListChanges(service, request, jobResource);
   return await answerEffects(service, request, {
     resource: jobResource,
     work: async (effects) => {
@@ -167,11 +168,7 @@ async function readEmployeeIds(
 
 async function checkJob(
   db: ServiceQueryable,
-  {
-    fields,
-    changes,
-    problems,
-  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
+  {fields, changes, problems}: CheckedChanges,
 ): Promise<void> {
   if (!statuses.has(fields.status ?? '')) problems.add('status', 'is not included in the list');
   if (Number(fields.duration ?? 0) < 0)

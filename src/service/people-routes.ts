@@ -12,6 +12,7 @@ import {
   answerPage,
   answerRecords,
   answerWhole,
+  type CheckedChanges,
   checkReferences,
   deleteRoute,
   findChild,
@@ -133,11 +134,7 @@ async function deleteCustomer(effects: Effects, customer: StoredRecord): Promise
 
 async function checkCustomer(
   db: ServiceQueryable,
-  {
-    fields,
-    changes,
-    problems,
-  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
+  {fields, changes, problems}: CheckedChanges,
 ): Promise<void> {
   problems.requirePresence(fields, 'name');
   await checkReferences(db, problems, {
@@ -183,11 +180,7 @@ export const employeeRoutes: readonly ServiceRoute[] = [
 ];
 
 async function createEmployee(service: Service, request: ServiceRequest) {
-  const {
-    given: requestFields,
-    problems,
-    changes,
-  } = readListChanges(service, request, employeeResource);
+  const {requestFields, problems, changes} = readListChanges(service, request, employeeResource);
   const password = readPassword(requestFields, problems);
   return await answerCreate(service, request, {
     resource: employeeResource,
@@ -208,11 +201,7 @@ async function createEmployee(service: Service, request: ServiceRequest) {
 async function updateEmployee(service: Service, request: ServiceRequest) {
   const number = request.params.employee_number;
   await findOwned(service.database, employeeResource, {number});
-  const {
-    given: requestFields,
-    problems,
-    changes,
-  } = readListChanges(service, request, employeeResource);
+  const {requestFields, problems, changes} = readListChanges(service, request, employeeResource);
   const password = readPassword(requestFields, problems);
   return await answerEffects(service, request, {
     resource: employeeResource,

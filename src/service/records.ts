@@ -184,6 +184,13 @@ function readPayload(request: ServiceRequest, resource: ServiceResource): Reques
   return readRequest(request.body, resource, charset);
 }
 
+/** What a resource checks: its fields as the changes of a request leave them. */
+export interface CheckedChanges {
+  readonly fields: ServiceFields;
+  readonly changes: ServiceFields;
+  readonly problems: Problems;
+}
+
 /** The changes that a payload sets, and the collector of its problems. */
 export function readListChanges(
   service: Service,
@@ -193,7 +200,7 @@ export function readListChanges(
   const requestFields = readPayload(request, resource);
   const problems = new Problems();
   return {
-    given: requestFields,
+    requestFields,
     problems,
     changes: toChanges(resource, requestFields, {time: service.time, problems}),
   };

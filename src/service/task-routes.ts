@@ -8,6 +8,7 @@ import {
   answerEffects,
   answerPage,
   answerRecords,
+  type CheckedChanges,
   checkReferences,
   deleteRoute,
   findChild,
@@ -104,11 +105,7 @@ async function updateTask(service: Service, request: ServiceRequest) {
 
 async function checkTask(
   db: ServiceQueryable,
-  {
-    fields,
-    changes,
-    problems,
-  }: {readonly fields: ServiceFields; readonly changes: ServiceFields; readonly problems: Problems},
+  {fields, changes, problems}: CheckedChanges,
 ): Promise<void> {
   problems.requirePresence(fields, 'name', 'completed');
   await checkReferences(db, problems, {
