@@ -22,12 +22,8 @@ import {AccessError, FatalError, RecordError, RetryableError, UsageError} from '
 import {demoName} from '../core/names.ts';
 import {markToken, type Secret, seal} from '../core/secret.ts';
 import {chooseAccount, isFromEnvironment} from './accounts.ts';
-import {print} from './terminal.ts';
+import {type OutputOptions, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
-
-interface Output {
-  readonly json: boolean;
-}
 
 /** The result of checking one account. */
 interface AccountCheck extends AccountFinding {
@@ -50,7 +46,7 @@ const checksAtOnce = 8;
 export async function accountsCheck(
   config: Config,
   name: string | undefined,
-  {json}: Output,
+  {json}: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const chosen =
@@ -79,7 +75,7 @@ export async function checkAccount(config: Config, pool: pg.Pool, name: string):
 export async function accountsResume(
   config: Config,
   name: string,
-  {json}: Output,
+  {json}: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accountBefore = await chooseAccount({pool}, name);

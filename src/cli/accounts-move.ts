@@ -37,7 +37,7 @@ import {inTransaction} from '../postgres/database.ts';
 import {chooseAccount, isFromEnvironment} from './accounts.ts';
 import {checkName} from './accounts-add.ts';
 import {refuseWrongZone, requestAccount} from './accounts-check.ts';
-import {fitTable, print, typeBack} from './terminal.ts';
+import {fitTable, type OutputOptions, print, typeBack} from './terminal.ts';
 import {openPatientPool, withWarehouse} from './warehouse.ts';
 
 interface Options {
@@ -255,10 +255,6 @@ function describeMoved(config: Config, account: Account, url: string): string {
   );
 }
 
-interface Output {
-  readonly json: boolean;
-}
-
 /**
  * Gives an account another name here. Its rows, history and changes refer to its number and stay. A
  * file of settings that names the account needs the new name, too.
@@ -269,7 +265,7 @@ export async function rename(
   config: Config,
   name: string,
   toName: string,
-  {json}: Output,
+  {json}: OutputOptions,
 ): Promise<number> {
   checkName(toName, 'accounts rename');
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
@@ -304,7 +300,7 @@ export async function rename(
 export async function accountsRemove(
   config: Config,
   name: string,
-  {json}: Output,
+  {json}: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({directUrl}) => {
     const pool = openPatientPool(directUrl);

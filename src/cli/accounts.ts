@@ -23,15 +23,11 @@ import {formatAgo} from '../core/format.ts';
 import {checkShortName, defaultSystem, demoName, nearest, type Role} from '../core/names.ts';
 import {inTone} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {fitTable, print} from './terminal.ts';
+import {fitTable, type OutputOptions, print} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
 
-interface Output {
-  readonly json: boolean;
-}
-
 /** Lists the accounts, each with its state and the source of its token. */
-export async function accountsList(config: Config, {json}: Output): Promise<number> {
+export async function accountsList(config: Config, {json}: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const accounts = (await listAccounts(pool)).map((account) => ({
       ...account,
@@ -59,7 +55,7 @@ export async function accountsList(config: Config, {json}: Output): Promise<numb
 export async function accountsPause(
   config: Config,
   name: string,
-  {json, reason}: Output & {readonly reason?: string},
+  {json, reason}: OutputOptions & {readonly reason?: string},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const {accountId} = await chooseAccount({pool}, name);
@@ -138,7 +134,7 @@ export function requireActive(account: Account): Account {
   throw new FatalError(describeIdle(account));
 }
 
-interface AddOptions extends Output {
+interface AddOptions extends OutputOptions {
   readonly role: Role;
   /** The name of the only account that the key opens. */
   readonly account?: string;
@@ -207,7 +203,7 @@ function describeUse(role: Role, account: string | null): string {
 }
 
 /** Lists the keys, revoked ones too, each with its account and its last use. */
-export async function keysList(config: Config, {json}: Output): Promise<number> {
+export async function keysList(config: Config, {json}: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const keys = await listApiKeys(pool);
     const columnTitles = ['key', 'account', 'role', 'system', 'made by', 'last used', 'revoked'];
@@ -224,7 +220,7 @@ export async function keysList(config: Config, {json}: Output): Promise<number> 
  * Revokes a key: it opens nothing from now on.
  * @throws {UsageError} no key of that name is in use
  */
-export async function revoke(config: Config, name: string, {json}: Output): Promise<number> {
+export async function revoke(config: Config, name: string, {json}: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     if (!(await revokeApiKey(pool, name))) {
       const names = (await listApiKeys(pool))

@@ -33,12 +33,8 @@ import {
 } from '../feed/receivers.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, readSecret, wrap} from './terminal.ts';
+import {fitTable, type OutputOptions, print, readSecret, wrap} from './terminal.ts';
 import {withWarehouse} from './warehouse.ts';
-
-interface Output {
-  readonly json: boolean;
-}
 
 /**
  * Creates a rule, or stores the address of a rule that a file of settings has created. Within a
@@ -49,7 +45,7 @@ interface Output {
 export async function alertsAdd(
   config: Config,
   name: string,
-  {account, json, ...options}: Output & RuleOptions & {readonly account?: string},
+  {account, json, ...options}: OutputOptions & RuleOptions & {readonly account?: string},
 ): Promise<number> {
   const {plan, secret} = planRule(config, name, await readSecretAddress(name, options));
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
@@ -97,7 +93,7 @@ async function readSecretAddress(name: string, options: RuleOptions): Promise<Ru
 }
 
 /** Lists the rules with the state of their messages, and the open alerts. */
-export async function alertsList(config: Config, {json}: Output): Promise<number> {
+export async function alertsList(config: Config, {json}: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const overview = await readAlertOverview(pool);
     print(json, {json: overview, text: formatAlerts(overview)});
@@ -109,7 +105,7 @@ export async function alertsList(config: Config, {json}: Output): Promise<number
 export async function test(
   config: Config,
   name: string,
-  {json, signal}: Output & {readonly signal: AbortSignal},
+  {json, signal}: OutputOptions & {readonly signal: AbortSignal},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const {target, answer, ms} = await alertsTest(config, pool, {name, signal});
@@ -164,7 +160,11 @@ export async function alertsTest(
 }
 
 /** Removes a rule: it sends nothing from now on. @throws {UsageError} no rule has that name */
-export async function alertsRemove(config: Config, name: string, {json}: Output): Promise<number> {
+export async function alertsRemove(
+  config: Config,
+  name: string,
+  {json}: OutputOptions,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findRule(pool, name, 'remove');
     await deleteRule(pool, name);

@@ -30,7 +30,7 @@ import {questions} from '../star/star.ts';
 import {beginUpToDate, type ClaimCheck, checkClaims, findings, tieOuts} from '../star/tie-outs.ts';
 import {chooseAccount} from './accounts.ts';
 import {checkPath, writeFile, writeText} from './export.ts';
-import {fitTable, print, wrap} from './terminal.ts';
+import {fitTable, type OutputOptions, print, wrap} from './terminal.ts';
 import {requireMigrated, withWarehouse} from './warehouse.ts';
 
 interface AskOptions {
@@ -53,7 +53,7 @@ interface AskOptions {
 }
 
 /** Lists the questions that have an answer. */
-export function listQuestions(options: {readonly json: boolean}): number {
+export function listQuestions(options: OutputOptions): number {
   const entries = questions.map((question) => ({
     name: toQuestionWord(question),
     question: question.question,
@@ -212,7 +212,7 @@ const mostExamples = 3;
  * @returns the exit code: 1 if a tie-out does not hold; 3 if one does not hold while changes wait
  *   to be written into the star, which may be the reason; a finding is no failure
  */
-export async function askCheck(config: Config, options: {readonly json: boolean}): Promise<number> {
+export async function askCheck(config: Config, options: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     await requireMigrated(pool, place);
     if (!options.json)

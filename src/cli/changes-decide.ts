@@ -40,7 +40,7 @@ import {
   isFiltered,
   readFilters,
 } from './changes.ts';
-import {print, wrap} from './terminal.ts';
+import {type OutputOptions, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface DecideOptions extends ChangeSelection {
@@ -199,10 +199,7 @@ function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }
 
-function printResults(
-  results: readonly DecisionResult[],
-  {json}: {readonly json: boolean},
-): number {
+function printResults(results: readonly DecisionResult[], {json}: OutputOptions): number {
   const done = results.flatMap((each) => ('state' in each ? [each] : []));
   const refused = results.flatMap((each) => ('error' in each ? [each.error] : []));
   const lines = done.map(({changeId, state}) => describeDecided(changeId, state));

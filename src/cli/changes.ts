@@ -28,7 +28,7 @@ import {countColumns, inTone} from '../core/text.ts';
 import type {ChangeValue} from '../rows/change-values.ts';
 import {allWrites} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, lineWidth, print, wrap} from './terminal.ts';
+import {fitTable, lineWidth, type OutputOptions, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions extends ChangeFilters {
@@ -56,7 +56,7 @@ export async function changesList(config: Config, options: ListOptions): Promise
 export async function changesShow(
   config: Config,
   id: string,
-  options: {readonly json: boolean},
+  options: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const story = await readStory(pool, id);

@@ -34,12 +34,8 @@ import {namePlace, refuseCopy} from '../health/installation.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {allTables} from '../streams/all.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, readSecret, wrap} from './terminal.ts';
+import {fitTable, type OutputOptions, print, readSecret, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
-
-interface Output {
-  readonly json: boolean;
-}
 
 /**
  * Creates a subscriber, or stores the address of one that a file of settings has created. A worker
@@ -50,7 +46,7 @@ interface Output {
 export async function hooksAdd(
   config: Config,
   name: string,
-  {account, json, ...options}: Output & HookOptions & {readonly account?: string},
+  {account, json, ...options}: OutputOptions & HookOptions & {readonly account?: string},
 ): Promise<number> {
   const {plan, secret} = planHook(config, name, await readSecretAddress(name, options));
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
@@ -136,7 +132,7 @@ async function readSecretAddress(name: string, options: HookOptions): Promise<Ho
 }
 
 /** Lists the subscribers, the progress of each, and the dead letters. */
-export async function hooksList(config: Config, {json}: Output): Promise<number> {
+export async function hooksList(config: Config, {json}: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const hooks = await listHooks(pool);
     const deadLetters = await listDeadLetters(pool);
@@ -149,7 +145,11 @@ export async function hooksList(config: Config, {json}: Output): Promise<number>
  * Removes a subscriber: nothing is sent to it from now on.
  * @throws {UsageError} no subscriber has that name
  */
-export async function hooksRemove(config: Config, name: string, {json}: Output): Promise<number> {
+export async function hooksRemove(
+  config: Config,
+  name: string,
+  {json}: OutputOptions,
+): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findHook(pool, name, 'remove');
     await deleteHook(pool, name);
@@ -158,7 +158,7 @@ export async function hooksRemove(config: Config, name: string, {json}: Output):
   });
 }
 
-interface RetryOptions extends Output {
+interface RetryOptions extends OutputOptions {
   readonly letter?: number;
   readonly after?: string;
   readonly signal: AbortSignal;
@@ -269,7 +269,7 @@ export async function sendDeadLetter(
 export async function skip(
   config: Config,
   name: string,
-  {letter, json}: Output & {readonly letter?: number},
+  {letter, json}: OutputOptions & {readonly letter?: number},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     await findHook(pool, name, 'skip');

@@ -16,15 +16,11 @@ import {
 } from '../health/installation.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {checkRoles, describeRoles, listRoleStatements} from '../schema/checks.ts';
-import {print, typeBack} from './terminal.ts';
+import {type OutputOptions, print, typeBack} from './terminal.ts';
 import {bringUpToDate, printWait, withWarehouse} from './warehouse.ts';
 
-interface Output {
-  readonly json: boolean;
-}
-
 /** Shows whether the warehouse is the one that works for its accounts. */
-export async function installationShow(config: Config, {json}: Output): Promise<number> {
+export async function installationShow(config: Config, {json}: OutputOptions): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const installation = await readInstallationRow(pool);
     const name = await namePlace(config);
@@ -46,7 +42,7 @@ export async function installationShow(config: Config, {json}: Output): Promise<
  */
 export async function claim(
   config: Config,
-  {json, moved}: Output & {readonly moved?: boolean},
+  {json, moved}: OutputOptions & {readonly moved?: boolean},
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool, place}) => {
     const installation = await readInstallationRow(pool);
@@ -98,7 +94,7 @@ function describeHeld(held: readonly string[]): string[] {
  * @throws {UsageError} no key is given, or none of the keys opens one of the seals
  * @throws {FatalError} a worker is alive that does not have the new key
  */
-export async function reseal(config: Config, {json}: {readonly json: boolean}): Promise<number> {
+export async function reseal(config: Config, {json}: OutputOptions): Promise<number> {
   const [key] = config.keys;
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     if (key !== undefined) await refuseWorkersWithoutKey(pool, key.id);
@@ -136,7 +132,7 @@ async function refuseWorkersWithoutKey(db: Queryable, keyId: string): Promise<vo
  * Brings the schema of the warehouse up to date, and that of the queue if it is in Postgres;
  * nothing else.
  */
-export async function migrate(config: Config, options: {readonly json: boolean}): Promise<number> {
+export async function migrate(config: Config, options: OutputOptions): Promise<number> {
   return await withWarehouse(
     config,
     {migrates: false, makes: true},

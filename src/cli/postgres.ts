@@ -24,7 +24,7 @@ import {
   openEmbeddedPostgres,
   removeEmbedded,
 } from '../postgres/embedded.ts';
-import {callOf, fitTable, print, typeBack} from './terminal.ts';
+import {callOf, fitTable, type OutputOptions, print, typeBack} from './terminal.ts';
 import {openPatientPool, requireEmbedded, withWarehouse} from './warehouse.ts';
 
 interface UrlOptions {
@@ -172,10 +172,6 @@ async function run(
 // The verb `reset`: an installation begins from nothing again. Only parts that Fieldmirror has made
 // are removed; nothing is sent to the service.
 
-interface Output {
-  readonly json: boolean;
-}
-
 const applicationName = 'fieldmirror reset';
 
 /**
@@ -185,7 +181,7 @@ const applicationName = 'fieldmirror reset';
  * @throws {FatalError} a process uses it, or objects of others depend on our schemas: nothing is
  *   removed
  */
-export async function reset(config: Config, {json}: Output): Promise<number> {
+export async function reset(config: Config, {json}: OutputOptions): Promise<number> {
   if (config.databaseUrl === null) return await resetEmbedded(config, json);
   return await resetSchemas(config, config.directUrl ?? config.databaseUrl, json);
 }

@@ -22,7 +22,7 @@ import {
 import {describeFreshnessCost, findFreshnessCost} from '../sweeps/freshness.ts';
 import {listSchedules} from '../sweeps/schedules.ts';
 import {listUsualCosts} from '../sweeps/story.ts';
-import {fitTable, print, wrap} from './terminal.ts';
+import {fitTable, type OutputOptions, print, wrap} from './terminal.ts';
 import {envFileOf, settingsFile} from './verb.ts';
 import {requireMigrated, type Warehouse, withWarehouse} from './warehouse.ts';
 import {isReplaced} from './write-file.ts';
@@ -142,10 +142,6 @@ export function settingsEnvironment({
   return {account: account === null ? null : {apiUrl: account.apiUrl, timeZone}, demo: demoName};
 }
 
-interface Output {
-  readonly json: boolean;
-}
-
 /**
  * Exports the settings in force as a file: prints it, or writes it.
  * @throws {UsageError} the file exists and must not be replaced, or it cannot be written
@@ -153,7 +149,7 @@ interface Output {
 export async function exportConfig(
   config: Config,
   file: string | undefined,
-  {json, force}: Output & {readonly force?: boolean},
+  {json, force}: OutputOptions & {readonly force?: boolean},
 ): Promise<number> {
   const {writeActiveSettings} = await loadFile();
   if (file !== undefined && force !== true && (await isReplaced(file)))
@@ -182,7 +178,7 @@ export async function exportConfig(
 export async function configPlan(
   config: Config,
   file: string,
-  {json, check}: Output & {readonly check?: boolean},
+  {json, check}: OutputOptions & {readonly check?: boolean},
 ): Promise<number> {
   const {readSettingsFile} = await loadFile();
   const {settings, refuse} = await readSettingsFile(file);
@@ -204,7 +200,7 @@ export async function configPlan(
  * Applies a file to the warehouse: all of it, or nothing.
  * @throws {UsageError} mistakes in the file, each with its line and column
  */
-export async function apply(config: Config, file: string, {json}: Output): Promise<number> {
+export async function apply(config: Config, file: string, {json}: OutputOptions): Promise<number> {
   const {readSettingsFile} = await loadFile();
   const {settings, refuse} = await readSettingsFile(file);
   return await withWarehouse(config, {migrates: true}, async ({pool}) => {
@@ -231,7 +227,10 @@ export async function apply(config: Config, file: string, {json}: Output): Promi
  * Exports the JSON Schema of the file: prints it, or writes it.
  * @throws {UsageError} another file is there, or the file cannot be written
  */
-export async function configSchema(file: string | undefined, {json}: Output): Promise<number> {
+export async function configSchema(
+  file: string | undefined,
+  {json}: OutputOptions,
+): Promise<number> {
   const shape = toJsonSchema();
   const text = JSON.stringify(shape, null, 2);
   if (file !== undefined) {

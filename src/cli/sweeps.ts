@@ -21,7 +21,7 @@ import {
   describeTombstone,
 } from '../sweeps/words.ts';
 import {chooseAccount} from './accounts.ts';
-import {fitTable, print, wrap} from './terminal.ts';
+import {fitTable, type OutputOptions, print, wrap} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
 interface ListOptions {
@@ -58,7 +58,7 @@ export async function sweepsList(config: Config, options: ListOptions): Promise<
 export async function sweepsShow(
   config: Config,
   id: string,
-  options: {readonly json: boolean},
+  options: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const story = await readSweepStory(warehouse.pool, id);
@@ -76,7 +76,7 @@ export async function sweepsShow(
 export async function sweepsApprove(
   config: Config,
   id: string,
-  options: {readonly json: boolean},
+  options: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async (warehouse) => {
     const approved = await approveDeletions(warehouse.pool, await findSweep(warehouse, id));
@@ -176,7 +176,7 @@ export async function quarantineList(config: Config, options: ListOptions): Prom
 export async function quarantineShow(
   config: Config,
   id: string,
-  options: {readonly json: boolean},
+  options: OutputOptions,
 ): Promise<number> {
   return await withWarehouse(config, {migrates: false}, async ({pool}) => {
     const entry = await findEntry(pool, id);

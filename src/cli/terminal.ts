@@ -21,6 +21,11 @@ import {
 } from '../core/text.ts';
 import {awaitTyped, signalCtrlC} from './stop.ts';
 
+/** How a verb prints its result: as JSON, or as text for a person. */
+export interface OutputOptions {
+  readonly json: boolean;
+}
+
 /** The result of a verb, for a program and for a person. */
 interface Result {
   readonly json: unknown;
@@ -107,7 +112,7 @@ export function formatNextSteps(account: string | null, env: Environment = proce
  * @returns the exit code
  * @throws {UsageError} no such code
  */
-export function explainCode(code: string, {json}: {readonly json: boolean}): number {
+export function explainCode(code: string, {json}: OutputOptions): number {
   const section = findCodeSection(code);
   if (section === null) throw new UsageError(`explain: no code ${code}; there are ${listCodes()}`);
   const {document, anchor} = section;
