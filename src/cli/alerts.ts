@@ -26,6 +26,7 @@ import type {Sealed} from '../core/secret.ts';
 import {inTone} from '../core/text.ts';
 import {
   type Access,
+  expectSealingKey,
   makeWebhookSecret,
   parseSmtp,
   parseTarget,
@@ -287,16 +288,10 @@ export function planRule(
   name: string,
   options: RuleOptions,
 ): PlannedRule {
-  const [key] = keys;
   checkShortName(name, 'alerts add');
   const {receiver, address} = chooseReceiver(options);
   const access = readAccess(receiver, address, {smtp: options.smtp, allowsHttp});
-  if (access !== null && key === undefined)
-    throw new UsageError(
-      "alerts add: expected a key to seal the receiver's address with, got none: " +
-        'openssl rand -base64 32 makes one; keep it, and give it to this command and to start as ' +
-        'FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
-    );
+  const key = access === null ? null : expectSealingKey(keys, 'alerts add', 'receiver');
   if (options.everyMs !== undefined && receiver !== 'ping')
     throw new UsageError(
       'alerts add: --every: expected it with --ping, which alone comes by the clock',
@@ -306,9 +301,7 @@ export function planRule(
     receiver,
     target: receiver === 'email' ? address : new URL(address).host,
     sealed:
-      access === null || key === undefined
-        ? null
-        : sealAccess(access, key, {kind: 'alert_rules', name}),
+      access === null || key === null ? null : sealAccess(access, key, {kind: 'alert_rules', name}),
     causes: readCauses(options.cause ?? []),
     quietMs: options.quietMs ?? usualQuietMs,
     everyMs: receiver === 'ping' ? (options.everyMs ?? usualEveryMs) : null,

@@ -27,7 +27,7 @@ import {
   skipBatch,
   spellWriter,
 } from '../feed/hooks.ts';
-import {makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
+import {expectSealingKey, makeWebhookSecret, parseTarget, sealAccess} from '../feed/receivers.ts';
 import {sendBatch} from '../feed/send-hooks.ts';
 import {defaultEntries, maxEntries} from '../feed/terms.ts';
 import {namePlace, refuseCopy} from '../health/installation.ts';
@@ -386,7 +386,6 @@ export function planHook(
   name: string,
   {url, table, column, leaveOut, after, limit, mask, system = defaultSystem}: HookOptions,
 ): PlannedHook {
-  const [key] = keys;
   checkShortName(name, 'hooks add');
   checkShortName(system, 'hooks add: --system');
   for (const typed of table)
@@ -403,12 +402,7 @@ export function planHook(
       );
   if (limit < 1 || limit > maxEntries)
     throw new UsageError(`hooks add: --limit: expected 1 to ${maxEntries}, got ${limit}`);
-  if (key === undefined)
-    throw new UsageError(
-      "hooks add: expected a key to seal the subscriber's address with, got none: " +
-        'openssl rand -base64 32 makes one; keep it, and give it to this command and to start as ' +
-        'FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
-    );
+  const key = expectSealingKey(keys, 'hooks add', 'subscriber');
   const {host} = parseTarget(url, allowsHttp);
   const secret = makeWebhookSecret();
   const plan = {

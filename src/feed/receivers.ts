@@ -215,7 +215,25 @@ interface Owner {
 
 const commands = {alert_rules: 'alerts', feed_hooks: 'hooks'} as const;
 
-/** Seals an access for its owner, with the first of the keys. */
+/**
+ * The key to seal with: the first one.
+ * @param place - the verb: `hooks add`
+ * @throws {UsageError} there is none
+ */
+export function expectSealingKey(
+  [key]: readonly SealingKey[],
+  place: string,
+  owner: 'receiver' | 'subscriber',
+): SealingKey {
+  if (key !== undefined) return key;
+  throw new UsageError(
+    `${place}: expected a key to seal the ${owner}'s address with, got none: ` +
+      'openssl rand -base64 32 makes one; keep it, and give it to this command and to start as ' +
+      'FIELDMIRROR_KEY or in the file FIELDMIRROR_KEY_FILE',
+  );
+}
+
+/** Seals an access for its owner. */
 export function sealAccess(access: Access, key: SealingKey, {kind, name}: Owner): Sealed {
   return seal(new Secret(JSON.stringify(access)), key, secretBounds[kind](name));
 }
