@@ -262,6 +262,15 @@ export async function listRuleHealth(db: Queryable): Promise<RuleHealth[]> {
 /** A rule, and the health of its messages. */
 export interface RuleStatus extends AlertRule, Omit<RuleHealth, 'rule'> {}
 
+/** The account and the causes of a rule: `acme: failed, approval`. */
+export function describeRuleScope({
+  account,
+  causes,
+}: Pick<RuleStatus, 'account' | 'causes'>): string {
+  const scope = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+  return scope === '' ? 'everything' : scope;
+}
+
 export interface AlertOverview {
   /** By name. */
   readonly rules: readonly RuleStatus[];

@@ -16,7 +16,12 @@ import {
   usualEveryMs,
   usualQuietMs,
 } from '../alerts/alerts.ts';
-import {type AlertOverview, type RuleStatus, readAlertOverview} from '../alerts/deliveries.ts';
+import {
+  type AlertOverview,
+  describeRuleScope,
+  type RuleStatus,
+  readAlertOverview,
+} from '../alerts/deliveries.ts';
 import {sendMessage} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import {type Cause, causes, receivers, seeDocs, UsageError} from '../core/errors.ts';
@@ -225,20 +230,13 @@ function formatAlerts({rules, open, uncheckedSince}: AlertOverview): string {
   ].join('\n');
 }
 
-function describeRule({
-  name,
-  target,
-  receiver,
-  account,
-  causes,
-  ...rule
-}: RuleStatus): (string | number)[] {
-  const scope = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
+function describeRule(rule: RuleStatus): (string | number)[] {
+  const {name, target, receiver} = rule;
   return [
     name,
     target,
     rule.everyMs === null ? receiver : `${receiver}, every ${formatDuration(rule.everyMs)}`,
-    scope === '' ? 'everything' : scope,
+    describeRuleScope(rule),
     rule.lastSentAt === null ? 'never' : formatAgo(rule.lastSentAt),
     rule.waiting,
     rule.everyMs === null ? formatDuration(rule.quietMs) : '',

@@ -6,6 +6,7 @@ import {z} from 'zod';
 import {deleteRule, describeAddressStep, type Problem} from '../alerts/alerts.ts';
 import {
   type AlertOverview,
+  describeRuleScope,
   listPastDeliveries,
   type PastDelivery,
   type RuleStatus,
@@ -241,7 +242,7 @@ function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHt
     rows: rules.map((rule) => [
       rule.name,
       html`${rule.target}<small>${describeReceiver(rule)}</small>`,
-      html`<span class="what">${describeScope(rule)}</span>`,
+      html`<span class="what">${describeRuleScope(rule)}</span>`,
       renderArrival(rule, context),
       rule.lastSentAt === null ? 'never' : renderTime(rule.lastSentAt, context),
       rule.waiting,
@@ -255,11 +256,6 @@ function renderRules(rules: readonly RuleStatus[], context: PageContext): SafeHt
 
 function describeReceiver({receiver, everyMs}: RuleStatus): string {
   return everyMs === null ? `by ${receiver}` : `by ${receiver}, every ${formatDuration(everyMs)}`;
-}
-
-function describeScope({account, causes}: RuleStatus): string {
-  const scope = [account, causes?.join(', ') ?? null].filter((part) => part !== null).join(': ');
-  return scope === '' ? 'everything' : scope;
 }
 
 function renderArrival(rule: RuleStatus, context: PageContext): SafeHtml {
