@@ -22,7 +22,7 @@ import {FatalError} from '../src/core/errors.ts';
 import type {Logger} from '../src/core/log.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {liftLimits} from '../src/postgres/database.ts';
-import {explainDatabaseError} from '../src/postgres/database-errors.ts';
+import {explainDatabaseError, isDatabaseError} from '../src/postgres/database-errors.ts';
 import {readProcessId, reportWaits, type WaitOptions} from '../src/postgres/lock-waits.ts';
 import {takeTurn} from '../src/postgres/migrations.ts';
 import {connect, inspectRedis, prefixAt} from './redis.ts';
@@ -61,7 +61,7 @@ export async function migrateQueue(
     // schema exists.
     if (!(await isReady(client))) await makeReady(pool, client, waitOptions);
   } catch (cause) {
-    if (!isError(cause, '42501')) throw cause;
+    if (!isDatabaseError(cause, '42501')) throw cause;
     throw new FatalError(
       `the queue in Postgres: expected the schema ${queueSchema} in version ` +
         `${LATEST_SCHEMA_VERSION}, which this login may not make; let the owner of the warehouse ` +
@@ -117,7 +117,7 @@ async function isReady(client: pg.ClientBase): Promise<boolean> {
     );
     return rows[0]?.isReady === true;
   } catch (error) {
-    if (isError(error, '42P01') || isError(error, '3F000') || isError(error, '42883')) return false;
+    if (isDatabaseError(error, '42P01', '3F000', '42883')) return false;
     throw error;
   }
 }
@@ -126,10 +126,6 @@ async function isReady(client: pg.ClientBase): Promise<boolean> {
 async function makeSequences(client: pg.ClientBase): Promise<void> {
   for (const queue of Object.values(queueNames))
     await client.query('SELECT next_job_id($1)', [queue]);
-}
-
-function isError(error: unknown, code: string): boolean {
-  return error instanceof pg.DatabaseError && error.code === code;
 }
 
 // BullMQ's functions take turns by advisory locks. Any login may take those locks, and could stop

@@ -3,10 +3,10 @@
 // id.
 
 import {randomUUID} from 'node:crypto';
-import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
 import type {Sealed} from '../core/secret.ts';
 import type {Queryable} from '../postgres/database.ts';
+import {isDatabaseError} from '../postgres/database-errors.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
 import {claimDue, type FailedTry, noteClaim, type SendClaim, sendLease} from './deliver.ts';
 import type {feedHooks} from './tables.ts';
@@ -376,8 +376,7 @@ export async function readFeedEnd(db: Queryable): Promise<string> {
 export function refuseCursor(cause: unknown): never {
   const isCursorError =
     cause instanceof Error &&
-    (cause.name === 'CursorError' ||
-      (cause instanceof pg.DatabaseError && (cause.code === 'FM410' || cause.code === '22023')));
+    (cause.name === 'CursorError' || isDatabaseError(cause, 'FM410', '22023'));
   if (!isCursorError) throw cause;
   throw new UsageError(
     `hooks: ${cause.message}; the cursor "end" begins with what comes from now on`,

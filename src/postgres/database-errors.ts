@@ -10,6 +10,14 @@ import {
 } from '../core/errors.ts';
 import {adviseOnHolders, holdersOf, listHolderNames} from './lock-waits.ts';
 
+/** Whether Postgres refused a statement with one of these codes. */
+export function isDatabaseError(
+  error: unknown,
+  ...codes: readonly string[]
+): error is pg.DatabaseError {
+  return error instanceof pg.DatabaseError && codes.includes(error.code ?? '');
+}
+
 const errorClasses = {
   retryable: RetryableError,
   'no-room': NoRoomError,

@@ -11,6 +11,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import pg from 'pg';
 import {FatalError, UsageError} from '../core/errors.ts';
 import {readPrivateFile} from '../core/secret.ts';
+import {isDatabaseError} from './database-errors.ts';
 import {
   addressOf,
   type EmbeddedPlace,
@@ -108,8 +109,7 @@ async function createDatabase(adminUrl: string, database: string): Promise<void>
       await client.query(`CREATE DATABASE ${client.escapeIdentifier(database)}`);
     } catch (cause) {
       // 42P04, 23505: another process made it between our check and our CREATE DATABASE.
-      if (!(cause instanceof pg.DatabaseError && ['42P04', '23505'].includes(cause.code ?? '')))
-        throw cause;
+      if (!isDatabaseError(cause, '42P04', '23505')) throw cause;
     }
   });
 }

@@ -4,6 +4,7 @@
 import pg from 'pg';
 import {from} from 'pg-copy-streams';
 import {RecordError} from '../core/errors.ts';
+import {isDatabaseError} from '../postgres/database-errors.ts';
 import {toArrayText} from '../postgres/sql.ts';
 import type {EncodedRow, MirrorTable} from '../streams/table.ts';
 import type {RecentWrite} from './change-values.ts';
@@ -322,8 +323,8 @@ async function insertRows(
   try {
     await copyInto(client, tableSql(table).copyToTable, joinLines(rows, batch));
   } catch (error) {
-    if (isError(error, featureNotSupported)) copyRefusedClients.add(client);
-    else if (!isError(error, uniqueViolation)) throw explainRefusal(error, table, rows);
+    if (isDatabaseError(error, featureNotSupported)) copyRefusedClients.add(client);
+    else if (!isDatabaseError(error, uniqueViolation)) throw explainRefusal(error, table, rows);
     await client.query(`ROLLBACK TO SAVEPOINT ${freshRows}`);
     return false;
   }
@@ -361,10 +362,6 @@ function joinLines(rows: readonly EncodedRow[], {accountId, sweepId, readBackOf}
       return [changeId === undefined ? owner : encodeOwner(changeId), row.line];
     }),
   );
-}
-
-function isError(error: unknown, code: string): boolean {
-  return error instanceof pg.DatabaseError && error.code === code;
 }
 
 /**

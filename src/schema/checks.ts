@@ -9,7 +9,7 @@ import {transitions} from '../changes/states.ts';
 import {FatalError} from '../core/errors.ts';
 import {packageRoot, readVersion} from '../core/package.ts';
 import type {Queryable} from '../postgres/database.ts';
-import {grantCreate} from '../postgres/database-errors.ts';
+import {grantCreate, isDatabaseError} from '../postgres/database-errors.ts';
 import type {StarMember} from '../star/member.ts';
 import type {WarehouseTable} from '../streams/table.ts';
 
@@ -93,7 +93,7 @@ async function readApplied(db: Queryable): Promise<string[]> {
     );
     return rows.map((row) => row.hash);
   } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === '42P01') return [];
+    if (isDatabaseError(error, '42P01')) return [];
     throw error;
   }
 }
@@ -238,7 +238,7 @@ export async function readAppliedSource(db: Queryable): Promise<AppliedSource | 
     const {rows} = await db.query<AppliedSource>('SELECT version, hash FROM sync.source');
     return rows[0] ?? null;
   } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === '42P01') return null;
+    if (isDatabaseError(error, '42P01')) return null;
     throw error;
   }
 }

@@ -5,6 +5,7 @@
 import pg from 'pg';
 import {FatalError} from '../core/errors.ts';
 import {hasSharedSessions, inTransaction, type Queryable} from '../postgres/database.ts';
+import {isDatabaseError} from '../postgres/database-errors.ts';
 import type {Comment} from '../postgres/tables.ts';
 import type {StarMember} from './member.ts';
 
@@ -201,10 +202,7 @@ async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): 
 
 /** A column would be dropped, or would change its place, its name or its type. */
 function isShapeChange(error: unknown): boolean {
-  return (
-    error instanceof OtherShapeError ||
-    (error instanceof pg.DatabaseError && ['42P16', '42P13'].includes(error.code ?? ''))
-  );
+  return error instanceof OtherShapeError || isDatabaseError(error, '42P16', '42P13');
 }
 
 /**
@@ -265,7 +263,7 @@ async function nameDependents(change: string, runStatement: () => Promise<unknow
   try {
     await runStatement();
   } catch (error) {
-    if (!(error instanceof pg.DatabaseError) || error.code !== '2BP01') throw error;
+    if (!isDatabaseError(error, '2BP01')) throw error;
     const dependents = error.detail?.replaceAll('\n', '; ') ?? error.message;
     throw new FatalError(
       `${change}, but others depend on it: ${dependents}; drop them first, ` +
