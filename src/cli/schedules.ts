@@ -14,6 +14,7 @@ import {
   isWholeDays,
 } from '../core/format.ts';
 import {nearest} from '../core/names.ts';
+import {readNow} from '../postgres/checks.ts';
 import type {Queryable} from '../postgres/database.ts';
 import {freshness, schedule, scheduleName, schedulesSection} from '../settings/mirror-sections.ts';
 import {intervalMs, isSame, type SettingsTree} from '../settings/section.ts';
@@ -268,11 +269,6 @@ async function findSchedule(db: Queryable, account: Account, name: string): Prom
   throw new UsageError(
     `account ${account.name} has no schedule "${name}"${nearest(name, names)}; ${namesText}`,
   );
-}
-
-async function readNow(db: Queryable): Promise<string> {
-  const {rows} = await db.query<{now: string}>('SELECT now()');
-  return rows[0]?.now ?? '';
 }
 
 function describeDue(dueAt: string, now: string): string {
