@@ -3,7 +3,7 @@
 
 import type {Queryable} from '../postgres/database.ts';
 import {type ReadRow, selectColumns} from '../postgres/sql.ts';
-import {type ChangeState, lateChangesSql, latenesses, type SettledState} from './states.ts';
+import {lateChangesSql, latenesses, type SelectableState, type SettledState} from './states.ts';
 import type {attempts, changes, conflicts} from './tables.ts';
 
 type Row = typeof changes.$inferSelect;
@@ -63,8 +63,7 @@ export const changeColumns = `table_name AS "table", ${selectColumns(plainColumn
 /** The conditions of a selection of changes; null leaves a condition open. */
 export interface ChangeFilter {
   readonly accountIds: readonly string[];
-  /** `altered`: done, though the service holds something else; `needy`: it needs a person. */
-  readonly state: ChangeState | 'altered' | 'needy' | null;
+  readonly state: SelectableState | null;
   readonly table: string | null;
   /** The person, database user or application that made it. */
   readonly by: string | null;

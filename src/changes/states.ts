@@ -18,6 +18,13 @@ export type SettledState = (typeof settledStates)[number];
 
 export type ChangeState = (typeof changeStates)[number];
 
+/**
+ * The states by which changes are selected. `altered`: done, though the service holds something
+ * else; `needy`: it needs a person.
+ */
+export const selectableStates = ['needy', ...changeStates, 'altered'] as const;
+export type SelectableState = (typeof selectableStates)[number];
+
 /** How a writing request ends; `not-sent`: nothing was written. */
 export const attemptOutcomes = ['done', 'refused', 'not-sent', 'in-doubt'] as const;
 

@@ -10,7 +10,7 @@ import {
   matchEveryChange,
 } from '../changes/change.ts';
 import type {PlannedRequest, Unplannable} from '../changes/request.ts';
-import {changeStates, nameState} from '../changes/states.ts';
+import {nameState, type SelectableState, selectableStates} from '../changes/states.ts';
 import {type ChangeStory, readStory, serviceSideOf} from '../changes/story.ts';
 import {
   describeNextStep,
@@ -81,7 +81,6 @@ export interface ChangeSelection extends ChangeFilters {
   readonly all?: boolean;
 }
 
-const states = ['needy', ...changeStates, 'altered'] as const;
 const tables = allWrites.map(({table}) => table.name);
 const filterNames = ['state', 'table', 'by', 'since', 'transaction', 'batch', 'account'] as const;
 
@@ -129,12 +128,13 @@ export function isFiltered(
 }
 
 /** States may be typed as they are printed: `in doubt`, or `in-doubt`. */
-function checkState(typed: string): (typeof states)[number] {
+function checkState(typed: string): SelectableState {
   const name = typed.toLowerCase().replaceAll(/[ -]/g, '_');
-  const state = states.find((known) => known === name);
+  const state = selectableStates.find((known) => known === name);
   if (state !== undefined) return state;
   throw new UsageError(
-    `changes: no state "${typed}"${nearest(typed, states)}; there are ${states.join(', ')}`,
+    `changes: no state "${typed}"${nearest(typed, selectableStates)}; ` +
+      `there are ${selectableStates.join(', ')}`,
   );
 }
 

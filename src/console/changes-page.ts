@@ -13,7 +13,7 @@ import {
   titleChange,
 } from '../changes/change-list.ts';
 import type {DecisionRequest} from '../changes/decisions.ts';
-import {changeStates} from '../changes/states.ts';
+import {selectableStates} from '../changes/states.ts';
 import {
   decisionsDo,
   describeNextStep,
@@ -266,7 +266,6 @@ function makeChoice(
   return {name, label, does: decisionsDo[name], deciding, isGrave: name === 'cancel'};
 }
 
-const states = ['needy', ...changeStates, 'altered'] as const;
 const tables = allWrites.map(({table}) => table.name);
 
 const ageFilters = {
@@ -308,7 +307,10 @@ export function readChangeFilter({
     age === undefined ? {within: null, before: null} : ageFilters[checkWord('age', age, ageNames)];
   return {
     accountIds: accounts.map(({accountId}) => accountId),
-    state: state === undefined ? null : checkWord('state', state.replaceAll(/[ -]/g, '_'), states),
+    state:
+      state === undefined
+        ? null
+        : checkWord('state', state.replaceAll(/[ -]/g, '_'), selectableStates),
     table: table === undefined ? null : checkWord('table', table, tables),
     by: by ?? null,
     within,
@@ -358,7 +360,7 @@ function renderChangeFilters(context: PageContext): SafeHtml {
     ${transaction === undefined ? '' : renderHidden('transaction', transaction)}
     <label>State ${renderSelect('state', state, [
       ['', 'any'],
-      ...states.map((name) => [name, nameFilterState(name)] as const),
+      ...selectableStates.map((name) => [name, nameFilterState(name)] as const),
     ])}</label>
     <label>Table ${renderSelect('table', table, [
       ['', 'any'],
