@@ -279,10 +279,10 @@ async function nameDependents(change: string, runStatement: () => Promise<unknow
  */
 const settleSeconds = 5;
 /**
- * The tables of the parts of jobs: filling them takes about as long as filling the table of the
- * jobs.
+ * The tables of the parts of jobs: each row has the keys of its job. Filling them takes about as
+ * long as filling the table of the jobs.
  */
-const partTables = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
+export const partTables = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 /**
  * All reads use one snapshot. A commit does not wait for the disk: a crash that undoes it restores
  * the notes, too.

@@ -2,7 +2,7 @@
 // state of the warehouse, and how a reader gets a state in which the star has all changes.
 
 import type pg from 'pg';
-import {refreshStar} from './mart.ts';
+import {partTables, refreshStar} from './mart.ts';
 import {resolveRowKey} from './member.ts';
 import {listRelations, members} from './star.ts';
 
@@ -66,9 +66,6 @@ const danglingKeys = members
 
 const selectLive = (table: string, number: string) =>
   `(SELECT * FROM warehouse.${table} WHERE _deleted_at IS NULL AND ${number} IS NOT NULL) AS live`;
-
-/** The facts that have the keys of their job in each row. */
-const partsOfJob = ['fct_job_charge', 'fct_time_entry', 'fct_assignment'];
 
 /** Each returns no row, over all accounts, at every age of a business. */
 export const tieOuts: readonly TieOut[] = [
@@ -239,7 +236,7 @@ export const tieOuts: readonly TieOut[] = [
   {
     name: 'T18',
     claim: 'A line, an entry or an assignment has the customer, the kind and the date of its job.',
-    sql: partsOfJob
+    sql: partTables
       .map(
         (part) => `SELECT part.job_key FROM mart.${part} AS part JOIN mart.fct_job AS job
             USING (job_key)
