@@ -8,7 +8,7 @@ import type {Logger} from '../core/log.ts';
 import {Ledger, makeArrivalTime, makeCustomer} from './business-people.ts';
 import {BusinessPlan, countIds, type RecordKind, type Scale} from './business-plan.ts';
 import {copyRows, inServiceTransaction, openDatabase, type ServiceRow} from './database.ts';
-import {Roster} from './order.ts';
+import {compareTexts, Roster} from './order.ts';
 import {listTimes, readLifeAt} from './order-life.ts';
 import type {ServiceFields, Table} from './resource.ts';
 import {makeJob} from './work-orders.ts';
@@ -230,11 +230,11 @@ export class Player {
     }
     births.sort(
       (first, second) =>
-        compare(first.at, second.at) ||
-        compare(first.kind, second.kind) ||
+        compareTexts(first.at, second.at) ||
+        compareTexts(first.kind, second.kind) ||
         first.index - second.index,
     );
-    happenings.sort((first, second) => compare(first.at, second.at) || first.job - second.job);
+    happenings.sort((first, second) => compareTexts(first.at, second.at) || first.job - second.job);
     // A call may come as late as the evening of its day.
     const horizonEnd = new Date(today + (horizon - 1) * 86_400_000).toISOString();
     this.#lives = {roster, horizonEnd, births, happenings, jobsOf};
@@ -251,8 +251,6 @@ export class Player {
     for (const {kind, index, id, number} of rows) plan.bear(kind, index, {id, number});
   }
 }
-
-const compare = (first: string, second: string) => (first < second ? -1 : first > second ? 1 : 0);
 
 /** The entries from one moment on, before another. */
 function selectWithin<T extends {readonly at: string}>(

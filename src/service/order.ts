@@ -399,7 +399,7 @@ export class Roster {
     const visits = this.#orders.filter(({life}) => life.startedAt !== null);
     const starts = new Map(visits.map(({index, life}) => [index, readStart(life) ?? '']));
     const visitsByStart = visits.toSorted((first, second) =>
-      compare(starts.get(first.index) ?? '', starts.get(second.index) ?? ''),
+      compareTexts(starts.get(first.index) ?? '', starts.get(second.index) ?? ''),
     );
     for (const {index, crew, life, minutes} of visitsByStart) {
       const plannedStart = Date.parse(life.startedAt ?? '');
@@ -420,4 +420,5 @@ export class Roster {
   }
 }
 
-const compare = (first: string, second: string) => (first < second ? -1 : first > second ? 1 : 0);
+export const compareTexts = (first: string, second: string) =>
+  first < second ? -1 : first > second ? 1 : 0;
