@@ -3,6 +3,7 @@
 // Silence is a problem: a night without a delivery, or a missing report, counts whether a try
 // failed or none began.
 
+import {join} from 'node:path';
 import type pg from 'pg';
 import {type Account, listAccounts} from '../accounts/accounts.ts';
 import {listWorkers} from '../accounts/workers.ts';
@@ -12,6 +13,7 @@ import {
   type LateChanges,
   listLateChanges,
 } from '../changes/states.ts';
+import type {Config} from '../core/config.ts';
 import {formatAge, formatNumber} from '../core/format.ts';
 import {
   listReportLists,
@@ -75,6 +77,7 @@ import {
   findWorkerProblems,
   listLateParts,
   type PartFacts,
+  readBounds,
   type Workforce,
 } from './installation-problems.ts';
 
@@ -103,6 +106,22 @@ export interface HealthInput extends Pick<Workforce, 'keyIds'> {
   readonly home: string | null;
   /** The address by which the process reaches the warehouse. */
   readonly address: WarehouseAddress;
+}
+
+/** The values of this process that a check for problems needs. */
+export function toHealthInput({
+  keys,
+  bounds,
+  databaseUrl,
+  directUrl,
+  home,
+}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home'>): HealthInput {
+  return {
+    keyIds: keys.map(({id}) => id),
+    bounds: readBounds(bounds),
+    address: {databaseUrl, directUrl, home},
+    home: databaseUrl === null ? join(home, 'postgres') : null,
+  };
 }
 
 /** Reads the state of the installation apart from its accounts. It counts the rows of no table. */

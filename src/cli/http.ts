@@ -5,6 +5,7 @@ import {once} from 'node:events';
 import {isIP} from 'node:net';
 import {makeSignInCode} from '../accounts/access.ts';
 import {listWorkers} from '../accounts/workers.ts';
+import {toHealthInput} from '../alerts/problems.ts';
 import type {ConsoleServices, RuleForm} from '../console/page.ts';
 import {openServer as listen, type ServerOptions} from '../console/server.ts';
 import type {Config} from '../core/config.ts';
@@ -16,7 +17,6 @@ import {Secret} from '../core/secret.ts';
 import {printErr} from '../core/text.ts';
 import {openPools} from '../http/api.ts';
 import type {PlannedRule} from './alerts.ts';
-import {toHealthInput} from './status.ts';
 import {callOf, print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 

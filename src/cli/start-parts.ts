@@ -11,14 +11,13 @@ import {
   endAlertCheck,
   releaseAlertCheck,
 } from '../alerts/alerts.ts';
-import {readProblems} from '../alerts/problems.ts';
+import {readProblems, toHealthInput} from '../alerts/problems.ts';
 import {sendDue} from '../alerts/send.ts';
 import type {Config} from '../core/config.ts';
 import {causePage, type Logger} from '../core/log.ts';
 import {type Pulse, Rounds} from '../core/pauses.ts';
 import type {Secret} from '../core/secret.ts';
 import {makeDeliveryRounds} from '../delivery/deliver-star.ts';
-import {toHealthInput} from './status.ts';
 
 const alertsEveryMs = 10_000;
 const reportsEveryMs = 60_000;

@@ -2,18 +2,17 @@
 // and only those that need a person have a table. If another session has locked a part, the holder
 // is named, and the other parts are shown.
 
-import {join} from 'node:path';
 import {listAccounts} from '../accounts/accounts.ts';
 import type {Worker} from '../accounts/workers.ts';
 import {findAccountProblems} from '../alerts/account-problems.ts';
 import type {Problem} from '../alerts/alerts.ts';
-import {findLockProblems, formatWorkers, readBounds} from '../alerts/installation-problems.ts';
+import {findLockProblems, formatWorkers} from '../alerts/installation-problems.ts';
 import {
   findProblems,
   formatReportLists,
   formatTargets,
-  type HealthInput,
   readInstallation,
+  toHealthInput,
 } from '../alerts/problems.ts';
 import {nameState} from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
@@ -310,22 +309,6 @@ function formatDue(instant: string | undefined, now: string): string {
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
-}
-
-/** The values of this process that a check for problems needs. */
-export function toHealthInput({
-  keys,
-  bounds,
-  databaseUrl,
-  directUrl,
-  home,
-}: Pick<Config, 'keys' | 'bounds' | 'databaseUrl' | 'directUrl' | 'home'>): HealthInput {
-  return {
-    keyIds: keys.map(({id}) => id),
-    bounds: readBounds(bounds),
-    address: {databaseUrl, directUrl, home},
-    home: databaseUrl === null ? join(home, 'postgres') : null,
-  };
 }
 
 /** A part of the answer that is missing. */
