@@ -2,7 +2,7 @@
 // gave an account or a target, or one of our own words. It is never the number of a record, nor
 // anything that the service sent.
 
-export const metricQueries = {
+export const metricQuestions = {
   fresh: 'Is the data fresh?',
   schedule: 'Did the schedule fire?',
   load: 'Is the load healthy?',
@@ -13,7 +13,7 @@ export const metricQueries = {
 } as const;
 
 export interface Metric {
-  readonly question: keyof typeof metricQueries;
+  readonly question: keyof typeof metricQuestions;
   readonly name: string;
   readonly type: 'gauge' | 'counter' | 'histogram';
   readonly labels: readonly string[];
@@ -326,7 +326,7 @@ export const processCatalogue = {
 } as const satisfies Readonly<Record<string, Metric>>;
 
 /** All metrics, in the order of the questions. */
-export const catalogue: readonly Metric[] = Object.keys(metricQueries).flatMap((question) =>
+export const catalogue: readonly Metric[] = Object.keys(metricQuestions).flatMap((question) =>
   [warehouseCatalogue, requestCatalogue, processCatalogue].flatMap((metrics) =>
     Object.values<Metric>(metrics).filter((metric) => metric.question === question),
   ),

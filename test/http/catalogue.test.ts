@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {expect, test} from 'vitest';
-import {catalogue, metricQueries} from '../../src/http/metric-catalogue.ts';
+import {catalogue, metricQuestions} from '../../src/http/metric-catalogue.ts';
 
 const operating = readFileSync(join(import.meta.dirname, '../../docs/watching.md'), 'utf8');
 
@@ -48,7 +48,7 @@ test('docs/watching.md lists every metric under its question, and no other', () 
       .map((cell) => cell.trim()),
   );
   const expected = catalogue.map(({question, name, type, labels, help}, at) => [
-    catalogue[at - 1]?.question === question ? '' : metricQueries[question],
+    catalogue[at - 1]?.question === question ? '' : metricQuestions[question],
     `\`${name}\``,
     type,
     labels.map((label) => `\`${label}\``).join(', '),

@@ -5,7 +5,7 @@ import {readFileSync} from 'node:fs';
 import {join} from 'node:path';
 import {afterAll, beforeAll, describe, expect, test} from 'vitest';
 import {parse} from 'yaml';
-import {catalogue, metricQueries} from '../../src/http/metric-catalogue.ts';
+import {catalogue, metricQuestions} from '../../src/http/metric-catalogue.ts';
 import type {Exposition, Family} from './exposition.ts';
 import {listPanels, listRules, type Query, readAccountQuery} from './operations-files.ts';
 import {type Matcher, readExpression, type Use} from './promql.ts';
@@ -126,11 +126,11 @@ describe('the alert rules', () => {
 
 describe('the dashboard', () => {
   test('has a row for each question, and in it the metrics that answer it', () => {
-    expect([...new Set(panels.map(({row}) => row))]).toEqual(Object.values(metricQueries));
+    expect([...new Set(panels.map(({row}) => row))]).toEqual(Object.values(metricQuestions));
     for (const {row, expression} of panels)
       for (const {metric} of readExpression(expression).uses) {
         const own = catalogue.find(({name}) => name === familyOf(metric).name);
-        expect(row, metric).toBe(metricQueries[own?.question ?? 'process']);
+        expect(row, metric).toBe(metricQuestions[own?.question ?? 'process']);
       }
   });
 
