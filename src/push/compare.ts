@@ -73,12 +73,8 @@ export function mergeFields(sides: Sides): Merge {
 
 /** The names of base and fields, those of one group together. */
 function groupFields({fields, base, rules}: Sides): string[][] {
-  const units = new Map<string, string[]>();
-  for (const name of new Set([...Object.keys(fields), ...Object.keys(base)])) {
-    const unit = rules.get(name)?.group ?? name;
-    units.set(unit, [...(units.get(unit) ?? []), name]);
-  }
-  return [...units.values()];
+  const names = new Set([...Object.keys(fields), ...Object.keys(base)]);
+  return [...Map.groupBy(names, (name) => rules.get(name)?.group ?? name).values()];
 }
 
 function mergeUnit(names: readonly string[], sides: Sides): Merge {
