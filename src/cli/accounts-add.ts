@@ -13,7 +13,13 @@ import {
 } from '../accounts/accounts.ts';
 import type {Config} from '../core/config.ts';
 import {UsageError} from '../core/errors.ts';
-import {demoName, expectTimeZone, isTimeZone} from '../core/names.ts';
+import {
+  accountNamePattern,
+  accountNameText,
+  demoName,
+  expectTimeZone,
+  isTimeZone,
+} from '../core/names.ts';
 import {type SealingKey, type Secret, seal} from '../core/secret.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {allStreams} from '../streams/all.ts';
@@ -144,12 +150,8 @@ function checkAddable({keys: [key]}: Config, name: string): SealingKey {
 
 /** @throws {UsageError} the name is invalid; the message begins with the verb */
 export function checkName(name: string, verb = 'accounts add'): void {
-  if (!/^[A-Za-z0-9]\S{0,99}$/.test(name)) {
-    throw new UsageError(
-      `${verb}: expected a name of up to 100 characters without blanks that begins with a ` +
-        `letter or digit, got "${name}"`,
-    );
-  }
+  if (!accountNamePattern.test(name))
+    throw new UsageError(`${verb}: ${accountNameText}, got "${name}"`);
   if (name === demoName)
     throw new UsageError(
       `${verb}: "${demoName}" is the name of the made-up data; choose another one`,

@@ -7,6 +7,12 @@ import {UsageError} from './errors.ts';
 /** The name of the account whose data are made up. */
 export const demoName = 'demo';
 
+/** The name of an account. */
+export const accountNamePattern = /^[A-Za-z0-9]\S{0,99}$/;
+
+export const accountNameText =
+  'expected a name of up to 100 characters without blanks that begins with a letter or digit';
+
 /**
  * The name of a key, a rule or a subscriber. `application_name` holds 63 bytes, and shows the name
  * with a few more letters.

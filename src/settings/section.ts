@@ -6,6 +6,7 @@
 
 import {z} from 'zod';
 import {formatInterval, intervalPattern, parseInterval} from '../core/format.ts';
+import {accountNamePattern, accountNameText} from '../core/names.ts';
 import {idPattern} from '../core/text.ts';
 import type {Queryable} from '../postgres/database.ts';
 
@@ -191,12 +192,7 @@ export function intervalMs(text: string): number {
   return parseInterval(text) ?? 0;
 }
 
-export const accountName = z
-  .string()
-  .regex(
-    /^[A-Za-z0-9]\S{0,99}$/,
-    'expected a name of up to 100 characters without blanks that begins with a letter or digit',
-  );
+export const accountName = z.string().regex(accountNamePattern, accountNameText);
 
 export const recordNumber = z.string().regex(idPattern, 'expected a number from 1 on');
 
