@@ -5,7 +5,7 @@ import {setTimeout as wait} from 'node:timers/promises';
 import {UnrecoverableError} from 'bullmq';
 import {z} from 'zod';
 import {listAccountsWithDueChanges} from '../src/changes/claim-changes.ts';
-import {AccessError, FatalError, NoRoomError} from '../src/core/errors.ts';
+import {AccessError, FatalError, NoRoomError, RetryableError} from '../src/core/errors.ts';
 import type {SendMeans} from '../src/feed/receivers.ts';
 import {FeedKeeper} from '../src/feed/send-hooks.ts';
 import {explainDatabaseError} from '../src/postgres/database-errors.ts';
@@ -378,7 +378,7 @@ const defaultTimes: PollTimes = {roundMs: 2_000, outOfReachMs: 60_000};
  * @param round - searches once for due work, and wakes workers for it
  * @returns rejects when no round has succeeded for a minute: a person must check the queue or the
  *   warehouse, and a supervisor may restart the process; never resolves. If the warehouse has no
- *   room, the loop continues, because a new process would find no more room
+ *   room, or somebody else's session has locked it, the loop continues
  */
 export function poll(
   round: () => Promise<void>,
@@ -397,7 +397,7 @@ export function poll(
       } catch (cause) {
         const reason = cause instanceof Error ? cause.message : String(cause);
         if (!signal.aborted) outage.roundFailed(reason);
-        if (cause instanceof NoRoomError) succeededAt = performance.now();
+        if (outlastsRestart(cause)) succeededAt = performance.now();
         else if (performance.now() - succeededAt > times.outOfReachMs) {
           throw new FatalError(
             'the queue or the warehouse has been out of reach for ' +
@@ -417,6 +417,13 @@ export function poll(
   });
   broken.catch(() => {});
   return broken;
+}
+
+/** A new process would find no more room, and the same lock; this one reports both meanwhile. */
+function outlastsRestart(cause: unknown): boolean {
+  return (
+    cause instanceof NoRoomError || (cause instanceof RetryableError && cause.kind === 'locked')
+  );
 }
 
 // A notice of Postgres wakes only the poller. Any login may send any number of notices with any

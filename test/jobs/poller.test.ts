@@ -18,12 +18,18 @@ test('a warehouse that is out of reach for too long ends the process', async () 
   );
 });
 
-test('the poller keeps waiting for a warehouse whose disk is full', async () => {
+test.each([
+  ['whose disk is full', new NoRoomError('its disk is full')],
+  [
+    'that somebody else has locked',
+    new RetryableError('a lock was not free in time', {kind: 'locked'}),
+  ],
+])('the poller keeps waiting for a warehouse %s', async (_what, failure) => {
   const stopping = new AbortController();
   const isBack = Promise.withResolvers<'is back'>();
   let rounds = 0;
   const round = async () => {
-    if (++rounds <= 5) throw new NoRoomError('its disk is full');
+    if (++rounds <= 5) throw failure;
     isBack.resolve('is back');
   };
   const broken = poll(round, {outage, signal: stopping.signal, times});
