@@ -20,6 +20,7 @@ import {
 import pg from 'pg';
 import {FatalError} from '../src/core/errors.ts';
 import type {Logger} from '../src/core/log.ts';
+import {FailureReasons} from '../src/core/pauses.ts';
 import {parseRedisAddress} from '../src/core/redis-address.ts';
 import {liftLimits} from '../src/postgres/database.ts';
 import {explainDatabaseError, isDatabaseError} from '../src/postgres/database-errors.ts';
@@ -383,8 +384,7 @@ export class Outage {
     readonly since: number;
     lastAt: number;
     wellAgainAt: number | null;
-    /** Reasons that were logged, with their numbers replaced. */
-    readonly reported: Set<string>;
+    readonly reasons: FailureReasons;
   } | null = null;
 
   /** @param now - milliseconds of a clock that is never set */
@@ -406,12 +406,9 @@ export class Outage {
       this.#failing.wellAgainAt = null;
       return;
     }
-    this.#failing = {
-      since: now,
-      lastAt: now,
-      wellAgainAt: null,
-      reported: new Set([withoutNumbers(reason)]),
-    };
+    const reasons = new FailureReasons();
+    reasons.note(reason);
+    this.#failing = {since: now, lastAt: now, wellAgainAt: null, reasons};
     this.#log.warn(
       {event: 'outage.began', reason},
       'the queue or the warehouse is out of reach; nothing is lost, trying again',
@@ -421,9 +418,7 @@ export class Outage {
   /** A whole round of work failed. */
   roundFailed(reason: string): void {
     this.failed(reason);
-    const loggedReasons = this.#failing?.reported;
-    if (loggedReasons === undefined || loggedReasons.has(withoutNumbers(reason))) return;
-    loggedReasons.add(withoutNumbers(reason));
+    if (this.#failing?.reasons.note(reason) !== true) return;
     this.#log.warn(
       {event: 'outage.continues', reason},
       'the queue or the warehouse is still out of reach',
@@ -443,9 +438,4 @@ export class Outage {
       'the queue and the warehouse are within reach again; work continues',
     );
   }
-}
-
-/** Ports and times differ from one failure to the next, so they do not make a new reason. */
-function withoutNumbers(reason: string): string {
-  return reason.replaceAll(/\d+/g, '0');
 }

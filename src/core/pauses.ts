@@ -169,13 +169,35 @@ export class Pulse {
   }
 }
 
+/**
+ * The reasons for which repeated work has failed since it last succeeded: a log has each of them
+ * once, however often the work is tried again.
+ */
+export class FailureReasons {
+  readonly #known = new Set<string>();
+
+  /** Notes a failure. @returns whether its reason is a new one */
+  note(reason: string): boolean {
+    // Ports and times differ from one failure to the next, so they do not make a new reason.
+    const text = reason.replaceAll(/\d+/g, '0');
+    if (this.#known.has(text)) return false;
+    this.#known.add(text);
+    return true;
+  }
+
+  /** The work has succeeded. */
+  forget(): void {
+    this.#known.clear();
+  }
+}
+
 /** Work that is done again and again beside other work. */
 interface RoundsPlan {
   /** The least time from the beginning of one round to that of the next one. */
   readonly everyMs: number;
   readonly pulse: Pulse;
   readonly work: (signal: AbortSignal) => Promise<void>;
-  /** Logs why a round failed; it is tried again. */
+  /** Logs why a round failed, once for each reason; it is tried again. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -188,6 +210,7 @@ const stopMs = 3_000;
 export class Rounds {
   readonly #plan: RoundsPlan;
   readonly #stopping = new AbortController();
+  readonly #failures = new FailureReasons();
   #round: Promise<void> | null = null;
   #begunAt = Number.NEGATIVE_INFINITY;
 
@@ -206,8 +229,9 @@ export class Rounds {
     this.#begunAt = pulse.now();
     this.#round = pulse
       .round(() => work(signal))
+      .then(() => this.#failures.forget())
       .catch((error: unknown) => {
-        if (!signal.aborted) onFailure(error);
+        if (!signal.aborted && this.#failures.note(String(error))) onFailure(error);
       })
       .finally(() => {
         this.#round = null;

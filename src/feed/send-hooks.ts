@@ -5,7 +5,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import type {Logger} from '../core/log.ts';
-import {Pulse} from '../core/pauses.ts';
+import {FailureReasons, Pulse} from '../core/pauses.ts';
 import {Secret} from '../core/secret.ts';
 import {listen} from '../postgres/listen.ts';
 import {deliverClaim, type FailedTry, UndeliverableError} from './deliver.ts';
@@ -56,6 +56,7 @@ export class FeedKeeper {
   readonly #pulses: {readonly feed: Pulse; readonly hooks: Pulse};
   readonly #stopping = new AbortController();
   readonly #sending = new Set<Promise<void>>();
+  readonly #failures = new FailureReasons();
   #checking: Promise<void> | null = null;
   #isWanted = false;
   #isListening = false;
@@ -71,15 +72,21 @@ export class FeedKeeper {
     if (this.#isListening) return;
     this.#isListening = true;
     const {directUrl, log} = this.#deps;
+    const failures = new FailureReasons();
     void listen(directUrl, feedChannel, {
       signal: this.#stopping.signal,
       onNotice: () => this.wake(),
-      onListening: () => this.wake(),
-      onFailure: (error) =>
-        log.warn(
-          {event: 'feed.polled', reason: String(error)},
-          'the feed is polled every two seconds',
-        ),
+      onListening: () => {
+        failures.forget();
+        this.wake();
+      },
+      onFailure: (error) => {
+        if (failures.note(String(error)))
+          log.warn(
+            {event: 'feed.polled', reason: String(error)},
+            'the feed is polled every two seconds',
+          );
+      },
     });
   }
 
@@ -105,15 +112,17 @@ export class FeedKeeper {
     const {signal} = this.#stopping;
     while (this.#isWanted && !signal.aborted) {
       this.#isWanted = false;
-      await this.#checkOnce().catch((error: unknown) =>
-        this.#deps.log.warn(
-          {event: 'feed.late', reason: String(error)},
-          'the feed waits for the next round',
-        ),
-      );
+      await this.#checkOnce()
+        .then(() => this.#failures.forget())
+        .catch((error: unknown) => this.#logFailure(String(error)));
       await wait(pauseMs, undefined, {signal}).catch(() => {});
     }
     this.#checking = null;
+  }
+
+  #logFailure(reason: string): void {
+    if (!this.#failures.note(reason)) return;
+    this.#deps.log.warn({event: 'feed.late', reason}, 'the feed waits for the next round');
   }
 
   async #checkOnce(): Promise<void> {
