@@ -406,11 +406,12 @@ const roleOptions = {
 } as const;
 
 /**
- * A primary that hangs closes no connection, and another server may have replaced it. After this
- * time without an answer the client requests the present primary again. A worker's wait for work
+ * A server that hangs closes no connection, and another one may have replaced it. After this time
+ * without an answer the client connects again, to the present primary. A worker's wait for work
  * takes ten seconds at most.
  */
 const answerTimeoutMs = 15_000;
+const answerOptions = {connectTimeout: connectTimeoutMs, socketTimeout: answerTimeoutMs} as const;
 /** A failover takes seconds, while BullMQ's own delays grow to twenty seconds. */
 const reconnectMs = 1_000;
 
@@ -419,7 +420,7 @@ export function connect(address: RedisAddress, role: keyof typeof roleOptions): 
   if (address.kind === 'cluster') return connectCluster(address, role);
   const connection =
     address.kind === 'single'
-      ? {url: address.url, ...roleOptions[role]}
+      ? {url: address.url, ...answerOptions, ...roleOptions[role]}
       : {...sentinelOptions(address), ...roleOptions[role]};
   return {connection, close: () => {}};
 }
@@ -434,9 +435,8 @@ function sentinelOptions(address: SentinelAddress) {
     ...(isTls ? {enableTLSForSentinelMode: true, sentinelTLS: {}} : {}),
     sentinelUsername: sentinelLogin?.user,
     sentinelPassword: sentinelLogin?.password.reveal(),
-    connectTimeout: connectTimeoutMs,
     sentinelCommandTimeout: connectTimeoutMs,
-    socketTimeout: answerTimeoutMs,
+    ...answerOptions,
     retryStrategy: () => reconnectMs,
   };
 }
@@ -453,8 +453,7 @@ function connectCluster(address: ClusterAddress, role: keyof typeof roleOptions)
     redisOptions: {
       ...accessOptions(address.login, address.isTls),
       maxRetriesPerRequest,
-      connectTimeout: connectTimeoutMs,
-      socketTimeout: answerTimeoutMs,
+      ...answerOptions,
     },
   });
   // BullMQ listens as long as its part is open.

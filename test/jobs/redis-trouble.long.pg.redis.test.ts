@@ -1,5 +1,5 @@
-// Redis is full, or goes away for a while: changes wait, none is lost, and an operator is told
-// once.
+// Redis is full, hangs, or goes away for a while: changes wait, none is lost, and an operator is
+// told once.
 
 import {Redis} from 'ioredis';
 import {afterEach, beforeEach, describe, expect, test} from 'vitest';
@@ -25,7 +25,7 @@ afterEach(async () => {
 });
 
 describe.skipIf(!isInstalled())(
-  'a Redis that is full or down',
+  'a Redis that is full, hangs or is down',
   () => {
     test('is reported at the start if it is full, with the fix and exit code 3', async () => {
       const place = await openPlace();
@@ -48,6 +48,16 @@ describe.skipIf(!isInstalled())(
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach]);
       await world.pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
       await configure('0');
+      await expectDone(world, 60);
+      await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
+    });
+
+    test('that hangs is reported as an outage, and loses no change', async () => {
+      const {world, told} = await work();
+      await allowLargeEdits(world.pool);
+      await hang(40_000);
+      await world.pool.query(`UPDATE warehouse.customers SET fax = '555-' || customer_number`);
+      await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach]);
       await expectDone(world, 60);
       await expect.poll(told, {timeout: 30_000}).toEqual([outOfReach, backAgain]);
     });
@@ -106,6 +116,13 @@ async function expectDone({pool}: TestWorld, count: number): Promise<void> {
 /** From now on Redis takes no writes. */
 async function fill(): Promise<void> {
   await configure('1');
+}
+
+/** For this time Redis answers no client, and closes no connection. */
+async function hang(ms: number): Promise<void> {
+  const client = new Redis(redis.url);
+  await client.call('CLIENT', 'PAUSE', String(ms), 'ALL');
+  client.disconnect();
 }
 
 async function configure(maxmemory: string): Promise<void> {
