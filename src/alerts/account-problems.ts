@@ -34,9 +34,14 @@ const mostNamedSchedules = 3;
  * - a promised freshness that is not kept, although its sweeps run.
  * A paused account was paused by a person, so nothing of it is late.
  * @param now - ISO 8601, by the database's clock
+ * @param facts.hasWorker - whether a worker is alive, as far as is known
  */
-export function findAccountProblems(accounts: readonly AccountFacts[], now: string): Problem[] {
-  const overdue = describeOverdue(accounts, now);
+export function findAccountProblems(
+  accounts: readonly AccountFacts[],
+  now: string,
+  {hasWorker = false}: {readonly hasWorker?: boolean} = {},
+): Problem[] {
+  const overdue = describeOverdue(accounts, {now, hasWorker});
   return [
     ...accounts.flatMap((status) => [
       ...findAccountStop(status),
@@ -180,7 +185,10 @@ function findFreshnessProblems({account, promises, overdue}: AccountFacts, now: 
 }
 
 /** One worker serves all accounts: its absence is one problem, not one for each schedule. */
-function describeOverdue(accounts: readonly AccountFacts[], now: string): Problem | null {
+function describeOverdue(
+  accounts: readonly AccountFacts[],
+  {now, hasWorker}: {readonly now: string; readonly hasWorker: boolean},
+): Problem | null {
   const overdue = accounts.flatMap((status) => status.overdue);
   const [oldest] = overdue.toSorted((one, other) => (one.waitsSince < other.waitsSince ? -1 : 1));
   if (oldest === undefined) return null;
@@ -203,7 +211,9 @@ function describeOverdue(accounts: readonly AccountFacts[], now: string): Proble
     text:
       `${schedulesText} not run for two intervals, ` +
       `the longest for ${waitTime} (${names.join('; ')}${more})`,
-    next: 'is a worker running? fieldmirror start',
+    next: hasWorker
+      ? `does the service answer? fieldmirror accounts check ${quoteWord(oldest.accountName)}`
+      : 'is a worker running? fieldmirror start',
   };
 }
 

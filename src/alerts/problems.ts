@@ -165,10 +165,11 @@ export function findProblems(
 ): Problem[] {
   const {copy, heldUp, starWaitsSince, rules, hooks, targets, reportLists} = installation;
   const {bounds, sizes} = installation;
+  const hasWorker = installation.workers.some(({isAlive}) => isAlive);
   return [
     ...(copy === null ? [] : [buildCopyProblem(copy)]),
     ...findLockProblems(heldUp, now),
-    ...findAccountProblems(accounts, now),
+    ...findAccountProblems(accounts, now, {hasWorker}),
     ...findWorkerProblems(accounts, installation, now),
     ...findLateParts(installation, now),
     ...findStarProblems(starWaitsSince, now),

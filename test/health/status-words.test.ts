@@ -207,6 +207,13 @@ describe('the problems that status reports', () => {
       /^18 schedules .* 2 days \(acme: schedule 0; .*and 15 more\)$/,
     );
   });
+
+  test('send a person with overdue schedules to the service if a worker is alive', () => {
+    const accounts = [account('acme', {overdue: [late]})];
+    const next = (hasWorker: boolean) => findAccountProblems(accounts, now, {hasWorker})[0]?.next;
+    expect(next(false)).toBe('is a worker running? fieldmirror start');
+    expect(next(true)).toBe('does the service answer? fieldmirror accounts check acme');
+  });
 });
 
 describe('the text of status', () => {
