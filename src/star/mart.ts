@@ -12,21 +12,33 @@ import type {StarMember} from './member.ts';
 /**
  * Brings the views of the star and their functions of a moment in line with the definitions. If the
  * columns of a view stay, the view keeps its rights and the objects that others built on it. If
- * they do not, the view is created again. The caller has begun a transaction.
+ * they do not, the view and the parts of the star that read it are created again. The caller has
+ * begun a transaction.
  * @throws {FatalError} a view must be created again, or a table gets another key, and objects of
  *   others depend on it
  */
 export async function applyStar(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
-  await client.query('SAVEPOINT star');
-  try {
-    await createMembers(client, star);
-  } catch (error) {
-    if (!isShapeChange(error)) throw error;
-    await client.query('ROLLBACK TO SAVEPOINT star');
-    await dropMembers(client, star);
-    await createMembers(client, star);
+  for (const member of star) {
+    await client.query('SAVEPOINT member');
+    try {
+      await createMember(client, member);
+    } catch (error) {
+      if (!isShapeChange(error)) throw error;
+      await client.query('ROLLBACK TO SAVEPOINT member');
+      const names = await listDependents(client, star, member);
+      await dropMembers(
+        client,
+        star.filter(({name}) => names.includes(name)),
+      );
+      await createMember(client, member);
+    }
+    await client.query('RELEASE SAVEPOINT member');
   }
-  await client.query('RELEASE SAVEPOINT star');
+  // An empty warehouse has an empty star.
+  await client.query(
+    `INSERT INTO sync.stale_jobs (account_id) SELECT NULL
+      WHERE EXISTS (SELECT FROM warehouse.jobs)`,
+  );
 }
 
 /** The comments of the star: those of its views are written with all others. */
@@ -74,20 +86,14 @@ function buildPastComment(name: string): Comment {
   };
 }
 
-async function createMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
-  for (const {name, present, past, kept, masked} of star) {
-    if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
-    else await createKeptTable(client, name, {present, ...kept});
-    if (past !== null) await client.query(buildFunctionSql(name, past));
-    await client.query(
-      `CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`,
-    );
-  }
-  // An empty warehouse has an empty star.
-  await client.query(
-    `INSERT INTO sync.stale_jobs (account_id) SELECT NULL
-      WHERE EXISTS (SELECT FROM warehouse.jobs)`,
-  );
+async function createMember(
+  client: pg.ClientBase,
+  {name, present, past, kept, masked}: StarMember,
+): Promise<void> {
+  if (kept === null) await client.query(`CREATE OR REPLACE VIEW mart.${name} AS ${present}`);
+  else await createKeptTable(client, name, {present, ...kept});
+  if (past !== null) await client.query(buildFunctionSql(name, past));
+  await client.query(`CREATE OR REPLACE VIEW masked.${name} WITH (security_barrier) AS ${masked}`);
 }
 
 /**
@@ -184,6 +190,49 @@ function buildFunctionSql(name: string, past: string): string {
   return `CREATE OR REPLACE FUNCTION mart.${name}_as_of(moment timestamptz) RETURNS SETOF
       mart.${name} LANGUAGE sql STABLE ${asOwner} BEGIN ATOMIC ${past}; END`;
 }
+
+/** The names of a member and of all members that read it, directly or through others. */
+async function listDependents(
+  client: pg.ClientBase,
+  star: readonly StarMember[],
+  {name}: StarMember,
+): Promise<string[]> {
+  const {rows} = await client.query<{member: string}>(dependentMembers, [
+    star.map((member) => member.name),
+    name,
+  ]);
+  return rows.map(({member}) => member);
+}
+
+const dependentMembers = `
+  WITH RECURSIVE relation AS (
+    SELECT member, held.oid, held.reltype
+      FROM unnest($1::text[]) AS member
+      JOIN pg_class AS held ON held.oid IN (to_regclass('mart.' || member),
+        to_regclass('masked.' || member), to_regclass('sync.all_' || member))
+  ), part (class, oid, member) AS (
+    SELECT 'pg_class'::regclass, oid, member FROM relation
+     UNION ALL
+    SELECT 'pg_type'::regclass, reltype, member FROM relation
+     UNION ALL
+    SELECT 'pg_rewrite'::regclass, pg_rewrite.oid, member
+      FROM relation JOIN pg_rewrite ON ev_class = relation.oid
+     UNION ALL
+    SELECT 'pg_proc'::regclass, pg_proc.oid, member
+      FROM unnest($1::text[]) AS member
+      JOIN pg_proc ON (pronamespace, proname) IN (
+        ('mart'::regnamespace, member || '_as_of'), ('sync'::regnamespace, 'some_' || member))
+  ), reading AS (
+    SELECT reader.member AS reader, source.member AS source
+      FROM pg_depend
+      JOIN part AS reader ON (classid, objid) = (reader.class, reader.oid)
+      JOIN part AS source ON (refclassid, refobjid) = (source.class, source.oid)
+  ), dependent (member) AS (
+    SELECT $2
+     UNION
+    SELECT reader FROM dependent JOIN reading ON reading.source = dependent.member
+  )
+  SELECT member FROM dependent`;
 
 async function dropMembers(client: pg.ClientBase, star: readonly StarMember[]): Promise<void> {
   for (const {name, kept} of star.toReversed()) {

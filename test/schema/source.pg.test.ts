@@ -179,6 +179,33 @@ test('a star key that other objects depend on stops the migration, which names b
   );
 });
 
+/** Views of a person on two members of the star, and a third that an earlier version made. */
+const earlierColumn = `
+  ALTER VIEW mart.fct_reschedule RENAME COLUMN notice_hours TO notice;
+  CREATE VIEW public.open_jobs AS SELECT job_key FROM mart.fct_job_as_of(now()) WHERE is_open;
+  CREATE VIEW public.owing AS SELECT * FROM mart.ask_debtors;
+  UPDATE sync.source SET hash = 'that of another state'`;
+
+test('a star view with other columns is made again; views on other members stay', async () => {
+  const before = await readCatalogue(pool);
+  await pool.query(earlierColumn);
+  await migrateSchema(pool, definitions);
+  const left = compareCatalogues(await readCatalogue(pool), before).map(({thing}) => thing);
+  expect(left.filter((thing) => !/ public\.(open_jobs|owing)/.test(thing))).toEqual([]);
+  expect((await pool.query('SELECT FROM public.open_jobs, public.owing')).rows).toEqual([]);
+});
+
+test('a view on a member that reads a changed one stops the migration, by name', async () => {
+  await pool.query(
+    `${earlierColumn}; CREATE VIEW public.mine AS SELECT moved FROM mart.ask_reschedules`,
+  );
+  await expect(migrateSchema(pool, definitions)).rejects.toThrow(
+    'mart.ask_reschedules: this version gives the star other columns, but others depend on it: ' +
+      'view public.mine depends on view mart.ask_reschedules; drop them first, ' +
+      'and make them again afterwards',
+  );
+});
+
 test('a field that becomes writable can be written after the next migrate', async () => {
   await pool.query(`DELETE FROM sync.write_rules WHERE table_name = 'customers' AND field = 'fax';
                     UPDATE sync.source SET hash = 'that of another state'`);
