@@ -54,17 +54,15 @@ import {hasEmbedded, openEmbeddedPostgres} from '../postgres/embedded.ts';
 import {listBlockingSessions} from '../postgres/lock-waits.ts';
 import {describeRetention, readRetention} from '../retention/retention.ts';
 import {
-  checkMigrations,
   checkPublic,
   checkRoles,
-  describeAddedColumns,
   describeLargeObjects,
   describePublicSchema,
   describeRoles,
   describeTemporary,
   findLostAuthors,
-  findMigrationLack,
 } from '../schema/checks.ts';
+import {findSchemaProblem} from '../schema/migrate.ts';
 import type {ActiveSetting} from '../settings/settings.ts';
 import {readWaitingSince} from '../star/mart.ts';
 import {allTables} from '../streams/all.ts';
@@ -258,12 +256,9 @@ async function checkVersion(pool: pg.Pool): Promise<RunCheck> {
 }
 
 async function checkSchema(pool: pg.Pool): Promise<RunCheck> {
-  const {problem} = await checkMigrations(pool);
-  const addedColumns = problem === null ? await describeAddedColumns(pool) : null;
-  if (addedColumns !== null) return bad('columns', addedColumns);
-  if (problem === null) return good('migrations', `all applied, ${allTables.length} tables`);
-  // A login that may not migrate would be sent to a verb that sends it back.
-  return bad('migrations', (await findMigrationLack(pool)) ?? problem);
+  const problem = await findSchemaProblem(pool);
+  if (problem !== null) return bad(problem.what, problem.found);
+  return good('migrations', `all applied, ${allTables.length} tables`);
 }
 
 /** Checks that nothing indicates a copy, in which no worker runs. */

@@ -4,7 +4,7 @@
 import {setTimeout as wait} from 'node:timers/promises';
 import type pg from 'pg';
 import {FatalError} from '../core/errors.ts';
-import {openPool} from '../postgres/database.ts';
+import {openPool, type Queryable} from '../postgres/database.ts';
 import {readProcessId, reportWaits, type WaitOptions} from '../postgres/lock-waits.ts';
 import {
   endTurn,
@@ -206,6 +206,31 @@ async function refuseAddedColumns(client: pg.ClientBase): Promise<void> {
   const added = await describeAddedColumns(client);
   if (added === null) return;
   throw new FatalError(`migrations: ${added}; nothing was changed`, {kind: 'schema'});
+}
+
+/** A way in which the schema of a database is not that of this version, with the next step. */
+interface SchemaProblem {
+  readonly what: 'migrations' | 'columns' | 'functions';
+  readonly found: string;
+}
+
+/** @returns null if the tables, functions, views and rights are those of this version */
+export async function findSchemaProblem(db: Queryable): Promise<SchemaProblem | null> {
+  const {problem} = await checkMigrations(db);
+  // A login that may not migrate would be sent to a verb that sends it back.
+  const lack = await findMigrationLack(db);
+  if (problem !== null) return {what: 'migrations', found: lack ?? problem};
+  const addedColumns = await describeAddedColumns(db);
+  if (addedColumns !== null) return {what: 'columns', found: addedColumns};
+  const source = readSource(definitions);
+  const applied = await readAppliedSource(db);
+  if (!isOutdated(applied, source)) return null;
+  const state = applied?.version === source.version ? 'another state of it' : applied?.version;
+  const found =
+    lack ??
+    `expected the functions, views and rights of version ${source.version}, got those of ` +
+      `${state}; run \`fieldmirror migrate\``;
+  return {what: 'functions', found};
 }
 
 /**

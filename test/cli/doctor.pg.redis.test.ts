@@ -8,6 +8,7 @@ import {openPlace, type Place} from '../support/place.ts';
 import {asRepair, createDatabase} from '../support/postgres.ts';
 import {isInstalled, startServer} from '../support/redis-server.ts';
 import {scriptService} from '../support/scripted-service.ts';
+import {withClient} from '../support/with-client.ts';
 
 interface Finding {
   readonly what: string;
@@ -145,6 +146,25 @@ test('missing migrations are bad, and the command that applies them is named', a
     found: expect.stringContaining('fieldmirror migrate'),
   });
   expect(code).toBe(3);
+});
+
+test('functions of another state of the program are bad, although no migration lacks', async () => {
+  const earlier = await createDatabase(inject('warehouseTemplate'));
+  await withClient(earlier.url, (client) =>
+    client.query(`UPDATE sync.source SET hash = 'that of another state'`),
+  );
+  const at = {DATABASE_URL: earlier.url};
+  const before = await examine(at);
+  const migrated = await runCommand(['migrate'], {...env, ...at});
+  const after = await examine(at);
+  await earlier.drop();
+  expect(before.code).toBe(3);
+  expect(of(before.findings, 'functions')).toMatchObject({
+    state: 'bad',
+    found: expect.stringMatching(/got those of another state of it; run `fieldmirror migrate`$/),
+  });
+  expect(migrated).toMatchObject({code: 0});
+  expect(of(after.findings, 'functions')).toBeUndefined();
 });
 
 test('a sequence that is behind its table is bad, and makes start fail', async () => {
