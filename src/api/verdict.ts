@@ -90,6 +90,21 @@ export function isAboutPath(
 }
 
 /**
+ * Refuses a report about another kind of record as evidence.
+ * @param thing - how the error names the request
+ * @param path - of the request, below the base address
+ * @param item - the kind of record that the path names
+ * @throws {RetryableError} `isAboutPath` is false
+ */
+export function refuseOtherKind(
+  {thing, path, item}: {readonly thing: string; readonly path: string; readonly item: string},
+  {status, message}: MissingRecord,
+): void {
+  if (isAboutPath(path, {status, message})) return;
+  throw new RetryableError(`${thing}: ${status} "${message}" is not about a ${item}`);
+}
+
+/**
  * The error for a read that was not answered with 200: its type decides what to do next.
  * @param isProven - whether this address has given a good answer: then a web page in its place is
  *   temporary

@@ -1,7 +1,7 @@
 // The service's record of a change: read by its number, and written to the rows that show it.
 
 import type pg from 'pg';
-import {isAboutPath, isMissingRecord, type MissingRecord} from '../api/verdict.ts';
+import {isMissingRecord, type MissingRecord, refuseOtherKind} from '../api/verdict.ts';
 import {readOneApart, readRecord} from '../api/xml-read.ts';
 import {RecordError, RetryableError} from '../core/errors.ts';
 import {forgetKnown} from '../rows/held-rows.ts';
@@ -69,9 +69,8 @@ export async function readRecordAt(
   const call = {signal, urgency: 'write-back'} as const;
   const {thing, answer} = await requestRecord({account, stream, call}, number);
   if (isMissingRecord(answer)) {
-    if (isAboutPath(recordPathOf(stream, number), answer)) return answer;
-    const {status, message} = answer;
-    throw new RetryableError(`${thing}: ${status} "${message}" is not about a ${stream.item}`);
+    refuseOtherKind({thing, path: recordPathOf(stream, number), item: stream.item}, answer);
+    return answer;
   }
   const shownRecord = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
   const place = {...source, call};
@@ -91,6 +90,7 @@ export async function readRecordAt(
 /**
  * Reads the number of another record that the service shows in place of the requested one, because
  * it merged the two. Null if it shows the requested one, none, or one that cannot be read.
+ * @throws {RetryableError} also if the service reports that a record of another kind is unknown
  */
 export async function readReplacement(
   {stream, account, signal}: ChangeContext,
@@ -98,7 +98,10 @@ export async function readReplacement(
 ): Promise<string | null> {
   const call = {signal, urgency: 'write-back'} as const;
   const {thing, answer} = await requestRecord({account, stream, call}, number);
-  if (isMissingRecord(answer)) return null;
+  if (isMissingRecord(answer)) {
+    refuseOtherKind({thing, path: recordPathOf(stream, number), item: stream.item}, answer);
+    return null;
+  }
   try {
     const documentOptions = {thing, contentType: answer.contentType};
     const shownNumber = readRecordNumber(

@@ -70,3 +70,15 @@ test('a reading refused with the kind of another record is read again later', as
     },
   ]);
 });
+
+test('a delete whose record is reported as another kind waits and is sent later', async () => {
+  refused = /^GET \/customers\/1\.xml/;
+  await world.pool.query('DELETE FROM warehouse.customers WHERE customer_number = 1');
+  expect(await push()).toEqual([
+    {
+      state: 'pending',
+      reason: expect.stringContaining('400 "Invalid employee." is not about a customer'),
+      isLive: false,
+    },
+  ]);
+});
