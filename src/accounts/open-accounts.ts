@@ -8,7 +8,7 @@ import {type Client, createClient} from '../api/client.ts';
 import type {AccountObserver, RequestObserver} from '../api/send-once.ts';
 import {parseTime} from '../api/times.ts';
 import {createTransport, type Transport, type TransportOptions} from '../api/transport.ts';
-import {isMissingRecord} from '../api/verdict.ts';
+import {isMissingRecord, refuseOtherKind} from '../api/verdict.ts';
 import type {FieldRecord} from '../api/xml-document.ts';
 import {AccessError, FatalError, RetryableError} from '../core/errors.ts';
 import {markToken, type SealingKey, type Secret, unseal} from '../core/secret.ts';
@@ -365,6 +365,7 @@ export interface ComparedBusiness {
 /**
  * Compares number, id and moment of creation of a sample of live rows with the service's records.
  * It only reads, on both sides.
+ * @throws {RetryableError} also if the service reports that a record of another kind is unknown
  */
 export async function compareBusiness(
   db: Queryable,
@@ -415,7 +416,12 @@ async function compareRecord(
   timeZone: string,
 ): Promise<Comparison> {
   const record = await api[stream].show(number);
-  if (isMissingRecord(record)) return {number, verdict: 'gone', difference: ''};
+  if (isMissingRecord(record)) {
+    const path = `/${stream}/${number}.xml`;
+    const thing = `GET ${path} at ${api.transport.place}`;
+    refuseOtherKind({thing, path, item: stream.slice(0, -1)}, record);
+    return {number, verdict: 'gone', difference: ''};
+  }
   const received = {id: readText(record, 'id'), createdAt: readText(record, 'created_at')};
   const isSame = received.id === id && isSameTime(createdAt, received.createdAt, timeZone);
   const difference =

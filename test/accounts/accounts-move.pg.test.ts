@@ -2,12 +2,13 @@
 // address, and not at another one.
 
 import {randomBytes} from 'node:crypto';
+import type {ServerResponse} from 'node:http';
 import {afterAll, beforeAll, expect, inject, test} from 'vitest';
 import {seedBusiness} from '../../src/service/business.ts';
 import {startService} from '../../src/service/server.ts';
 import {type Ended, main, startProgram} from '../support/command.ts';
 import {createDatabase} from '../support/postgres.ts';
-import {openProxy} from '../support/proxy.ts';
+import {type CameIn, openProxy} from '../support/proxy.ts';
 import {SetUp} from '../support/set-up.ts';
 import {withClient} from '../support/with-client.ts';
 import {openService, type TestService, timeZone} from '../support/world.ts';
@@ -17,15 +18,20 @@ let service: TestService;
 /** The address of the same business by another way, and what was asked there. */
 let moved: string;
 const asked: string[] = [];
+/** Requests that the other way answers as if a record of another kind were unknown. */
+let confused = /^$/;
 /** A business that looks alike: numbers from 1 on, in the same zone. */
 let other: {readonly url: string; readonly token: string};
 let env: Readonly<Record<string, string>>;
 
 beforeAll(async () => {
   service = await setUp.step('starting the service', openService, (opened) => opened.close());
-  const receive = ({method, path}: {readonly method: string; readonly path: string}) => {
+  const receive = ({method, path}: CameIn, response: ServerResponse) => {
     asked.push(`${method} ${path}`);
-    return false;
+    if (!confused.test(`${method} ${path}`)) return false;
+    response.writeHead(400, {'content-type': 'application/xml'});
+    response.end('<errors><error>Invalid employee.</error></errors>');
+    return true;
   };
   const open = () => openProxy(service.url, {receive});
   const proxy = await setUp.step('opening the proxy', open, (opened) => opened.close());
@@ -101,6 +107,21 @@ test('move rejects another business by its records, and keeps no rejected token'
   expect(await moveTo(moved, {FIELDMIRROR_API_TOKEN: 'f'.repeat(40)})).toMatchObject({code: 3});
   expect(await query('SELECT * FROM sync.accounts')).toEqual(before);
   expect(await query('SELECT * FROM sync.audit')).toEqual([]);
+});
+
+test('move stores nothing if the service reports another kind of record as unknown', async () => {
+  const [sampled] = await query(
+    `SELECT job_number FROM warehouse.jobs WHERE _deleted_at IS NULL
+      ORDER BY md5(job_number::text) LIMIT 1`,
+  );
+  confused = new RegExp(`^GET /jobs/${sampled?.job_number}\\.xml`);
+  const unclear = await moveTo(moved);
+  confused = /^$/;
+  expect(unclear, unclear.stderr).toMatchObject({
+    code: 3,
+    stderr: expect.stringMatching(/400 "Invalid employee\." is not about a job/),
+  });
+  expect(await addressOf()).toBe(service.url);
 });
 
 test('a move with pending changes needs confirmation; push then sends them to the new address', {
