@@ -117,6 +117,15 @@ describe('the XML document of a request', () => {
     expect(body).not.toContain('15:00');
   });
 
+  test.each([
+    ['jobs', 'scheduled_on', '3/1/27 09:05am'],
+    ['time_entries', 'started_on', '03/01/2027 09:05am'],
+    ['tasks', 'scheduled_at', '3/1/2027 09:05am'],
+  ])('of %s has %s in the shape of its resource', (table, field, text) => {
+    const {body} = compose(table, 'create', {[field]: '2027-03-01T14:05:00Z'});
+    expect(body).toContain(`<${field}>${text}</${field}>`);
+  });
+
   test('marks an empty field with nil="true"', () => {
     expect(compose('customers', 'update', {fax: null}).body).toContain('<fax nil="true"');
   });
