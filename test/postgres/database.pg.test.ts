@@ -28,6 +28,17 @@ const endSession = (pid: number) =>
   world.pool.query('SELECT pg_terminate_backend($1, 5000)', [pid]);
 
 describe('a pool', () => {
+  test('lets the server end a statement that takes too long, and works on', async () => {
+    const options = {applicationName: 'test', max: 1, statementTimeoutMs: 600};
+    const pool = openPool(world.url, options);
+    try {
+      await expect(pool.query('SELECT pg_sleep(60)')).rejects.toMatchObject({code: '57014'});
+      expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{one: 1}]);
+    } finally {
+      await pool.end();
+    }
+  });
+
   test('returns times as ISO text in UTC to the microsecond, and numbers unrounded', async () => {
     const {rows} = await world.pool.query(
       `SELECT '2026-03-08 01:30:00.123456-05'::timestamptz AS at, '2026-03-08'::date AS day,
