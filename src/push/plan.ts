@@ -4,7 +4,7 @@
 // its record, matched on all that was sent.
 
 import type {ListOptions} from '../api/client.ts';
-import {isMissingRecord} from '../api/verdict.ts';
+import {isMissingRecord, refuseOtherKind} from '../api/verdict.ts';
 import {listRivalCreates, placeInTime} from '../changes/authored-rows.ts';
 import {
   type KnownSubject,
@@ -221,7 +221,10 @@ async function readUnderParent(run: PushRun, {number}: Parent): Promise<readonly
   const options = {signal, urgency: 'write-back', include: ['employees']} as const;
   return await readPages(run, async (page) => {
     const list = await account.api.jobs.listOfCustomer(number, {...options, page});
-    return isMissingRecord(list) ? {records: [], bad: [], dateHeader: null} : list;
+    if (!isMissingRecord(list)) return list;
+    const path = `/customers/${number}.xml`;
+    refuseOtherKind({thing: `jobs of customer ${number}`, path, item: 'customer'}, list);
+    return {records: [], bad: [], dateHeader: null};
   });
 }
 

@@ -2,6 +2,7 @@
 // again.
 
 import {afterEach, beforeEach, expect, test} from 'vitest';
+import type {Transport} from '../../src/api/transport.ts';
 import type {PushDeps} from '../../src/push/run.ts';
 import {customerResource} from '../../src/service/resource.ts';
 import {readNextDue} from '../labs/push/fake-time.ts';
@@ -66,4 +67,38 @@ test('a create whose record was deleted meanwhile is left to a person', async ()
   );
   expect(await change()).toMatchObject({state: 'conflict', sends: 1});
   expect(made()).toBe(1);
+});
+
+test('a job is not sent again while the list of its customer answers about another kind', async () => {
+  await place.rest();
+  await place.author('DELETE FROM sync.changes');
+  place.mischief.script = ({method}) => (method === 'POST' ? 'lose' : null);
+  await place.author(
+    `INSERT INTO warehouse.jobs (customer_number, name)
+     SELECT customer_number, 'New roof' FROM warehouse.customers`,
+  );
+  await place.push();
+  place.mischief.script = null;
+  expect(made()).toBe(2);
+  const own = place.openTransport();
+  const odd: Transport = {
+    place: own.place,
+    limiter: own.limiter,
+    read: async (request) =>
+      /^\/customers\/\d+\/jobs\.xml/.test(request.path)
+        ? {gone: true, status: 400, message: 'Invalid employee.'}
+        : await own.read(request),
+    write: (request) => own.write(request),
+    readMessage: (...answer) => own.readMessage(...answer),
+    hide: (...text) => own.hide(...text),
+    close: () => own.close(),
+  };
+  for (let minutes = 0; minutes < 60; minutes++) {
+    await place.pass(60);
+    await place.push({}, odd);
+  }
+  expect(await change()).toMatchObject({state: 'in_doubt', sends: 1});
+  await place.rest();
+  expect(await change()).toMatchObject({state: 'done', sends: 1});
+  expect(made()).toBe(2);
 });
