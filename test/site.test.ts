@@ -52,6 +52,14 @@ test('the target of every link, picture and anchor exists in the site', () => {
   expect(broken).toEqual([]);
 });
 
+test('no two elements of a page have one id, so that an anchor leads to one place', () => {
+  const repeated = pages.flatMap((address) => {
+    const ids = [...read(address).matchAll(/<[^>]* id="([^"]*)"/g)].map(([, id]) => id);
+    return ids.filter((id, at) => ids.indexOf(id) !== at).map((id) => `${address}#${id}`);
+  });
+  expect(repeated).toEqual([]);
+});
+
 interface End {
   /** A path in the site. */
   readonly to: string;

@@ -27,7 +27,7 @@ ${html`<html lang="en">
 <body>
 <header class="top">
   <a class="brand" href="${root}/index.html">Fieldmirror</a>
-  <a class="to-documents" href="#documents">All documents</a>
+  <a class="to-documents" href="#all-documents">All documents</a>
   <form class="search" role="search" hidden>
     <input type="search" name="q" aria-label="Search the documents" placeholder="search"
       autocomplete="off" aria-controls="found">
@@ -40,7 +40,7 @@ ${html`<html lang="en">
 ${renderContents(headings)}
 ${html.raw`${body}`}
 </main>
-<nav id="documents" aria-label="Documents">${renderMenu(menu, address, root)}</nav>
+<nav id="all-documents" aria-label="Documents">${renderMenu(menu, address, root)}</nav>
 </div>
 </body>
 </html>
