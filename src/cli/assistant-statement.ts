@@ -4,6 +4,7 @@
 
 import pg from 'pg';
 import {UsageError} from '../core/errors.ts';
+import {readProcessId} from '../postgres/lock-waits.ts';
 
 export interface StatementLimits {
   readonly rows: number;
@@ -22,6 +23,8 @@ interface StatementScope {
   readonly accountId: string;
   /** Whether the names of people are shown. */
   readonly isPersonal: boolean;
+  /** Ends the statement: nobody waits for it any more. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -32,10 +35,12 @@ interface StatementScope {
 export async function runStatement(
   pool: pg.Pool,
   statement: string,
-  {accountId, isPersonal}: StatementScope,
+  {accountId, isPersonal, signal}: StatementScope,
   limits: StatementLimits,
 ): Promise<StatementRows> {
+  signal?.throwIfAborted();
   const client = await pool.connect();
+  let cancel = () => {};
   try {
     const sql = statement.trim().replace(/;\s*$/, '');
     await checkStatement(client, sql);
@@ -51,6 +56,10 @@ export async function runStatement(
            AS settings (name, value)`,
       [String(limits.ms)],
     );
+    const pid = await readProcessId(client);
+    cancel = () => void pool.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => {});
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', cancel, {once: true});
     const {rows} = await client.query<{told: unknown}>(
       'SELECT told FROM sync.read_as_assistant($1, $2, $3) AS told',
       [sql, limits.rows, limits.bytes],
@@ -60,6 +69,7 @@ export async function runStatement(
   } catch (error) {
     throw explainRefusal(error, limits);
   } finally {
+    signal?.removeEventListener('abort', cancel);
     await client.query('ROLLBACK').catch(() => {});
     // A session that a statement has run in is not used again.
     client.release(true);

@@ -230,10 +230,10 @@ function addQuery(server: McpServer, context: ToolContext): void {
       inputSchema: {sql: z.string().max(10_000).describe('one SELECT, tables without a schema')},
       annotations: readOnlyAnnotations,
     },
-    ({sql}) =>
+    ({sql}, {signal}) =>
       runTool(context, () => {
         const run = () =>
-          runStatement(pool, sql, {accountId: account.accountId, isPersonal}, limits);
+          runStatement(pool, sql, {accountId: account.accountId, isPersonal, signal}, limits);
         const result = previousRun.then(run);
         previousRun = result.catch(() => {});
         return result;

@@ -506,6 +506,25 @@ describe('the limits of a statement', () => {
       holder.release(true);
     }
   });
+
+  test('a cancelled statement ends at once, and one that waited for it does not run', async () => {
+    const text = 'SELECT count(*) AS days FROM dim_date AS a, dim_date AS b, dim_date AS c';
+    const stop = new AbortController();
+    const cancelled = [text, text].map((each) =>
+      masked
+        .callTool({name: 'query', arguments: {sql: each}}, undefined, {signal: stop.signal})
+        .catch(() => 'cancelled'),
+    );
+    const running = `SELECT FROM pg_stat_activity
+      WHERE state = 'active' AND query LIKE 'SELECT told FROM sync.read_as_assistant%'`;
+    await expect.poll(async () => (await query(running)).length, {timeout: 5000}).toBe(1);
+    const start = performance.now();
+    stop.abort();
+    expect(await Promise.all(cancelled)).toEqual(['cancelled', 'cancelled']);
+    expect(rowsOf(await sql(masked, 'SELECT 1 AS one'))).toEqual([{one: 1}]);
+    expect(performance.now() - start).toBeLessThan(5000);
+    expect(await query(running)).toEqual([]);
+  });
 });
 
 test('query rejects a user-defined function that deletes rows', async () => {
