@@ -157,8 +157,11 @@ export function renderTime(
   if (instant === null) return '';
   const minute = showMinute(instant, context.timeZone);
   const content = html`${minute} <small>${describeDistance(instant, context.now)}</small>`;
-  return html`<time datetime="${instant}" title="${instant}">${content}</time>`;
+  return html`<time datetime="${cutToMilliseconds(instant)}" title="${instant}">${content}</time>`;
 }
+
+/** HTML allows an instant milliseconds, not the microseconds of Postgres. */
+const cutToMilliseconds = (instant: string) => instant.replace(/(\.\d{3})\d+/, '$1');
 
 /** How long ago or ahead an instant is, with the instant itself on hover. */
 export function renderAge(
@@ -167,7 +170,7 @@ export function renderAge(
 ): SafeHtml | string {
   if (instant === null) return '';
   const distance = describeDistance(instant, now);
-  return html`<time datetime="${instant}" title="${instant}">${distance}</time>`;
+  return html`<time datetime="${cutToMilliseconds(instant)}" title="${instant}">${distance}</time>`;
 }
 
 /** `3 h ago`, `in 20 min`: the instant beside it is exact. */
@@ -332,8 +335,10 @@ export function renderValue(
 ): SafeHtml | string {
   if (value === null || value === undefined || value === '')
     return html`<span class="quiet">empty</span>`;
-  if (typeof value === 'string' && instantPattern.test(value))
-    return html`<time datetime="${value}">${showMinute(value, context.timeZone)}</time>`;
+  if (typeof value === 'string' && instantPattern.test(value)) {
+    const minute = showMinute(value, context.timeZone);
+    return html`<time datetime="${cutToMilliseconds(value)}">${minute}</time>`;
+  }
   if (typeof value === 'string') return renderUnbroken(cutText(value));
   if (typeof value === 'boolean') return value ? 'true' : 'false';
   return html`<code>${cutText(JSON.stringify(value))}</code>`;

@@ -43,6 +43,13 @@ test.each(all)('%s is at most 60 kB, and every record that it names is a link', 
   if (!path.startsWith('/docs')) expect(findUnlinked(text, path)).toEqual([]);
 });
 
+test.each(all)('%s has instants as HTML allows them, with milliseconds at most', async (path) => {
+  const {text} = await person.get(path);
+  const given = [...text.matchAll(/<time datetime="([^"]*)"/g)].map(([, instant = '']) => instant);
+  const allowed = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/;
+  expect(given.filter((instant) => !allowed.test(instant))).toEqual([]);
+});
+
 /**
  * What stands on a page as mere text: names of customers and jobs, and numbers of records, changes
  * and sweeps, in drawings, too. Left out: the title, what a form sends, commands, and what the page
