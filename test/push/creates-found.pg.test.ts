@@ -69,7 +69,7 @@ test('a create whose record was deleted meanwhile is left to a person', async ()
   expect(made()).toBe(1);
 });
 
-test('a job is not sent again while the list of its customer answers about another kind', async () => {
+test('a doubtful job waits while the list of its customer is about another kind', async () => {
   await place.rest();
   await place.author('DELETE FROM sync.changes');
   place.mischief.script = ({method}) => (method === 'POST' ? 'lose' : null);
