@@ -17,6 +17,7 @@ import {Secret} from '../core/secret.ts';
 import {printErr} from '../core/text.ts';
 import {openPools} from '../http/api.ts';
 import type {PlannedRule} from './alerts.ts';
+import {codeOfStop} from './stop.ts';
 import {callOf, print} from './terminal.ts';
 import {type Warehouse, withWarehouse} from './warehouse.ts';
 
@@ -151,7 +152,7 @@ export async function http(
     } finally {
       await server.close();
     }
-    return 0;
+    return codeOfStop(signal);
   });
 }
 

@@ -33,7 +33,7 @@ import {
 import {type Progress, watchProgress, watchPush} from './progress.ts';
 import {formatPushed, hasPushed, pushAll} from './push.ts';
 import {makePartsFactory, reportAbsence} from './start-parts.ts';
-import {StoppedError} from './stop.ts';
+import {codeOfStop, StoppedError} from './stop.ts';
 import {exitCodeOfSweeps, formatSummary, requestSweepNow, summarise, watchSweeps} from './sync.ts';
 import {fitTable, formatNextSteps, print} from './terminal.ts';
 
@@ -306,7 +306,7 @@ async function runUntilStopped(
     printFolded(
       '\nStopping: no more work is taken; what is in progress continues at the next start.\n',
     );
-  return 0;
+  return codeOfStop(run.signal);
 }
 
 /** A link signs in anybody who has it, so it is printed only for a person, never into a log. */

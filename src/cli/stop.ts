@@ -98,6 +98,14 @@ export function codeOfSignal(signal: StopSignal | null): number {
   return signal === 'SIGINT' ? 130 : 143;
 }
 
+/**
+ * The exit code of a program that runs until it is stopped. If its output lost its reader, such as
+ * the journal that a supervisor keeps, the supervisor must start it again.
+ */
+export function codeOfStop({reason}: AbortSignal): number {
+  return reason instanceof StoppedError && reason.cause !== undefined ? 3 : 0;
+}
+
 // A signal to npm is meant for the program that npm runs, but npm cannot forward a SIGKILL. `start`
 // and `http` would then continue as orphans, and keep their ports. So a process that npm runs ends
 // with its npm. Any other process continues when its parent ends: it was put into the background on

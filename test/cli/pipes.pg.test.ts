@@ -90,6 +90,11 @@ test('a verb ends silently when its reader stops reading', async () => {
   });
 });
 
+test('start ends with 3 when its reader stops reading: a supervisor starts it again', async () => {
+  const args = ['start', '--no-http'];
+  expect(await runIntoPipe(args, place.env, {into: '2>&1 | head -1'})).toMatchObject({code: 3});
+});
+
 test('a verb fails with an error if its output cannot be written', async () => {
   expect(await runIntoPipe(['accounts', 'list'], place.env, {into: '> /dev/full'})).toEqual({
     code: 3,
