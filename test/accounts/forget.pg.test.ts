@@ -104,6 +104,12 @@ const settings = [
   ...['sign_in_codes', 'source', 'workers', 'write_rules'],
 ];
 
+/** Columns of our own words, processes, positions and hashes. */
+const ownWords = [
+  ...['stream', 'mode', 'kind', 'field', 'table_name', 'window_name', 'cause', 'action', 'role'],
+  ...['holder', 'claimed_by', 'cursor', 'after_cursor', 'to_cursor', 'feed_id', 'manifest_sha256'],
+];
+
 /** Writes the name into a column of each kind of message that takes it. @returns the columns */
 async function plantMessages(): Promise<string[]> {
   const statements = [
@@ -145,8 +151,9 @@ async function plantMessages(): Promise<string[]> {
       AND NOT attisdropped AND attgenerated = ''
         AND atttypid IN ('text'::regtype, 'jsonb'::regtype, 'text[]'::regtype)
         AND relname <> ALL ($1)
-        AND attname NOT IN ('stream', 'mode', 'kind', 'field', 'table_name')`,
-    [[...settings, 'weekly_reports']],
+        AND attname <> ALL ($2)
+        AND (relname NOT IN ('delivery_targets', 'feed_hooks') OR attname = 'last_error')`,
+    [[...settings, 'weekly_reports'], ownWords],
   );
   const took: string[] = [];
   for (const {place, name: column, type} of columns) {
@@ -374,6 +381,51 @@ test('a forgotten name is in no table, report or output, even after later sweeps
     query(`UPDATE warehouse.customers SET fax = '555-0101' WHERE customer_number = $1`, [customer]),
   ).rejects.toThrow(/the customer of this row was forgotten/);
   expect((await forget(customer, customer)).stdout).toMatch(/is forgotten: 0 rows in 0 tables/);
+});
+
+test('our own words, keys and numbers stay, also if a customer is called so', async () => {
+  const words = ['number', '345678', 'customers'];
+  const evidence = {
+    number: 12_345_678,
+    numbers: [8, 'number'],
+    said: 'number 345678 of customers',
+    phone: 345_678,
+    'Mr number': null,
+  };
+  await withClient(world.databaseUrl, async (client) => {
+    await client.query('BEGIN');
+    await client.query(
+      `UPDATE sync.sweeps SET evidence = CASE stream WHEN 'customers' THEN $1::jsonb
+        ELSE '{"numbers": 12345678}' END`,
+      [JSON.stringify(evidence)],
+    );
+    const forgetWords = async (countsOnly: boolean) => {
+      const {rows} = await client.query(
+        `SELECT (sync.forget_words($1, $2, $3, '{}', $4)->>'sync.sweeps')::integer AS sweeps,
+                (SELECT count(*)::integer FROM sync.sweeps WHERE stream = 'customers') AS planted`,
+        [world.account.accountId, words, customer, countsOnly],
+      );
+      return rows[0];
+    };
+    const {sweeps, planted: plantedSweeps} = await forgetWords(true);
+    expect(sweeps).toBe(plantedSweeps);
+    expect(await forgetWords(false)).toEqual({sweeps, planted: plantedSweeps});
+    const {rows} = await client.query(
+      `SELECT DISTINCT evidence FROM sync.sweeps WHERE stream = 'customers'`,
+    );
+    expect(rows).toEqual([
+      {
+        evidence: {
+          number: 12_345_678,
+          numbers: [8, '[forgotten]'],
+          said: '[forgotten] [forgotten] of [forgotten]',
+          phone: '[forgotten]',
+          'Mr [forgotten]': null,
+        },
+      },
+    ]);
+    await client.query('ROLLBACK');
+  });
 });
 
 test('any name of the service can be typed back, and a blank one by the number alone', async () => {

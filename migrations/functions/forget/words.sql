@@ -1,6 +1,7 @@
 -- Messages, evidence and the audit may repeat a name. Every text column of the schema sync is
 -- searched, so a table that is added later is not left out. Tables of settings name no customer.
--- Key columns, and columns that permit only a few values, hold our own words. Changes of other
+-- Key columns, columns that permit only a few values, and those that are listed below hold our own
+-- words, positions and hashes: a number of six digits may be a part of one. Changes of other
 -- records keep their values, whatever these are: they are sent, compared and undone.
 
 -- A text without some others. @param forms - as the text may spell them: plain, in JSON, in XML
@@ -17,6 +18,29 @@ END
 $$;
 COMMENT ON FUNCTION sync.without_words
   IS 'A text in which some others are replaced by [forgotten].';
+
+-- JSON without some texts. Numbers are replaced whole or not at all, and the keys that our programs
+-- give, such as firstPass, stay. @param forms - as for sync.without_words
+CREATE OR REPLACE FUNCTION sync.json_without_words(given jsonb, forms text[]) RETURNS jsonb
+  LANGUAGE plpgsql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  RETURN CASE jsonb_typeof(given)
+    WHEN 'string' THEN to_jsonb(sync.without_words(given #>> '{}', forms))
+    WHEN 'number' THEN CASE WHEN given #>> '{}' = ANY (forms) THEN to_jsonb('[forgotten]'::text)
+      ELSE given END
+    WHEN 'array' THEN (
+      SELECT coalesce(jsonb_agg(sync.json_without_words(part, forms) ORDER BY place), '[]')
+        FROM jsonb_array_elements(given) WITH ORDINALITY AS parts (part, place))
+    WHEN 'object' THEN (
+      SELECT coalesce(jsonb_object_agg(CASE WHEN key ~ '^[a-z][A-Za-z_]*$' THEN key
+        ELSE sync.without_words(key, forms) END, sync.json_without_words(value, forms)), '{}')
+        FROM jsonb_each(given))
+    ELSE given
+  END;
+END
+$$;
+COMMENT ON FUNCTION sync.json_without_words
+  IS 'JSON in whose texts some others are replaced by [forgotten].';
 
 -- The longest come first: otherwise, replacing a name inside a longer one would leave the rest of
 -- the longer one.
@@ -40,13 +64,17 @@ CREATE OR REPLACE FUNCTION sync.message_tables()
   RETURNS TABLE (place text, emptied text, named text)
   LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
   SELECT class.oid::regclass::text,
-         string_agg(format('%1$I = sync.without_words(%1$I::text, $1)::%2$s', attname,
-           format_type(atttypid, atttypmod)), ', '),
+         string_agg(format(CASE atttypid WHEN 'jsonb'::regtype
+           THEN '%1$I = sync.json_without_words(%1$I, $1)'
+           ELSE '%1$I = sync.without_words(%1$I::text, $1)::%2$s' END,
+           attname, format_type(atttypid, atttypmod)), ', '),
          format('%s AND (%s)',
            CASE WHEN bool_or(EXISTS (SELECT FROM pg_attribute WHERE attrelid = class.oid
              AND attname = 'account_id')) THEN '(account_id = $2 OR account_id IS NULL)'
              ELSE '$2 > 0' END,
-           string_agg(format('%I::text LIKE ANY ($3)', attname), ' OR '))
+           string_agg(format(CASE atttypid WHEN 'jsonb'::regtype
+             THEN '%1$I::text LIKE ANY ($3) AND sync.json_without_words(%1$I, $1) <> %1$I'
+             ELSE '%1$I::text LIKE ANY ($3)' END, attname), ' OR '))
     FROM pg_class AS class JOIN pg_attribute ON attrelid = class.oid
    WHERE (relnamespace = 'sync'::regnamespace OR class.oid = 'history.edits'::regclass)
      AND relkind = 'r' AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
@@ -57,6 +85,10 @@ CREATE OR REPLACE FUNCTION sync.message_tables()
        'source', 'workers', 'write_rules')
      AND relname NOT IN ('alterations', 'attempts', 'conflicts')
      AND (relname <> 'changes' OR attname = 'reason') AND attname <> 'table_name'
+     AND (relname NOT IN ('delivery_targets', 'feed_hooks')
+       OR attname IN ('last_error', 'created_by'))
+     AND attname NOT IN ('stream', 'mode', 'window_name', 'cause', 'action', 'role', 'holder',
+       'claimed_by', 'cursor', 'after_cursor', 'to_cursor', 'feed_id', 'manifest_sha256')
      AND NOT EXISTS (SELECT FROM pg_constraint AS held
        WHERE conrelid = class.oid AND attnum = ANY (conkey)
          AND (contype IN ('p', 'f') OR contype = 'c' AND pg_get_constraintdef(held.oid) ~
