@@ -14,6 +14,7 @@ import {
   listLateChanges,
 } from '../changes/states.ts';
 import type {Config} from '../core/config.ts';
+import type {Cause} from '../core/errors.ts';
 import {formatAge, formatNumber} from '../core/format.ts';
 import {
   listReportLists,
@@ -50,7 +51,7 @@ import {
   readInstallationRow,
   type WarehouseAddress,
 } from '../health/installation.ts';
-import {readNow} from '../postgres/checks.ts';
+import {readNow, readServer} from '../postgres/checks.ts';
 import {inTransaction, type Queryable} from '../postgres/database.ts';
 import {type BlockingSession, isLockTimeout, listBlockingSessions} from '../postgres/lock-waits.ts';
 import {type RetentionStory, readRetention} from '../retention/retention.ts';
@@ -83,6 +84,8 @@ import {
 
 /** The state of the installation, apart from its accounts. */
 interface Installation extends Workforce, PartFacts {
+  /** Why Postgres takes no writes; null if it takes them. */
+  readonly refusal: string | null;
   /** Why the warehouse may be a copy; null if nothing suggests it. */
   readonly copy: string | null;
   /** The sessions of others that hold Fieldmirror up. */
@@ -134,6 +137,7 @@ export async function readInstallation(
   return {
     keyIds,
     bounds,
+    refusal: (await readServer(db)).problem,
     heldUp: await listBlockingSessions(db),
     copy: describeCopy(await readInstallationRow(db), await namePlace(address)),
     workers: await listWorkers(db),
@@ -164,9 +168,9 @@ export function findProblems(
   now: string,
 ): Problem[] {
   const {copy, heldUp, starWaitsSince, rules, hooks, targets, reportLists} = installation;
-  const {bounds, sizes} = installation;
+  const {bounds, sizes, refusal} = installation;
   const hasWorker = installation.workers.some(({isAlive}) => isAlive);
-  return [
+  const problems = [
     ...(copy === null ? [] : [buildCopyProblem(copy)]),
     ...findLockProblems(heldUp, now),
     ...findAccountProblems(accounts, now, {hasWorker}),
@@ -179,6 +183,18 @@ export function findProblems(
     ...findDeliveryProblems(targets, now),
     ...findReportProblems(reportLists, installation, now),
   ];
+  if (refusal === null) return problems;
+  const others = problems.filter(({kind}) => !followsFromRefusal.has(kind));
+  return [buildRefusalProblem(refusal), ...others];
+}
+
+/** Whoever cannot write looks dead, late or behind. */
+const followsFromRefusal = new Set<Cause>(['no-worker', 'overdue', 'part-late', 'star-behind']);
+
+function buildRefusalProblem(refusal: string): Problem {
+  const text = `workers cannot write: Postgres is ${refusal}`;
+  const scope = {account: null, stream: null, subject: '', since: null};
+  return {...scope, kind: 'no-worker', text, next: null};
 }
 
 function buildCopyProblem(text: string): Problem {

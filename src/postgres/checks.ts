@@ -95,7 +95,7 @@ interface Server {
 export async function readServer(db: Queryable): Promise<Server> {
   const {rows} = await db.query<{version: string; isStandby: boolean; isReadOnly: boolean}>(
     `SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS "isStandby",
-            current_setting('transaction_read_only')::boolean AS "isReadOnly"`,
+            current_setting('default_transaction_read_only')::boolean AS "isReadOnly"`,
   );
   const {version = '', isStandby = false, isReadOnly = false} = rows[0] ?? {};
   if (isStandby) return {version, problem: 'a standby that was not promoted: it takes no writes'};

@@ -52,6 +52,12 @@ test('verbs that write exit with 3 on a read-only warehouse, print a fix, and co
   }
   const doctor = await runCommand(['doctor'], place.env);
   expect(doctor.stdout).toMatch(/warning +Postgres: version [^ ]+.*, and read-only: default_tr/);
+  const status = await runCommand(['status'], place.env);
+  expect(status).toMatchObject({
+    code: 1,
+    stdout: expect.stringMatching(/workers cannot write: Postgres is read-only: default_tr/),
+  });
+  expect(status.stdout).not.toMatch(/no worker is alive/);
   expect(await ask('SELECT count(*)::int FROM sync.sweeps')).toEqual(sweeps);
   expect(await ask(open)).toEqual([{count: 3}]);
   await setReadOnly(false);
