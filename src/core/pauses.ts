@@ -169,6 +169,9 @@ export class Pulse {
   }
 }
 
+/** A reason that differs each time must fill neither the log nor the memory. */
+const mostReasons = 100;
+
 /**
  * The reasons for which repeated work has failed since it last succeeded: a log has each of them
  * once, however often the work is tried again.
@@ -180,7 +183,7 @@ export class FailureReasons {
   note(reason: string): boolean {
     // Ports and times differ from one failure to the next, so they do not make a new reason.
     const text = reason.replaceAll(/\d+/g, '0');
-    if (this.#known.has(text)) return false;
+    if (this.#known.has(text) || this.#known.size >= mostReasons) return false;
     this.#known.add(text);
     return true;
   }

@@ -1,5 +1,5 @@
 import {expect, test} from 'vitest';
-import {Pulse, Rounds} from '../../src/core/pauses.ts';
+import {FailureReasons, Pulse, Rounds} from '../../src/core/pauses.ts';
 
 test('rounds report each reason of failure once, until a round is good', async () => {
   const outcomes: (string | null)[] = [
@@ -29,4 +29,15 @@ test('rounds report each reason of failure once, until a round is good', async (
     'Error: its disk is full',
     'Error: connect to port 50126',
   ]);
+});
+
+test('of reasons that differ each time, the first hundred are new ones', () => {
+  const reasons = new FailureReasons();
+  const letters = [...'abcdefghijklmno'];
+  const noted = letters
+    .flatMap((one) => letters.map((other) => reasons.note(`${one}${other}`)))
+    .filter((isNew) => isNew);
+  expect(noted).toHaveLength(100);
+  reasons.forget();
+  expect(reasons.note('zz')).toBe(true);
 });
