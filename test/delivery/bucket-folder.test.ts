@@ -4,12 +4,10 @@
 import {once} from 'node:events';
 import {chown, mkdir, mkdtemp, readdir, rm, stat} from 'node:fs/promises';
 import {createServer} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
 import {basename, dirname, join} from 'node:path';
 import {afterEach, beforeEach, expect, test, vi} from 'vitest';
-import {Secret} from '../../src/core/secret.ts';
-import {BucketStore} from '../../src/delivery/bucket-store.ts';
+import {openBucketAt} from './bucket-at.ts';
 
 let folder: string;
 const server = createServer((_request, response) => response.end('<ListBucketResult/>'));
@@ -26,22 +24,7 @@ afterEach(async () => {
   await rm(folder, {recursive: true});
 });
 
-const openStore = () =>
-  new BucketStore(
-    {
-      name: 'lake',
-      place: 's3://lake/star',
-      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      region: null,
-      keep: 1,
-    },
-    {
-      storageKeys: {accessKeyId: 'a', secretAccessKey: new Secret('b'), sessionToken: null},
-      allowsHttp: false,
-      allowsLinkLocal: false,
-    },
-    new AbortController().signal,
-  );
+const openStore = () => openBucketAt(server);
 
 test('each delivery has a folder of another name, and removes that of a killed one', async () => {
   const killed = await openStore().begin();

@@ -2,11 +2,10 @@
 
 import {once} from 'node:events';
 import {createServer, type RequestListener} from 'node:http';
-import type {AddressInfo} from 'node:net';
 import {afterEach, expect, test} from 'vitest';
 import {FatalError} from '../../src/core/errors.ts';
-import {Secret} from '../../src/core/secret.ts';
-import {BucketStore} from '../../src/delivery/bucket-store.ts';
+import type {BucketStore} from '../../src/delivery/bucket-store.ts';
+import {openBucketAt} from './bucket-at.ts';
 
 let answer: RequestListener;
 const server = createServer((request, response) => answer(request, response));
@@ -15,21 +14,7 @@ const shutdown = new AbortController();
 async function openStore(): Promise<BucketStore> {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return new BucketStore(
-    {
-      name: 'lake',
-      place: 's3://lake/star',
-      endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-      region: null,
-      keep: 1,
-    },
-    {
-      storageKeys: {accessKeyId: 'a', secretAccessKey: new Secret('b'), sessionToken: null},
-      allowsHttp: false,
-      allowsLinkLocal: false,
-    },
-    shutdown.signal,
-  );
+  return openBucketAt(server, shutdown.signal);
 }
 
 afterEach(() => {
