@@ -67,11 +67,8 @@ export async function readRecordAt(
   const requestedAt = performance.now();
   const {stream, account} = source;
   const call = {signal, urgency: 'write-back'} as const;
-  const {thing, answer} = await requestRecord({account, stream, call}, number);
-  if (isMissingRecord(answer)) {
-    refuseOtherKind({thing, path: recordPathOf(stream, number), item: stream.item}, answer);
-    return answer;
-  }
+  const {thing, answer} = await requestForPush({account, stream, call}, number);
+  if (isMissingRecord(answer)) return answer;
   const shownRecord = readRecord(answer.body, stream, {thing, contentType: answer.contentType});
   const place = {...source, call};
   const record = await embedMissing(place, await embedCustomer(place, shownRecord), wanted);
@@ -87,6 +84,19 @@ export async function readRecordAt(
   };
 }
 
+/** @throws {RetryableError} also if the service reports that a record of another kind is unknown */
+async function requestForPush(
+  place: Parameters<typeof requestRecord>[0],
+  number: string,
+): ReturnType<typeof requestRecord> {
+  const requested = await requestRecord(place, number);
+  const {thing, answer} = requested;
+  const {stream} = place;
+  if (isMissingRecord(answer))
+    refuseOtherKind({thing, path: recordPathOf(stream, number), item: stream.item}, answer);
+  return requested;
+}
+
 /**
  * Reads the number of another record that the service shows in place of the requested one, because
  * it merged the two. Null if it shows the requested one, none, or one that cannot be read.
@@ -97,11 +107,8 @@ export async function readReplacement(
   number: string,
 ): Promise<string | null> {
   const call = {signal, urgency: 'write-back'} as const;
-  const {thing, answer} = await requestRecord({account, stream, call}, number);
-  if (isMissingRecord(answer)) {
-    refuseOtherKind({thing, path: recordPathOf(stream, number), item: stream.item}, answer);
-    return null;
-  }
+  const {thing, answer} = await requestForPush({account, stream, call}, number);
+  if (isMissingRecord(answer)) return null;
   try {
     const documentOptions = {thing, contentType: answer.contentType};
     const shownNumber = readRecordNumber(
