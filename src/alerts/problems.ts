@@ -188,7 +188,7 @@ export function findProblems(
   return [buildRefusalProblem(refusal), ...others];
 }
 
-/** Whoever cannot write looks dead, late or behind. */
+/** A worker that cannot write leaves no sign of itself, so it seems to be absent or late. */
 const followsFromRefusal = new Set<Cause>(['no-worker', 'overdue', 'part-late', 'star-behind']);
 
 function buildRefusalProblem(refusal: string): Problem {

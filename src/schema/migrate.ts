@@ -218,8 +218,8 @@ interface SchemaProblem {
 export async function findSchemaProblem(db: Queryable): Promise<SchemaProblem | null> {
   const {problem} = await checkMigrations(db);
   // A login that may not migrate would be sent to a verb that sends it back.
-  const lack = await findMigrationLack(db);
-  if (problem !== null) return {what: 'migrations', found: lack ?? problem};
+  if (problem !== null)
+    return {what: 'migrations', found: (await findMigrationLack(db)) ?? problem};
   const addedColumns = await describeAddedColumns(db);
   if (addedColumns !== null) return {what: 'columns', found: addedColumns};
   const source = readSource(definitions);
@@ -227,7 +227,7 @@ export async function findSchemaProblem(db: Queryable): Promise<SchemaProblem | 
   if (!isOutdated(applied, source)) return null;
   const state = applied?.version === source.version ? 'another state of it' : applied?.version;
   const found =
-    lack ??
+    (await findMigrationLack(db)) ??
     `expected the functions, views and rights of version ${source.version}, got those of ` +
       `${state}; run \`fieldmirror migrate\``;
   return {what: 'functions', found};

@@ -210,8 +210,8 @@ describe('the catalogue', () => {
   });
 
   // A session that calls such a function, or inserts where it is a default, would run what another
-  // login has put into a schema that the session searches, such as public. What the owner alone may
-  // call is called by functions that search none, and by sessions of ours.
+  // login has put into a schema that the session searches, such as public. A function that only the
+  // owner may call is left out: it is called by functions with a search_path and by our sessions.
   test('has no function that searches schemas of users', async () => {
     const {rows} = await world.pool.query(
       `SELECT oid::regprocedure::text AS name, proconfig FROM pg_proc

@@ -186,8 +186,8 @@ $$;
 COMMENT ON FUNCTION sync.grant_worker
   IS 'What fieldmirror_worker may do: all that sweeps, pushes, the HTTP API and the console need.';
 
--- The functions of a moment, for both roles in one statement: each GRANT writes the row of a
--- function anew with its parsed body, which is long.
+-- The functions of a moment, for both roles in one statement: each GRANT writes the row of the
+-- function again, with its long parsed body.
 CREATE OR REPLACE FUNCTION sync.grant_moments() RETURNS void
   LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
